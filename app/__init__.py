@@ -1,0 +1,5 @@
+"""Engram: retrieval that learns from being used."""
+
+from importlib.metadata import version
+
+__version__ = version("engram")

@@ -1,0 +1,1 @@
+"""The HTTP surface: a route parses, calls one service, returns."""

@@ -1,0 +1,77 @@
+"""What routes share: the application, and request parts that need checking."""
+
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Header, Path, Query, Request
+
+from app.api.schemas.common import MAX_ID, CollectionName
+from app.errors import MalformedRequestError, UnsupportedMediaTypeError
+from app.services.answer import AnswerService
+from app.services.feedback import FeedbackService
+from app.services.health import HealthService
+from app.services.ingest import IngestService
+from app.services.retrieve import RetrieveService
+
+
+class Services(Protocol):
+    """The use cases that routes call."""
+
+    @property
+    def ingest(self) -> IngestService: ...
+    @property
+    def retrieve(self) -> RetrieveService: ...
+    @property
+    def answer(self) -> AnswerService: ...
+    @property
+    def feedback(self) -> FeedbackService: ...
+    @property
+    def health(self) -> HealthService: ...
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+def json_body(content_type: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
+    """Refuse a body that is not JSON.
+
+    Raises:
+        UnsupportedMediaTypeError: the content type is another one.
+    """
+    media_type = (content_type or "").partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise UnsupportedMediaTypeError("This route reads application/json.")
+
+
+def _required_key(
+    idempotency_key: Annotated[
+        str | None,
+        Header(max_length=200, description="Yours, unique per verdict; the same request again is answered alike."),
+    ] = None,
+) -> str:
+    if idempotency_key is None:
+        raise MalformedRequestError("The Idempotency-Key header is missing.")
+    return _checked(idempotency_key)
+
+
+def _optional_key(
+    idempotency_key: Annotated[
+        str | None, Header(max_length=200, description="The same request again is answered alike.")
+    ] = None,
+) -> str | None:
+    return None if idempotency_key is None else _checked(idempotency_key)
+
+
+def _checked(key: str) -> str:
+    if not key or not all("!" <= character <= "~" for character in key):
+        raise MalformedRequestError("The Idempotency-Key header must be printable ASCII without spaces.")
+    return key
+
+
+App = Annotated[Services, Depends(_services)]
+RequiredKey = Annotated[str, Depends(_required_key)]
+OptionalKey = Annotated[str | None, Depends(_optional_key)]
+InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
+EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

@@ -1,0 +1,72 @@
+"""Judging: verdicts on answered queries."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response, status
+
+from app.api.dependencies import App, EventId, InCollection, Limit, RequiredKey, json_body
+from app.api.problems import responses
+from app.api.schemas.common import DEFAULT_COLLECTION, MAX_ID
+from app.api.schemas.feedback import ChangeOut, FeedbackDetail, FeedbackIn, FeedbackOut, FeedbackPage
+from app.services.feedback import Receipt
+
+router = APIRouter(tags=["feedback"])
+
+
+@router.post(
+    "/feedback",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=FeedbackOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415)
+    | {200: {"model": FeedbackOut, "description": "Applied; `changes` says what it did."}},
+    summary="Judge an answered query",
+)
+def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredKey) -> FeedbackOut:
+    """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`."""
+    receipt = app.feedback.accept(body.to_verdict(), key, wait=body.wait)
+    if receipt.event.status == "applied":
+        response.status_code = status.HTTP_200_OK
+    return FeedbackOut(**_out(receipt, body.collection))
+
+
+@router.get(
+    "/feedback/{feedback_id}", response_model=FeedbackDetail, responses=responses(404), summary="Read a verdict"
+)
+def get_feedback(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackDetail:
+    """The verdict, whether it is applied, and what it changed."""
+    receipt = app.feedback.event(collection, feedback_id)
+    return FeedbackDetail(**_out(receipt, collection), verdict=receipt.event.verdict)
+
+
+@router.get("/feedback", response_model=FeedbackPage, responses=responses(404), summary="List verdicts")
+def list_feedback(
+    app: App,
+    collection: InCollection = DEFAULT_COLLECTION,
+    status: Annotated[Literal["pending", "applied", "parked"] | None, Query()] = None,
+    after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    limit: Limit = 100,
+) -> FeedbackPage:
+    """Verdicts in order of acceptance; `status=parked` shows those that could not be applied."""
+    events = app.feedback.page(collection, status=status, after=after, limit=limit)
+    return FeedbackPage(
+        feedback=[FeedbackOut(**_out(Receipt(event, None), collection)) for event in events],
+        next_after=events[-1].id if len(events) == limit else None,
+    )
+
+
+def _out(receipt: Receipt, collection: str) -> dict[str, object]:
+    event = receipt.event
+    return {
+        "feedback_id": event.id,
+        "query_id": event.query_id,
+        "collection": collection,
+        "status": event.status,
+        "judge": event.judge,
+        "received_at": event.received_at,
+        "applied_at": event.applied_at,
+        "error": event.error,
+        "changes": None
+        if receipt.changes is None
+        else [ChangeOut.model_validate(change) for change in receipt.changes],
+    }

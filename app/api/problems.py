@@ -1,0 +1,110 @@
+"""Every error as one RFC 9457 problem document, whatever raised it."""
+
+import http
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from app.errors import EngramError, InvalidRequestError, UnavailableError
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:engram:problem:"
+RETRY_AFTER_SECONDS = "5"
+MAX_ERRORS = 100
+
+
+class Problem(BaseModel):
+    """An RFC 9457 problem document."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="Stable identifier of the kind of problem.")
+    title: str = Field(description="The kind of problem in words.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What is wrong with this request.")
+    errors: list[dict[str, Any]] | None = Field(
+        default=None, description="For an invalid request: where each value is and what is wrong with it."
+    )
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI entries for the problems a route can answer; every route can answer 503 as well."""
+    return {
+        status: {
+            "description": http.HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in sorted({*statuses, 422, 503})
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Make ``app`` answer every failure with a problem document."""
+    app.add_exception_handler(EngramError, _engram)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def document(
+    status: int, kind: str, title: str, detail: str, *, headers: Mapping[str, str] | None = None, **extra: Any
+) -> JSONResponse:
+    """The response of one problem."""
+    body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
+    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def of(error: EngramError) -> JSONResponse:
+    """The response of one of our own errors."""
+    headers = {"Retry-After": RETRY_AFTER_SECONDS} if isinstance(error, UnavailableError) else None
+    return document(error.status, error.type, error.title, error.detail, headers=headers, **error.extra)
+
+
+async def _engram(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, EngramError)  # noqa: S101 - registered for this class alone
+    if error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.warning("request failed", problem=error.type, detail=error.detail)
+    return of(error)
+
+
+async def _validation(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class alone
+    errors = [
+        {"loc": [str(part) for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
+        for item in error.errors()[:MAX_ERRORS]
+    ]
+    detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
+    return of(InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors)))
+
+
+async def _http(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
+    phrase = http.HTTPStatus(error.status_code).phrase
+    kind = phrase.lower().replace(" ", "-")
+    return document(error.status_code, kind, phrase, str(error.detail), headers=error.headers)
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    log.error("unexpected failure", path=request.url.path, exc_info=error)
+    return document(500, "internal", "Internal error", "Engram failed unexpectedly; the log says more.")
+
+
+def _clean(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {key: _printable(value) if isinstance(value, str) else value for key, value in item.items()}
+        | {"loc": [_printable(part) for part in item["loc"]]}
+        for item in errors
+    ]
+
+
+def _printable(text: str) -> str:
+    """The text without what UTF-8 cannot carry."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,1 @@
+"""What the routes read and write."""

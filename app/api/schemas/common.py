@@ -1,0 +1,64 @@
+"""Types shared by the schemas. All of them refuse what Postgres cannot hold: NUL, lone surrogates, NaN."""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
+
+MAX_DEPTH = 20
+MAX_ID = 2**63 - 1
+
+
+class Model(BaseModel):
+    """A request body: unknown fields are mistakes, not extensions."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+def storable(text: str) -> str:
+    """The text, if UTF-8 and Postgres can hold it."""
+    if "\x00" in text:
+        raise ValueError("must not contain NUL characters")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("must not contain lone surrogates")
+    return text
+
+
+def not_blank(text: str) -> str:
+    """The text, if it says anything."""
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+def storable_json(value: Any) -> Any:
+    """A JSON value, if Postgres can hold it and it is not nested beyond reason."""
+    _check(value, MAX_DEPTH)
+    return value
+
+
+def _check(value: Any, depth: int) -> None:
+    if depth == 0:
+        raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        storable(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must not contain NaN or infinity")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            storable(key)
+            _check(item, depth - 1)
+    elif isinstance(value, list):
+        for item in value:
+            _check(item, depth - 1)
+
+
+Storable = Annotated[str, AfterValidator(storable)]
+Text = Annotated[str, Field(min_length=1), AfterValidator(storable), AfterValidator(not_blank)]
+Question = Annotated[Text, Field(max_length=10_000)]
+ExternalId = Annotated[Text, Field(max_length=512)]
+JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
+CollectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
+RowId = Annotated[StrictInt, Field(ge=1, le=MAX_ID)]
+Flag = StrictBool
+DEFAULT_COLLECTION = "default"

@@ -1,0 +1,130 @@
+"""Passages, jobs and collections on the wire."""
+
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+
+from app.api.schemas.common import ExternalId, JsonObject, Model, Storable, Text
+
+MAX_PASSAGES = 1_000
+
+
+class PassageIn(Model):
+    """A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: ExternalId = Field(
+        validation_alias=AliasChoices("id", "_id"), description="Yours; the same id again replaces the passage."
+    )
+    title: Storable | None = Field(default=None, max_length=2_000)
+    text: Text = Field(max_length=500_000)
+    metadata: JsonObject = Field(default_factory=dict, description="Kept as given; queries can filter on it.")
+    sentences: list[Text] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=20_000,
+        description="The passage's sentences in order; without them Engram splits the text itself.",
+    )
+
+    @model_validator(mode="after")
+    def _lift_sentences(self) -> Self:
+        """``metadata.sentences`` of the BEIR layout are the passage's sentences."""
+        lifted = self.metadata.get("sentences")
+        if self.sentences is None and isinstance(lifted, list) and lifted:
+            if not all(isinstance(sentence, str) and sentence.strip() for sentence in lifted):
+                raise ValueError("metadata.sentences must be a list of sentences")
+            self.sentences = lifted
+            self.metadata = {key: value for key, value in self.metadata.items() if key != "sentences"}
+        return self
+
+    def body(self) -> dict[str, Any]:
+        """The passage as the job keeps it."""
+        return {
+            "id": self.id,
+            "title": self.title if self.title and self.title.strip() else None,
+            "text": self.text,
+            "metadata": self.metadata,
+            "sentences": self.sentences,
+        }
+
+
+class PassagesIn(Model):
+    """Up to 1,000 passages in one JSON document."""
+
+    passages: list[PassageIn] = Field(min_length=1, max_length=MAX_PASSAGES)
+
+
+class JobAccepted(BaseModel):
+    """Where to look for progress."""
+
+    job_id: UUID
+    collection: str
+    status_url: str
+
+
+class LineError(BaseModel):
+    """A line that was not ingested; the first line is 1."""
+
+    line: int
+    reason: str
+
+
+class JobOut(BaseModel):
+    """An ingest job. Lines are counted: received = created + updated + unchanged + rejected + waiting."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    job_id: UUID
+    collection: str
+    status: str = Field(description="receiving, queued, running, succeeded or failed")
+    received: int
+    created: int
+    updated: int
+    unchanged: int
+    rejected: int
+    waiting: int
+    error: str | None = Field(description="The last failure; a job still queued or running is tried again.")
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+    errors: list[LineError] = Field(description="Rejected lines, a page of them.")
+    next_errors_after: int | None = Field(description="Pass as errors_after for the next page; null at the end.")
+
+
+class PassageOut(BaseModel):
+    """A passage as it is stored."""
+
+    id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    sentences: list["StoredSentenceOut"]
+
+
+class StoredSentenceOut(BaseModel):
+    """A sentence of a stored passage."""
+
+    sentence_id: int
+    position: int
+    text: str
+
+
+class CollectionOut(BaseModel):
+    """A collection and what it holds."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    passage_count: int
+    sentence_count: int
+    entity_count: int
+
+
+class CollectionsOut(BaseModel):
+    """A page of collections, in name order."""
+
+    collections: list[CollectionOut]
+    next_after: str | None = Field(description="Pass as after for the next page; null at the end.")

@@ -1,0 +1,202 @@
+"""Queries and answers on the wire."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+
+from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable
+from app.services.episode import Include, Memory, ProfileName, Query, StopReason, Sufficiency
+
+
+class ArmIn(Model):
+    """Which of Engram's two arms and profiles answers."""
+
+    memory: Memory = Field(default="read", description="Whether learned state is read.")
+    profile: ProfileName = Field(
+        default="default", description="'paper': the published equations and constants; 'default': ours."
+    )
+
+
+class QueryIn(Model):
+    """A question."""
+
+    query: Question
+    collection: CollectionName = DEFAULT_COLLECTION
+    top_k: StrictInt = Field(default=5, ge=1, le=100, description="Passages wanted.")
+    max_hops: StrictInt | None = Field(default=None, ge=1, le=10, description="Null: the profile's own.")
+    arm: ArmIn = Field(default_factory=ArmIn)
+    filter: JsonObject | None = Field(
+        default=None, description="Only passages whose metadata contain this JSON object."
+    )
+    time_constraint: Storable | None = Field(
+        default=None,
+        max_length=500,
+        description="Null: looked for in the question. Empty: none. Else the phrase itself.",
+    )
+    sufficiency: Sufficiency | None = Field(
+        default=None,
+        description=(
+            "What may end the hops early. 'coverage': the evidence names every content word of the question, "
+            "or verdicts on a nearby past question vouch for it. 'llm': the endpoint says so. "
+            "Null: 'coverage' in profile default, 'none' in paper."
+        ),
+    )
+    include: list[Include] = Field(
+        default_factory=list,
+        max_length=10,
+        description="'sentences': all sentences of each passage; 'entities'; 'trace'.",
+    )
+
+    def to_query(self) -> Query:
+        """The question as the service takes it."""
+        return Query(
+            text=self.query,
+            collection=self.collection,
+            top_k=self.top_k,
+            max_hops=self.max_hops,
+            memory=self.arm.memory,
+            profile=self.arm.profile,
+            sufficiency=self.sufficiency,
+            metadata=self.filter,
+            time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
+            include=frozenset(self.include),
+        )
+
+
+class Out(BaseModel):
+    """A response read off a service's dataclass."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class SentenceOut(Out):
+    """A sentence of an answered passage."""
+
+    sentence_id: int
+    position: int
+    text: str
+    score: float | None = Field(description="Its best score in any hop; null if no hop selected it.")
+    hops: list[int]
+
+
+class PassageHit(Out):
+    """A ranked passage with the sentences that speak for it."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    score: float
+    sentences: list[SentenceOut]
+
+
+class EntityOut(Out):
+    """A mention in the question and the entity it was aligned to."""
+
+    mention: str
+    entity_id: int
+    name: str
+    similarity: float
+
+
+class RecallOut(Out):
+    """A sentence that a verdict on a past question brought in."""
+
+    sentence_id: int
+    past_question: str
+    similarity: float
+    support: float
+    perplexity: float
+    prior: float
+
+
+class SentenceTraceOut(Out):
+    """Every factor of a selected sentence's score: activation x semantic x task x time, over their sum."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    score: float
+    activation: float
+    activated_by: list[str]
+    semantic: float
+    task_factor: float
+    task_perplexity: float
+    time_factor: float
+    time_perplexity: float
+    recall_prior: float
+
+
+class HopOut(Out):
+    """One propagation round."""
+
+    hop: int
+    entities: dict[str, float]
+    candidates: int
+    sentences: list[SentenceTraceOut]
+    coverage: float | None
+
+
+class TraceOut(Out):
+    """How the answer came about."""
+
+    time_constraint: str | None
+    entities: list[EntityOut]
+    recalled: list[RecallOut]
+    hops: list[HopOut]
+
+
+class TimingsOut(Out):
+    """Where the time went, in milliseconds."""
+
+    analyse_ms: float
+    embed_ms: float
+    search_ms: float
+    total_ms: float
+
+
+class QueryOut(Out):
+    """The answer to a query; feedback refers to it by ``query_id``."""
+
+    query_id: UUID
+    collection: str
+    query: str
+    memory: Memory
+    profile: ProfileName
+    sufficiency: Sufficiency
+    hops: int
+    stop_reason: StopReason
+    passages: list[PassageHit]
+    timings: TimingsOut
+    entities: list[EntityOut] | None = None
+    trace: TraceOut | None = None
+
+
+class EpisodeOut(QueryOut):
+    """An answered query, read again, with its trace."""
+
+    judged: int = Field(description="Feedback events accepted for it.")
+    created_at: datetime
+
+
+class AnswerIn(QueryIn):
+    """A question to answer in words."""
+
+
+class CitationOut(Out):
+    """A sentence that the answer rests on."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+
+
+class AnswerOut(BaseModel):
+    """An answer in words with the sentences it cites, and the retrieval it rests on."""
+
+    answer: str = Field(description="Empty where the evidence gives no answer.")
+    sufficient: bool = Field(description="Whether the model found the evidence sufficient.")
+    citations: list[CitationOut]
+    retrieval: QueryOut

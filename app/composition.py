@@ -1,0 +1,210 @@
+"""The one place where providers, storage and services are put together."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from app.errors import ConfigurationError
+from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.providers.embedder import Embedder, load_embedder
+from app.providers.language import Language, load_language
+from app.providers.llm import Llm
+from app.services.answer import AnswerService
+from app.services.feedback import FeedbackService
+from app.services.health import HealthService
+from app.services.index import IndexService
+from app.services.ingest import IngestService
+from app.services.judge import JudgeService
+from app.services.learn import LearnService, Noise
+from app.services.retrieve import RetrieveService
+from app.settings import Settings
+from app.storage import collections
+from app.storage.database import Database
+from app.storage.graph import GraphLimits
+from app.storage.stream import WakeStream
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Where Postgres and Redis are."""
+
+    database_url: str
+    redis_url: str
+
+
+@contextmanager
+def servers(settings: Settings) -> Iterator[Servers]:
+    """The configured servers; embedded ones, started or joined in the data directory, where none is configured.
+
+    Raises:
+        ConfigurationError, UnavailableError: an embedded server cannot be started.
+    """
+    data = settings.data_dir.resolve()
+    with ExitStack() as stack:
+        if settings.database_url:
+            database_url = settings.database_url.get_secret_value()
+        else:
+            postgres = EmbeddedPostgres(data / "postgres", settings.embedded_user)
+            stack.callback(postgres.stop)
+            database_url = postgres.start()
+        if settings.redis_url:
+            redis_url = settings.redis_url.get_secret_value()
+        else:
+            redis = EmbeddedRedis(data / "redis")
+            stack.callback(redis.stop)
+            redis_url = redis.start()
+        yield Servers(database_url, redis_url)
+
+
+class Application:
+    """Everything one process needs; what is heavy is loaded when first used."""
+
+    def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
+        self.settings = settings
+        self.database = Database(
+            addresses.database_url,
+            pool_size=settings.database_pool_size,
+            statement_timeout_seconds=settings.statement_timeout_seconds,
+            hnsw_ef_search=settings.hnsw_ef_search,
+        )
+        self.stream = WakeStream(addresses.redis_url, consumer)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The configured encoder."""
+        settings = self.settings
+        return load_embedder(
+            settings.embedding_model,
+            settings.embedding_runtime,
+            Path(settings.data_dir).resolve(),
+            settings.embedding_threads,
+            settings.embedding_batch_size,
+        )
+
+    @cached_property
+    def language(self) -> Language:
+        """The configured spaCy pipeline, or the built-in rules."""
+        return load_language(self.settings.spacy_model)
+
+    @cached_property
+    def llm(self) -> Llm | None:
+        """The configured endpoint, or None."""
+        settings = self.settings
+        if settings.llm_base_url is None:
+            return None
+        return Llm(
+            base_url=settings.llm_base_url,
+            api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else None,
+            model=settings.llm_model,
+            timeout_seconds=settings.llm_timeout_seconds,
+            max_attempts=settings.llm_max_attempts,
+        )
+
+    @cached_property
+    def ingest(self) -> IngestService:
+        """Accepts passages."""
+        return IngestService(self.database)
+
+    @cached_property
+    def index(self) -> IndexService:
+        """Builds the graph."""
+        return IndexService(
+            self.database,
+            self.embedder,
+            self.language,
+            batch_size=self.settings.ingest_batch_size,
+            time_llm=self.llm if self.settings.llm_time_extraction else None,
+        )
+
+    @cached_property
+    def retrieve(self) -> RetrieveService:
+        """Answers queries."""
+        settings = self.settings
+        return RetrieveService(
+            self.database,
+            self.embedder,
+            self.language,
+            limits=GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit),
+            recall_gate=settings.recall_gate,
+            llm=self.llm,
+            llm_times=settings.llm_time_extraction,
+        )
+
+    @cached_property
+    def learn(self) -> LearnService:
+        """Applies verdicts."""
+        settings = self.settings
+        noise = Noise(
+            settings.observation_noise_positive, settings.observation_noise_negative, settings.process_noise
+        )
+        return LearnService(self.database, noise, max_attempts=settings.feedback_max_attempts)
+
+    @cached_property
+    def feedback(self) -> FeedbackService:
+        """Accepts verdicts."""
+        return FeedbackService(self.database, self.stream, self.learn)
+
+    @cached_property
+    def answer(self) -> AnswerService:
+        """Answers in words."""
+        return AnswerService(self.retrieve, self.llm)
+
+    @cached_property
+    def judge(self) -> JudgeService:
+        """Judges episodes with the LLM."""
+        settings = self.settings
+        return JudgeService(
+            self.database,
+            self.feedback,
+            self.llm,
+            name=settings.judge_name,
+            interval_seconds=settings.judge_interval_seconds,
+            window_hours=settings.judge_window_hours,
+        )
+
+    @cached_property
+    def health(self) -> HealthService:
+        """Looks at what the process depends on."""
+        return HealthService(self.database, self.stream, self.embedder, self.language, self.settings.llm_base_url)
+
+    def warm_up(self) -> None:
+        """Load what is heavy and check the configuration, before the first request pays for it."""
+        self.claim_embedding_space()
+        self.language.analyse_question("Where was Marie Curie born?")
+        self.embedder.embed(["warm-up"])
+
+    def claim_embedding_space(self) -> None:
+        """Make sure that the database holds this encoder's vectors and no other's.
+
+        Raises:
+            ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
+            EmbeddingSpaceMismatchError: the database was filled with another encoder.
+        """
+        encoder = self.embedder
+        if encoder.dimension != self.settings.embedding_dimension:
+            raise ConfigurationError(
+                f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
+                f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
+            )
+        with self.database.write() as writer:
+            collections.claim_embedding_space(writer, encoder.model, encoder.fingerprint, encoder.dimension)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self.database.close()
+        self.stream.close()
+        if "llm" in self.__dict__ and self.llm is not None:
+            self.llm.close()
+
+
+@contextmanager
+def application(settings: Settings, consumer: str = "") -> Iterator[Application]:
+    """An application on the configured servers, closed at the end of the block."""
+    with servers(settings) as addresses:
+        app = Application(settings, addresses, consumer)
+        try:
+            yield app
+        finally:
+            app.close()

@@ -1,0 +1,1 @@
+"""The mathematics of Engram: pure functions over NumPy arrays, no I/O."""

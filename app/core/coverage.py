@@ -1,0 +1,38 @@
+"""A stated rule for when evidence suffices, for when no LLM is asked."""
+
+import re
+from collections.abc import Iterable
+
+# A recall prior from which verdicts on nearby past questions vouch for the evidence by themselves.
+VOUCHED_PRIOR = 0.5
+
+_WORD = re.compile(r"[^\W_]+")
+_FUNCTION_WORDS = frozenset(
+    """
+    a about after all also an and any are as at be became been before being between both but by came can
+    come did do does during each either first for from gave get give go had has have he her his how i if
+    in into is it its last made make many me more most much name named of on one only or other our out
+    over same she so some such than that the their them then there these they this those through to two
+    under until up was we were what when where whether which while who whom whose why will with would
+    you
+    """.split()
+)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text that say what it is about, lower-cased, without plural and possessive endings."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(_stem(word) for word in words if word not in _FUNCTION_WORDS and len(word) > 1)
+
+
+def coverage(question: str, evidence: Iterable[str]) -> float:
+    """Share of the question's content words that the evidence names, in [0, 1]; 1 for a question without any."""
+    wanted = content_words(question)
+    if not wanted:
+        return 1.0
+    found = frozenset[str]().union(*(content_words(text) for text in evidence))
+    return len(wanted & found) / len(wanted)
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

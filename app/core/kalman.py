@@ -1,0 +1,150 @@
+"""The gain-adaptive update of a memory (GAM-RAG, section 3.3, Eqs. 10-13).
+
+A memory is a vector with one scalar uncertainty, its perplexity. A verdict observes the memory along the
+question's direction only, so the filter is one-dimensional: it moves the memory along that direction and
+leaves everything orthogonal to it alone.
+
+All arithmetic is float64 and row by row, so a result does not depend on which rows are updated together.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUpdate:
+    """What one verdict did to ``n`` memories.
+
+    Attributes:
+        vectors: updated memories, (n, d), unit length unless asked otherwise, float32.
+        perplexities: posterior perplexity, (n,), in [Q, 1].
+        gains: Kalman gain, (n,), in (0, 1).
+        residuals: verdict minus prediction, (n,), in [-1, 2].
+    """
+
+    vectors: NDArray[np.float32]
+    perplexities: Floats
+    gains: Floats
+    residuals: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class SupportUpdate:
+    """What one verdict did to ``n`` scalar supports; all arrays are (n,)."""
+
+    supports: Floats
+    perplexities: Floats
+    gains: Floats
+    residuals: Floats
+
+
+def kalman_gain(perplexity: Floats, observation_noise: Floats) -> Floats:
+    """How far one verdict moves a memory: K = π / (π + R) (Eq. 11).
+
+    Args:
+        perplexity: π, (n,), in [0, 1].
+        observation_noise: R, (n,), above 0.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
+    if np.any((perplexity < 0) | (perplexity > 1) | ~np.isfinite(perplexity)):
+        raise ValueError("perplexity must lie in [0, 1]")
+    if np.any((observation_noise <= 0) | ~np.isfinite(observation_noise)):
+        raise ValueError("observation noise must be positive")
+    return perplexity / (perplexity + observation_noise)
+
+
+def posterior_perplexity(perplexity: Floats, gain: Floats, process_noise: float) -> Floats:
+    """What is left of the uncertainty: clip((1 - K) π + Q) to [0, 1] (Eq. 13).
+
+    The process noise Q keeps it from collapsing to 0, so a memory never stops listening.
+    """
+    if not 0 < process_noise < 1:
+        raise ValueError("process noise must lie in (0, 1)")
+    return np.clip((1.0 - gain) * perplexity + process_noise, 0.0, 1.0)
+
+
+def update_memories(
+    vectors: NDArray[np.floating],
+    perplexities: Floats,
+    direction: NDArray[np.floating],
+    targets: Floats,
+    observation_noise: Floats,
+    process_noise: float,
+    *,
+    normalise: bool = True,
+) -> MemoryUpdate:
+    """Apply one verdict per memory along one question's direction (Eqs. 10-13).
+
+    The paper states unit-length memories (Appendix A, Eq. 15) and proves the recursion
+    s' = (1 - K) s + K y (Eq. 16), which holds only for the inner product of the memory *before* it is
+    normalised. ``normalise=True`` keeps the stated state; ``normalise=False`` keeps the proven recursion.
+
+    Args:
+        vectors: memories, (n, d), none of them zero.
+        perplexities: π, (n,), in [0, 1].
+        direction: the question's embedding, (d,), made unit length here.
+        targets: y, (n,), 1 for supporting, 0 otherwise.
+        observation_noise: R, (n,), above 0.
+        process_noise: Q, in (0, 1).
+        normalise: scale the updated memories to unit length.
+
+    Raises:
+        ValueError: shapes do not agree, a vector is zero, or a value is out of its range.
+    """
+    memory = np.asarray(vectors, dtype=np.float64)
+    question = np.asarray(direction, dtype=np.float64)
+    if memory.ndim != 2 or question.shape != memory.shape[1:]:
+        raise ValueError("memories must be (n, d) and the direction (d,)")
+    count = (memory.shape[0],)
+    if not (np.shape(perplexities) == np.shape(targets) == np.shape(observation_noise) == count):
+        raise ValueError("perplexities, targets and observation noise must be (n,)")
+    question = question / _lengths(question[None, :])[0]
+    lengths = _lengths(memory)
+    projections = (memory * question).sum(axis=1)
+    predictions = projections / lengths if normalise else projections
+    residuals = targets - predictions
+    gains = kalman_gain(perplexities, observation_noise)
+    moved = memory + (gains * residuals)[:, None] * question
+    if normalise:
+        moved = moved / _lengths(moved)[:, None]
+    return MemoryUpdate(
+        vectors=moved.astype(np.float32),
+        perplexities=posterior_perplexity(perplexities, gains, process_noise),
+        gains=gains,
+        residuals=residuals,
+    )
+
+
+def update_supports(
+    supports: Floats,
+    perplexities: Floats,
+    targets: Floats,
+    observation_noise: Floats,
+    process_noise: float,
+) -> SupportUpdate:
+    """The same filter for a scalar: how surely a sentence supports one question.
+
+    Its direction is the question itself, so the prediction is the support and Eq. 16 holds exactly:
+    s' = (1 - K) s + K y, which stays in [0, 1].
+    """
+    gains = kalman_gain(perplexities, observation_noise)
+    residuals = targets - supports
+    return SupportUpdate(
+        supports=supports + gains * residuals,
+        perplexities=posterior_perplexity(perplexities, gains, process_noise),
+        gains=gains,
+        residuals=residuals,
+    )
+
+
+def _lengths(rows: Floats) -> Floats:
+    lengths = np.sqrt((rows * rows).sum(axis=1))
+    if np.any(lengths == 0) or not np.all(np.isfinite(lengths)):
+        raise ValueError("a vector has no direction")
+    return np.asarray(lengths, dtype=np.float64)

@@ -1,0 +1,53 @@
+"""The constants of a retrieval: ``PAPER`` is what GAM-RAG publishes and nothing else, ``DEFAULT`` what we ship."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How one query is retrieved.
+
+    Attributes:
+        name: recorded on the episode.
+        max_hops: I, propagation rounds.
+        sentences_per_hop: K_S, sentences selected per hop.
+        entities_per_hop: K_E, entities that lead the next hop.
+        prior_weight: α, weight of passage-question similarity (Eq. 8).
+        ranking_sentences: sentences per hop that rank passages; at least ``sentences_per_hop``.
+        recalls: whether past questions' verdicts activate sentences.
+        recall_weight: weight of a fully supported recalled sentence in its passage's score.
+    """
+
+    name: str
+    max_hops: int
+    sentences_per_hop: int
+    entities_per_hop: int
+    prior_weight: float
+    ranking_sentences: int
+    recalls: bool
+    recall_weight: float
+
+
+PAPER = Profile(
+    name="paper",
+    max_hops=3,
+    sentences_per_hop=3,
+    entities_per_hop=5,
+    prior_weight=0.01,
+    ranking_sentences=3,
+    recalls=False,
+    recall_weight=0.0,
+)
+
+DEFAULT = Profile(
+    name="default",
+    max_hops=3,
+    sentences_per_hop=3,
+    entities_per_hop=5,
+    prior_weight=0.01,
+    ranking_sentences=3,
+    recalls=True,
+    recall_weight=1.0,
+)
+
+PROFILES = {profile.name: profile for profile in (PAPER, DEFAULT)}

@@ -1,0 +1,94 @@
+"""Memory-guided propagation over the entity-sentence-passage graph (GAM-RAG, section 3.2.2, Eqs. 4-7, 9)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The sentences one hop reached; all arrays are (n,), one entry per sentence.
+
+    Attributes:
+        sentence_ids: who they are.
+        passage_ids: the passage that holds each.
+        activation: u, the summed activation of the entities that lead here (Eq. 5).
+        semantic: cosine of sentence and question, in [-1, 1].
+        task_perplexity, time_perplexity: π in [0, 1]; 1 where no verdict has touched the channel.
+        task_similarity, time_similarity: cosine of memory and question; counts only where π < 1.
+    """
+
+    sentence_ids: Ids
+    passage_ids: Ids
+    activation: Floats
+    semantic: Floats
+    task_perplexity: Floats
+    task_similarity: Floats
+    time_perplexity: Floats
+    time_similarity: Floats
+
+    def __len__(self) -> int:
+        return len(self.sentence_ids)
+
+
+def memory_factor(perplexity: Floats, similarity: Floats) -> Floats:
+    """g = 1 + (1 - π) cos(m, q): 1 while nothing is known, up to 2 for a sure, aligned memory (Eq. 4)."""
+    return 1.0 + (1.0 - perplexity) * similarity
+
+
+def sentence_weights(candidates: Candidates) -> Floats:
+    """w = s_sem · g_task · g_time, (n,) (Eq. 4)."""
+    return (
+        candidates.semantic
+        * memory_factor(candidates.task_perplexity, candidates.task_similarity)
+        * memory_factor(candidates.time_perplexity, candidates.time_similarity)
+    )
+
+
+def normalise_l1(values: Floats) -> Floats:
+    """Scale so that absolute values sum to 1; all zeros stay zeros (Norm_1 in Eq. 6)."""
+    total = np.abs(values).sum()
+    return values / total if total > 0 else np.zeros_like(values)
+
+
+def sentence_scores(candidates: Candidates) -> Floats:
+    """Norm_1(w · u) over all candidates of the hop, (n,) (Eq. 6)."""
+    return normalise_l1(sentence_weights(candidates) * candidates.activation)
+
+
+def strongest(scores: Floats, ids: Ids, limit: int) -> NDArray[np.intp]:
+    """Positions of the ``limit`` largest scores, best first; equal scores in id order."""
+    return np.lexsort((ids, -scores))[:limit]
+
+
+def passage_bonuses(scores: Floats, passage_ids: Ids) -> dict[int, float]:
+    """Each passage's summed score of activated sentences (Eq. 7)."""
+    bonuses: dict[int, float] = {}
+    for passage, score in zip(passage_ids.tolist(), scores.tolist(), strict=True):
+        bonuses[passage] = bonuses.get(passage, 0.0) + score
+    return bonuses
+
+
+def next_entities(
+    sentence_score: Mapping[int, float], links: Sequence[tuple[int, int]], limit: int
+) -> dict[int, float]:
+    """Entities that lead the next hop: the mean score of each one's activated sentences (Eq. 9).
+
+    The mean, not the sum, so that an entity in many middling sentences does not win over one in a good one.
+
+    Args:
+        sentence_score: activated sentence -> its score in this hop.
+        links: (sentence, entity) pairs of M_ES among the activated sentences.
+        limit: how many entities are kept (top 5 in Appendix C); ties in id order.
+    """
+    sums: dict[int, list[float]] = {}
+    for sentence, entity in links:
+        sums.setdefault(entity, []).append(sentence_score[sentence])
+    means = {entity: sum(scores) / len(scores) for entity, scores in sums.items()}
+    positive = ((entity, mean) for entity, mean in means.items() if mean > 0)
+    return dict(sorted(positive, key=lambda pair: (-pair[1], pair[0]))[:limit])

@@ -1,0 +1,102 @@
+"""What can go wrong, one class per failure; the class carries its HTTP status and problem type.
+
+``app/api/problems.py`` turns these into RFC 9457 documents, the command line into one line and exit code 1.
+"""
+
+from typing import Any, ClassVar
+
+
+class EngramError(Exception):
+    """Base of all failures that Engram explains to its caller."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "internal"
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(self, detail: str, **extra: Any) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.extra = extra
+
+
+class InvalidRequestError(EngramError):
+    """The request is well-formed JSON but cannot be carried out as it stands."""
+
+    status = 422
+    type = "invalid-request"
+    title = "Invalid request"
+
+
+class MalformedRequestError(EngramError):
+    """The request could not be read at all: not JSON, an unreadable body, a missing header."""
+
+    status = 400
+    type = "malformed-request"
+    title = "Malformed request"
+
+
+class NotFoundError(EngramError):
+    """The named resource does not exist."""
+
+    status = 404
+    type = "not-found"
+    title = "Not found"
+
+
+class PayloadTooLargeError(EngramError):
+    """The body is larger than this route accepts."""
+
+    status = 413
+    type = "payload-too-large"
+    title = "Payload too large"
+
+
+class UnsupportedMediaTypeError(EngramError):
+    """The body is of a content type that this route does not read."""
+
+    status = 415
+    type = "unsupported-media-type"
+    title = "Unsupported media type"
+
+
+class IdempotencyConflictError(EngramError):
+    """The Idempotency-Key was used before, with another body."""
+
+    status = 422
+    type = "idempotency-conflict"
+    title = "Idempotency-Key reused with another body"
+
+
+class LlmNotConfiguredError(EngramError):
+    """The request needs an LLM and no endpoint is configured."""
+
+    status = 503
+    type = "llm-not-configured"
+    title = "No LLM endpoint is configured"
+
+
+class LlmError(EngramError):
+    """The LLM endpoint failed, timed out or answered with something unusable."""
+
+    status = 502
+    type = "llm-failed"
+    title = "The LLM endpoint failed"
+
+
+class UnavailableError(EngramError):
+    """A server that Engram needs is out of reach; trying again later may work."""
+
+    status = 503
+    type = "unavailable"
+    title = "Temporarily unavailable"
+
+
+class ConfigurationError(EngramError):
+    """Engram cannot start as configured."""
+
+    type = "configuration"
+    title = "Configuration error"
+
+
+class EmbeddingSpaceMismatchError(ConfigurationError):
+    """The database was filled with another encoder than the one configured."""

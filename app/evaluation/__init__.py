@@ -1,0 +1,1 @@
+"""Measuring retrieval: data sets, protocols, metrics."""

@@ -1,0 +1,242 @@
+"""``engram up``: the whole service on one machine, started in order, kept running, stopped in order.
+
+The children die with this process even if it is killed (see ``app/providers/embedded/process.py``), so the next
+``engram up`` finds the data and nothing in its way.
+"""
+
+import errno
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+
+import httpx
+
+from app.errors import ConfigurationError, EngramError, UnavailableError
+from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.settings import Settings
+from app.supervision import Child, EndedError, Watched, only_one, say, signal_handlers
+
+POLL_SECONDS = 0.2
+PORT_PATIENCE_SECONDS = 3.0  # a previous run that was killed may still be letting go of the port
+READY_PATIENCE_SECONDS = 600.0
+REPORT_SECONDS = 10.0
+STOP_PATIENCE_SECONDS = 20.0
+KILLED_EXIT_CODE = 130
+
+
+def _engram(subcommand: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "app.cli", subcommand)
+
+
+@dataclass(frozen=True)
+class Commands:
+    """What is run for each role; tests put stand-ins here."""
+
+    migrate: Sequence[str] = _engram("migrate")
+    serve: Sequence[str] = _engram("serve")
+    worker: Sequence[str] = _engram("worker")
+    sample: Sequence[str] = _engram("sample")
+
+
+def run(settings: Settings, *, sample: bool, commands: Commands | None = None) -> int:
+    """Start everything, keep it running until SIGINT, SIGTERM or SIGHUP, and return the exit code.
+
+    0 after a stop by signal, 130 after a second one, otherwise the code of the child that ended the run or 1.
+    Call it from the main thread: it installs signal handlers while it runs.
+    """
+    return _Supervisor(settings, sample=sample, commands=commands or Commands()).run()
+
+
+class _Supervisor:
+    def __init__(self, settings: Settings, *, sample: bool, commands: Commands) -> None:
+        self._settings = settings
+        self._sample_wanted = sample
+        self._commands = commands
+        self._data_dir = settings.data_dir.absolute()
+        self._address = f"http://{_reachable_host(settings.host)}:{settings.port}"
+        self._signals = 0
+        self._servers: list[EmbeddedPostgres | EmbeddedRedis] = []
+        self._children: list[Child] = []
+        self._watched: list[Watched] = []
+
+    def run(self) -> int:
+        with signal_handlers(self._on_signal):
+            try:
+                with only_one(self._data_dir):
+                    try:
+                        self._bring_up()
+                        while not self._stopping():
+                            self._tick()
+                    finally:
+                        self._stop()
+            except EndedError as ended:
+                say(str(ended))
+                return ended.code
+            except EngramError as error:
+                if not self._stopping():
+                    say(error.detail)
+                    return 1
+        return 0 if self._signals < 2 else KILLED_EXIT_CODE
+
+    def _bring_up(self) -> None:
+        _require_free_port(self._settings.host, self._settings.port, self._stopping)
+        env = self._start_servers()
+        migrate = self._start_child(Child("The migration", self._commands.migrate, env))
+        while migrate.alive():
+            if self._tick():
+                return
+        if migrate.exit_code != 0:
+            raise EndedError(
+                migrate.exit_code, f"The database migration failed with exit code {migrate.exit_code}."
+            )
+        roles = ("The API", self._commands.serve), ("The worker", self._commands.worker)
+        services = [self._start_child(Child(name, command, env)) for name, command in roles]
+        if self._wait_until_ready(services):
+            self._watched += [Watched(service.name, service) for service in services]
+            say(f"Engram answers at {self._address} (documentation: {self._address}/docs). Ctrl-C stops it.")
+            if self._sample_wanted:
+                self._load_sample(env)
+
+    def _start_servers(self) -> dict[str, str]:
+        """Start what is not configured; returns the environment that tells the children where everything is."""
+        settings = self._settings
+        urls = {}
+        if settings.database_url is None:
+            postgres = EmbeddedPostgres(
+                self._data_dir / "postgres", settings.embedded_user, interrupted=self._stopping
+            )
+            urls["DATABASE_URL"] = self._start_server(postgres)
+        else:
+            urls["DATABASE_URL"] = settings.database_url.get_secret_value()
+        if settings.redis_url is None:
+            redis = EmbeddedRedis(self._data_dir / "redis", interrupted=self._stopping)
+            urls["REDIS_URL"] = self._start_server(redis)
+        else:
+            urls["REDIS_URL"] = settings.redis_url.get_secret_value()
+        return {
+            **os.environ,
+            **urls,
+            "ENGRAM_DATA_DIR": str(self._data_dir),
+            "ENGRAM_HOST": settings.host,
+            "ENGRAM_PORT": str(settings.port),
+        }
+
+    def _start_server(self, server: EmbeddedPostgres | EmbeddedRedis) -> str:
+        say(f"Starting {server.name} in {server.data_directory} ...")
+        self._servers.append(server)
+        url = server.start()
+        if server.attached:
+            say(f"{server.name} was running already, process {server.pid}.")
+        self._watched.append(Watched(server.name, server))
+        return url
+
+    def _start_child(self, child: Child) -> Child:
+        self._children.append(child)
+        child.start()
+        return child
+
+    def _wait_until_ready(self, services: Sequence[Child]) -> bool:
+        """Wait until the API serves; False if a signal ended the wait."""
+        started = reported = time.monotonic()
+        say(f"Waiting for {self._address}/readyz ...")
+        while (answer := _probe(f"{self._address}/readyz")) is not None:
+            if self._tick():
+                return False
+            for service in services:
+                if not service.alive():
+                    code = service.exit_code
+                    raise EndedError(code or 1, f"{service.name} ended with exit code {code} before it was ready.")
+            now = time.monotonic()
+            if now - started > READY_PATIENCE_SECONDS:
+                raise EndedError(1, f"The API was not ready after {READY_PATIENCE_SECONDS:.0f} s: {answer}.")
+            if now - reported > REPORT_SECONDS:
+                reported = now
+                say(f"Still waiting for {self._address}/readyz, {now - started:.0f} s: {answer}.")
+        return True
+
+    def _load_sample(self, env: Mapping[str, str]) -> None:
+        sample = self._start_child(Child("The sample", self._commands.sample, {**env, "ENGRAM_URL": self._address}))
+        while sample.alive():
+            if self._tick():
+                return
+        if sample.exit_code != 0:
+            say(f"The sample was not loaded (exit code {sample.exit_code}); the service keeps running.")
+
+    def _tick(self) -> bool:
+        """Look after what runs, rest a moment; True once the run is to stop."""
+        for watched in self._watched:
+            if not self._stopping():
+                watched.check()
+        if not self._stopping():
+            time.sleep(POLL_SECONDS)
+        return self._stopping()
+
+    def _stopping(self) -> bool:
+        return self._signals > 0
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals == 2:
+            for runnable in (*self._children, *self._servers):
+                runnable.kill()
+
+    def _stop(self) -> None:
+        running = [child for child in self._children if child.alive()]
+        if running or self._servers:
+            say("Stopping ...")
+        for child in running:
+            child.terminate()
+        deadline = time.monotonic() + STOP_PATIENCE_SECONDS
+        for child in running:
+            child.wait(deadline)
+        for server in reversed(self._servers):
+            server.stop()
+
+
+def _require_free_port(host: str, port: int, stopping: Callable[[], bool]) -> None:
+    """Raise UnavailableError or ConfigurationError if the API could not listen there."""
+    deadline = time.monotonic() + PORT_PATIENCE_SECONDS
+    while (problem := _bind_problem(host, port)) == errno.EADDRINUSE:
+        if stopping() or time.monotonic() > deadline:
+            raise UnavailableError(f"Port {port} of {host} is in use; stop that program or set ENGRAM_PORT.")
+        time.sleep(POLL_SECONDS)
+    if problem:
+        raise ConfigurationError(f"The API cannot listen on {host} port {port}: {os.strerror(problem)}.")
+
+
+def _bind_problem(host: str, port: int) -> int:
+    try:
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise ConfigurationError(f"The host {host!r} cannot be resolved: {error.strerror}.") from error
+    for family, kind, protocol, _, address in addresses:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            try:
+                probe.bind(address)
+            except OSError as error:
+                # One of several addresses of a name may be missing (localhost without IPv6).
+                if error.errno != errno.EADDRNOTAVAIL or len(addresses) == 1:
+                    return error.errno or errno.EINVAL
+    return 0
+
+
+def _reachable_host(host: str) -> str:
+    """Where this machine reaches a server that listens on ``host``, as it stands in a URL."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+    return f"[{reachable}]" if ":" in reachable else reachable
+
+
+def _probe(url: str) -> str | None:
+    """None if ``url`` answers 200, otherwise what it answers instead, in a few words."""
+    try:
+        answer = httpx.get(url, timeout=2.0, trust_env=False)
+    except httpx.HTTPError as error:
+        return str(error) or type(error).__name__
+    return None if answer.status_code == 200 else f"status {answer.status_code}: {answer.text[:200]}"

@@ -1,0 +1,63 @@
+"""The API process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from app import __version__
+from app.api import feedback, health, passages, problems, queries
+from app.api.limits import BodyLimit
+from app.api.schemas.passages import PassagesIn
+from app.composition import Application
+
+DESCRIPTION = """
+Retrieval that learns from being used. Ask `POST /query`, post what really helped to `POST /feedback`, and the
+next related question finds its evidence sooner. Errors are RFC 9457 problem documents.
+"""
+
+
+def create_app(application: Application | None) -> FastAPI:
+    """The HTTP application; without an ``application`` it can only describe itself."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if application is not None:
+            await run_in_threadpool(application.warm_up)
+        yield
+
+    app = FastAPI(
+        title="Engram",
+        version=__version__,
+        description=DESCRIPTION.strip(),
+        lifespan=lifespan,
+        redoc_url=None,
+    )
+    app.state.services = application
+    app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
+    problems.install(app)
+    for module in (queries, feedback, passages, health):
+        app.include_router(module.router)
+    _describe(app)
+    return app
+
+
+def _describe(app: FastAPI) -> None:
+    """Add to the generated OpenAPI what routes that read the body themselves cannot say."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if not app.openapi_schema:
+            document = generate()
+            schemas = document["components"]["schemas"]
+            template = "#/components/schemas/{model}"
+            described = PassagesIn.model_json_schema(ref_template=template)
+            schemas.update(described.pop("$defs"))
+            schemas["PassagesIn"] = described
+            schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign] # FastAPI documents replacing it this way

@@ -1,0 +1,1 @@
+"""The outside world behind Protocols: encoder, language, LLM and embedded servers."""

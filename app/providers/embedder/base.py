@@ -1,0 +1,62 @@
+"""What the rest of Engram knows of an encoder, and how one is loaded."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Embedder(Protocol):
+    """A sentence encoder; safe to call from several threads at once."""
+
+    @property
+    def model(self) -> str:
+        """Name recorded with the database, such as ``all-MiniLM-L6-v2``."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the weights (hex): vectors are comparable only if their fingerprints are equal."""
+
+    @property
+    def dimension(self) -> int:
+        """Length d of every vector."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit-length vectors, shape (n, d), in the order of ``texts``; (0, d) for no texts.
+
+        A text longer than the encoder's window is read in overlapping windows, so no part of it is ignored.
+        """
+
+
+def load_embedder(
+    model: str,
+    runtime: Literal["onnx", "torch"],
+    cache_directory: Path,
+    threads: int,
+    batch_size: int,
+) -> Embedder:
+    """Load an encoder from files on this machine; nothing is ever downloaded.
+
+    ``model`` is ``all-MiniLM-L6-v2`` or a sentence-transformers model folder. The first load of a model with
+    the ONNX runtime exports it under ``cache_directory`` (about 10 s); later ones reuse the file. ``threads``
+    0 lets the runtime decide; ``batch_size`` is the most windows encoded at once. Prompts that a model's
+    configuration may name are not added: questions and passages are encoded alike.
+
+    Raises ``ConfigurationError`` for a folder that is missing, incomplete, altered or that the runtime cannot
+    express.
+    """
+    # Imported here so that the ONNX runtime never pays for torch, and the other way round.
+    from app.providers.embedder.folder import open_model
+    from app.providers.embedder.windows import WindowedEmbedder
+
+    folder = open_model(model)
+    if runtime == "onnx":
+        from app.providers.embedder.onnx import onnx_encoder
+
+        return WindowedEmbedder(folder, onnx_encoder(folder, cache_directory, threads), batch_size)
+
+    from app.providers.embedder.torch import torch_encoder
+
+    return WindowedEmbedder(folder, torch_encoder(folder, threads), batch_size)

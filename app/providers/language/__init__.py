@@ -1,0 +1,19 @@
+"""What retrieval reads from text: sentences, names and times."""
+
+from app.providers.language.base import (
+    Language,
+    PassageText,
+    QuestionAnalysis,
+    SentenceAnalysis,
+    normalise_entity,
+)
+from app.providers.language.spacy_pipeline import load_language
+
+__all__ = [
+    "Language",
+    "PassageText",
+    "QuestionAnalysis",
+    "SentenceAnalysis",
+    "load_language",
+    "normalise_entity",
+]

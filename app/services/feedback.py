@@ -1,0 +1,221 @@
+"""Accepting verdicts: resolve what they name, store them once, wake a worker."""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from app.services.learn import LearnService
+from app.storage import collections, episodes, feedback, passages
+from app.storage.database import Database, Reader
+from app.storage.feedback import StoredEvent
+from app.storage.memories import AuditRow
+from app.storage.passages import StoredSentence
+from app.storage.stream import WakeStream
+
+log = structlog.get_logger(__name__)
+
+WAIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A sentence named by id, or by its passage and its text."""
+
+    sentence_id: int | None = None
+    passage_id: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A query expansion that came with the verdict, kept for key evolution."""
+
+    method: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a judge says of one episode.
+
+    Attributes:
+        supporting: sentences that helped, retrieved or not.
+        rejected: sentences that did not.
+        missed: evidence that retrieval did not return.
+        partial: leave activated sentences that are not named alone, instead of counting them as rejected.
+        retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
+        expansions: query expansions, stored for key evolution.
+        judge: who judged.
+        confidence: in (0, 1]; divides the observation noise.
+    """
+
+    query_id: UUID
+    collection: str
+    supporting: Sequence[Named] = ()
+    rejected: Sequence[Named] = ()
+    missed: Sequence[Named] = ()
+    partial: bool = False
+    retrieval_success: bool | None = None
+    generation_success: bool | None = None
+    expansions: Sequence[Expansion] = ()
+    judge: str = "anonymous"
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """An accepted event, and what it changed if it was waited for."""
+
+    event: StoredEvent
+    changes: list[AuditRow] | None
+
+
+class FeedbackService:
+    """Accepts verdicts and reports on them."""
+
+    def __init__(self, database: Database, stream: WakeStream, learn: LearnService) -> None:
+        self._database = database
+        self._stream = stream
+        self._learn = learn
+
+    def accept(self, verdict: Verdict, key: str, *, wait: bool = False) -> Receipt:
+        """Store the verdict under its Idempotency-Key and have it applied, here if ``wait``.
+
+        The same verdict again gets the first receipt.
+
+        Raises:
+            NotFoundError: the query or the collection does not exist.
+            InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
+            IdempotencyConflictError: the key was used with another verdict.
+        """
+        body_hash = hashlib.sha256(json.dumps(asdict(verdict), sort_keys=True, default=str).encode()).digest()
+        with self._database.read() as reader:
+            collection = collections.find(reader, verdict.collection)
+            first = feedback.by_key(reader, collection.id, key)
+            if first is None:
+                episodes.find(reader, collection.id, verdict.query_id)
+                resolved = _resolve(reader, collection.id, verdict)
+        if first is None:
+            with self._database.write() as writer:
+                event = feedback.accept(
+                    writer,
+                    collection.id,
+                    episode=verdict.query_id,
+                    key=key,
+                    body_hash=body_hash,
+                    judge=verdict.judge,
+                    verdict=resolved,
+                )
+                if event is not None:
+                    episodes.count_verdict(writer, collection.id, verdict.query_id)
+            with self._database.read() as reader:
+                first = feedback.by_key(reader, collection.id, key)
+            if first is None:
+                raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
+            if event is not None:
+                log.info("feedback accepted", event_id=event, query_id=str(verdict.query_id), judge=verdict.judge)
+                if not wait:
+                    self._stream.wake(collection.id, event)
+        if first.body_hash != body_hash:
+            raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another verdict.")
+        return self._wait(collection.id, first) if wait else Receipt(first, None)
+
+    def event(self, collection: str, event_id: int) -> Receipt:
+        """An event and what it changed so far.
+
+        Raises:
+            NotFoundError: there is no such event or collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            event = feedback.find(reader, target.id, event_id)
+            if event is None:
+                raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+            return Receipt(event, feedback.audit(reader, target.id, event_id))
+
+    def page(self, collection: str, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
+        """Events in order of acceptance."""
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            return feedback.page(reader, target.id, status=status, after=after, limit=limit)
+
+    def _wait(self, collection_id: int, event: StoredEvent) -> Receipt:
+        """Apply the event here, or wait for the worker that holds it."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while event.status == "pending" and time.monotonic() < deadline:
+            if not self._learn.apply(collection_id, [event.id]):
+                time.sleep(0.02)
+            with self._database.read() as reader:
+                event = feedback.find(reader, collection_id, event.id) or event
+        with self._database.read() as reader:
+            return Receipt(event, feedback.audit(reader, collection_id, event.id))
+
+
+def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, Any]:
+    """The verdict with every named sentence as an id, as the log keeps it."""
+    named = [*verdict.supporting, *verdict.rejected, *verdict.missed]
+    by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
+    external = {n.passage_id for n in named if n.passage_id is not None}
+    versions = passages.versions(reader, collection_id, external)
+    in_passage: dict[int, list[StoredSentence]] = {}
+    for sentence in passages.sentences_of(reader, collection_id, [found[0] for found in versions.values()]):
+        in_passage.setdefault(sentence.passage_id, []).append(sentence)
+
+    def ids(names: Sequence[Named]) -> list[int]:
+        found: set[int] = set()
+        for name in names:
+            if name.sentence_id is not None:
+                if name.sentence_id not in by_id:
+                    raise InvalidRequestError(f"There is no sentence {name.sentence_id} in this collection.")
+                found.add(name.sentence_id)
+                continue
+            if name.passage_id not in versions:
+                raise InvalidRequestError(f"There is no passage {name.passage_id!r} in this collection.")
+            passage_id = versions[name.passage_id][0]
+            matching = _matching(name.text or "", in_passage.get(passage_id, []))
+            if not matching:
+                raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
+            found.update(matching)
+        return sorted(found)
+
+    supports = sorted({*ids(verdict.supporting), *ids(verdict.missed)})
+    rejects = ids(verdict.rejected)
+    both = sorted(set(supports) & set(rejects))
+    if both:
+        raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
+    return {
+        "supports": supports,
+        "rejects": rejects,
+        "missed": ids(verdict.missed),
+        "partial": verdict.partial,
+        "retrieval_success": verdict.retrieval_success,
+        "generation_success": verdict.generation_success,
+        "expansions": [asdict(expansion) for expansion in verdict.expansions],
+        "confidence": verdict.confidence,
+    }
+
+
+def _matching(text: str, sentences: Sequence[StoredSentence]) -> list[int]:
+    """Sentences that are the text; else, for a judge that splits differently, those it overlaps whole."""
+    wanted = _plain(text)
+    if not wanted:
+        return []
+    exact = [sentence.id for sentence in sentences if _plain(sentence.text) == wanted]
+    if exact:
+        return exact
+    return [
+        sentence.id
+        for sentence in sentences
+        if wanted in _plain(sentence.text) or (_plain(sentence.text) and _plain(sentence.text) in wanted)
+    ]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,315 @@
+"""Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from app.core.temporal import time_constraint
+from app.errors import UnavailableError
+from app.providers.embedder import Embedder
+from app.providers.language import Language, PassageText, SentenceAnalysis, normalise_entity
+from app.providers.llm import Llm
+from app.storage import jobs, passages
+from app.storage.database import Database, Writer
+from app.storage.jobs import Job
+from app.storage.passages import PassageRow, SentenceRow, StoredSentence, TimeRow
+
+log = structlog.get_logger(__name__)
+
+MAX_ATTEMPTS = 5
+Vectors = dict[str, NDArray[np.float32]]
+
+
+class _StaleError(Exception):
+    """The graph changed between planning a batch and writing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A staged passage that differs from what is stored."""
+
+    line: int
+    external_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    content_hash: bytes
+    sentences: list[SentenceAnalysis]
+
+    @property
+    def key_text(self) -> str:
+        """What the passage's dense key is the embedding of."""
+        return f"{self.title}. {self.text}" if self.title else self.text
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A batch with everything it needs embedded, and the versions it was planned against."""
+
+    lines: list[int]
+    versions: dict[str, tuple[int, bytes]]
+    drafts: list[_Draft]
+    metadata_only: dict[int, dict[str, Any]]
+    texts: Vectors = field(default_factory=dict)
+    names: dict[str, tuple[str, NDArray[np.float32]]] = field(default_factory=dict)
+    times: dict[str, TimeRow] = field(default_factory=dict)
+
+
+class IndexService:
+    """Turns staged passages into graph; what the ingest worker runs."""
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        language: Language,
+        *,
+        batch_size: int,
+        time_llm: Llm | None = None,
+    ) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._language = language
+        self._batch_size = batch_size
+        self._time_llm = time_llm
+
+    def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Work through every job that no other worker holds, until told to stop; how many were worked on."""
+        with self._database.write() as writer:
+            abandoned = jobs.discard_abandoned(writer)
+        if abandoned:
+            log.warning("discarded jobs whose lines never all arrived", jobs=abandoned)
+        with self._database.read() as reader:
+            ready = jobs.ready(reader)
+        return sum(self.run(job, should_stop) for job in ready)
+
+    def run(self, job: Job, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Ingest a job to its end, one job of a collection at a time; False if nothing came of it.
+
+        A batch that fails is tried again by a later call; after ``MAX_ATTEMPTS`` the job fails with the error,
+        keeping what it had ingested.
+        """
+        with self._database.hold_lock(f"ingest:{job.collection_id}") as held:
+            if not held:
+                return False
+            with self._database.read() as reader:
+                current = jobs.find(reader, job.collection_id, job.id)
+            if current is None or current.status not in {"queued", "running"}:
+                return False
+            try:
+                while not should_stop() and self.run_batch(job):
+                    pass
+            except UnavailableError:
+                raise
+            except Exception as error:
+                log.exception("ingest batch failed", job_id=str(job.id))
+                with self._database.write() as writer:
+                    jobs.record_failure(writer, job, f"{type(error).__name__}: {error}")
+                    if current.attempts + 1 >= MAX_ATTEMPTS:
+                        jobs.finish(writer, job, f"{type(error).__name__}: {error}")
+                return False
+            return True
+
+    def run_batch(self, job: Job) -> bool:
+        """Ingest the next lines; False once none are left and the job is closed."""
+        with self._database.read() as reader:
+            staged = jobs.next_lines(reader, job, self._batch_size)
+        if not staged:
+            with self._database.write() as writer:
+                jobs.finish(writer, job)
+            log.info("job finished", job_id=str(job.id), collection=job.collection)
+            return False
+        while True:
+            plan = self._plan(job.collection_id, _without_repeats(staged))
+            try:
+                with self._database.write() as writer:
+                    self._write(writer, job, plan)
+            except _StaleError:
+                continue
+            return True
+
+    def _plan(self, collection_id: int, staged: Sequence[tuple[int, dict[str, Any]]]) -> _Plan:
+        with self._database.read() as reader:
+            versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
+        plan = _Plan([line for line, _ in staged], versions, [], {})
+        changed: list[tuple[int, dict[str, Any], bytes]] = []
+        for line, body in staged:
+            content_hash = _content_hash(body)
+            stored = versions.get(body["id"])
+            if stored is not None and stored[1] == content_hash:
+                plan.metadata_only[stored[0]] = body["metadata"]
+            else:
+                changed.append((line, body, content_hash))
+        analyses = self._language.analyse_passages(
+            [
+                PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
+                for _, body, _ in changed
+            ]
+        )
+        plan.drafts = [
+            _Draft(line, body["id"], body["title"], body["text"], body["metadata"], content_hash, analysis)
+            for (line, body, content_hash), analysis in zip(changed, analyses, strict=True)
+        ]
+        if self._time_llm is not None:
+            plan.drafts = [_with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+        self._embed(collection_id, plan)
+        return plan
+
+    def _embed(self, collection_id: int, plan: _Plan) -> None:
+        """Embed what is not stored yet: passages, new sentences, new names, new time expressions."""
+        with self._database.read() as reader:
+            stored = passages.sentences_of(reader, collection_id, [known[0] for known in plan.versions.values()])
+            surfaces = _surfaces(plan.drafts)
+            known = passages.known_names(reader, collection_id, surfaces)
+            expressions = {s.time_expression for draft in plan.drafts for s in draft.sentences if s.time_expression}
+            dated = passages.known_times(reader, collection_id, expressions)
+        kept = {(sentence.passage_id, sentence.text) for sentence in stored}
+        sentences = {
+            sentence.text
+            for draft in plan.drafts
+            for sentence in draft.sentences
+            if (plan.versions.get(draft.external_id, (0,))[0], sentence.text) not in kept
+        }
+        names = {name: surface for name, surface in surfaces.items() if name not in known}
+        times = sorted(expressions - dated)
+        keys = [draft.key_text for draft in plan.drafts]
+        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *names.values(), *times]))
+        plan.texts = dict(zip(wanted, self._embedder.embed(wanted), strict=True))
+        plan.names = {name: (surface, plan.texts[surface]) for name, surface in names.items()}
+        for text in times:
+            span = time_constraint(text)
+            plan.times[text] = TimeRow(
+                text, span.start if span else None, span.end if span else None, plan.texts[text]
+            )
+
+    def _write(self, writer: Writer, job: Job, plan: _Plan) -> None:
+        collection_id = job.collection_id
+        passages.lock_graph(writer, collection_id)
+        ids = [draft.external_id for draft in plan.drafts]
+        if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
+            raise _StaleError
+        updated = sum(
+            passages.set_metadata(writer, collection_id, passage, metadata)
+            for passage, metadata in plan.metadata_only.items()
+        )
+        unchanged = len(plan.metadata_only) - updated
+        created = sum(external_id not in plan.versions for external_id in ids)
+        if plan.drafts:
+            self._write_drafts(writer, collection_id, plan, created)
+        jobs.advance(
+            writer,
+            job,
+            plan.lines,
+            created=created,
+            updated=updated + len(plan.drafts) - created,
+            unchanged=unchanged,
+        )
+
+    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
+        entities = passages.insert_entities(
+            writer, collection_id, [(name, surface, vector) for name, (surface, vector) in plan.names.items()]
+        )
+        passages.insert_times(writer, collection_id, list(plan.times.values()))
+        placed = passages.upsert(
+            writer,
+            collection_id,
+            [
+                PassageRow(d.external_id, d.title, d.text, d.metadata, d.content_hash, plan.texts[d.key_text])
+                for d in plan.drafts
+            ],
+        )
+        stored = _by_text(passages.sentences_of(writer, collection_id, placed.values()))
+        moved: dict[int, int] = {}
+        fresh: list[SentenceRow] = []
+        fresh_entities: list[tuple[str, ...]] = []
+        links: dict[int, list[str]] = {}
+        for draft in plan.drafts:
+            passage = placed[draft.external_id]
+            for position, sentence in enumerate(draft.sentences):
+                same = stored.get((passage, sentence.text))
+                if same:
+                    kept = same.pop(0)
+                    moved[kept] = position
+                    links[kept] = _names(sentence.entities)
+                    continue
+                vector = plan.texts.get(sentence.text)
+                if vector is None:
+                    raise _StaleError
+                fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
+                fresh_entities.append(sentence.entities)
+        removed = [sentence for left in stored.values() for sentence in left]
+        orphan_entities, orphan_times = passages.delete_sentences(writer, collection_id, removed)
+        passages.move_sentences(writer, collection_id, moved)
+        inserted = passages.insert_sentences(writer, collection_id, fresh)
+        links.update((sentence, _names(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
+        orphan_entities += passages.set_links(writer, collection_id, links)
+        gone = passages.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
+        if passages.known_names(writer, collection_id, _surfaces(plan.drafts)) != set(_surfaces(plan.drafts)):
+            raise _StaleError
+        passages.add_counts(
+            writer,
+            collection_id,
+            passages=created,
+            sentences=len(fresh) - len(removed),
+            entities=entities - gone,
+        )
+
+
+def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
+    """The longest head in which no passage comes twice, so that the later line of a repeat wins."""
+    seen: set[str] = set()
+    head: list[tuple[int, dict[str, Any]]] = []
+    for line, body in staged:
+        if body["id"] in seen:
+            break
+        seen.add(body["id"])
+        head.append((line, body))
+    return head
+
+
+def _content_hash(body: dict[str, Any]) -> bytes:
+    content = [body["title"], body["text"], body["sentences"]]
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).digest()
+
+
+def _names(surfaces: Sequence[str]) -> list[str]:
+    return [normalise_entity(surface) for surface in surfaces]
+
+
+def _surfaces(drafts: Sequence[_Draft]) -> dict[str, str]:
+    """Normalised name -> the first surface it was met in."""
+    surfaces: dict[str, str] = {}
+    for draft in drafts:
+        for sentence in draft.sentences:
+            for surface in sentence.entities:
+                surfaces.setdefault(normalise_entity(surface), surface)
+    return surfaces
+
+
+def _by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:
+    stored: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for sentence in sentences:
+        stored[sentence.passage_id, sentence.text].append(sentence.id)
+    return stored
+
+
+def _with_llm_times(draft: _Draft, llm: Llm) -> _Draft:
+    return _Draft(
+        draft.line,
+        draft.external_id,
+        draft.title,
+        draft.text,
+        draft.metadata,
+        draft.content_hash,
+        [
+            SentenceAnalysis(sentence.text, sentence.entities, llm.extract_time_constraint(sentence.text))
+            for sentence in draft.sentences
+        ],
+    )

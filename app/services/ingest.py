@@ -1,0 +1,153 @@
+"""Accepting passages: a job and its staged lines, durable before the caller is answered."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+import structlog
+
+from app.errors import NotFoundError
+from app.storage import collections, idempotency, jobs, passages
+from app.storage.collections import Collection
+from app.storage.database import Database
+from app.storage.jobs import Job
+from app.storage.passages import StoredPassage, StoredSentence
+
+log = structlog.get_logger(__name__)
+
+
+class Reception:
+    """A job whose lines are arriving. It counts only once ``finish`` has returned; ``abort`` leaves nothing."""
+
+    def __init__(self, database: Database, collection_id: int, key: str | None) -> None:
+        self._database = database
+        self._collection_id = collection_id
+        self._key = key
+        self._digest = hashlib.sha256()
+        self.job_id = uuid4()
+        with database.write() as writer:
+            jobs.open_job(writer, collection_id, self.job_id)
+
+    def digest(self, chunk: bytes) -> None:
+        """Count raw body bytes towards the fingerprint that the Idempotency-Key guards."""
+        self._digest.update(chunk)
+
+    def add(self, lines: Sequence[tuple[int, Mapping[str, Any]]], errors: Sequence[tuple[int, str]]) -> None:
+        """Stage (line number, passage) pairs and record (line number, reason) of rejected lines."""
+        with self._database.write() as writer:
+            jobs.add_lines(writer, self._collection_id, self.job_id, lines, errors)
+
+    def finish(self) -> UUID:
+        """Release the job to the workers; the job to look at, which is the first one of a repeated key.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another body; this one is discarded.
+        """
+        if self._key is None:
+            with self._database.write() as writer:
+                jobs.release(writer, self._collection_id, self.job_id)
+            return self.job_id
+        body_hash = self._digest.digest()
+        with self._database.write() as writer:
+            answer = {"job_id": str(self.job_id)}
+            if idempotency.remember(writer, self._collection_id, self._key, body_hash, answer):
+                jobs.release(writer, self._collection_id, self.job_id)
+                return self.job_id
+        self.abort()
+        with self._database.read() as reader:
+            first = idempotency.first_answer(reader, self._collection_id, self._key, body_hash)
+        return UUID(first["job_id"]) if first else self.job_id
+
+    def abort(self) -> None:
+        """Forget the job and every line staged so far."""
+        with self._database.write() as writer:
+            jobs.discard(writer, self._collection_id, self.job_id)
+
+
+class IngestService:
+    """Accepts passages and reports on jobs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def receive(self, collection: str, key: str | None = None) -> Reception:
+        """Begin a job in ``collection``, which is made if it does not exist."""
+        with self._database.write() as writer:
+            target = collections.find_or_create(writer, collection)
+        return Reception(self._database, target.id, key)
+
+    def job(self, collection: str, job_id: UUID) -> Job:
+        """The job.
+
+        Raises:
+            NotFoundError: there is no such job or collection.
+        """
+        with self._database.read() as reader:
+            job = jobs.find(reader, collections.find(reader, collection).id, job_id)
+        if job is None:
+            raise NotFoundError(f"There is no job {job_id} in collection {collection!r}.")
+        return job
+
+    def errors(self, job: Job, after_line: int, limit: int) -> list[tuple[int, str]]:
+        """(line, reason) of rejected lines after ``after_line``."""
+        with self._database.read() as reader:
+            return jobs.errors(reader, job.collection_id, job.id, after_line, limit)
+
+    def passage(self, collection: str, external_id: str) -> tuple[StoredPassage, list[StoredSentence]]:
+        """A passage with its sentences in reading order.
+
+        Raises:
+            NotFoundError: there is no such passage or collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            found = passages.versions(reader, target.id, [external_id]).get(external_id)
+            stored = passages.by_id(reader, target.id, [found[0]]) if found else {}
+            if found is None or found[0] not in stored:
+                raise NotFoundError(f"There is no passage {external_id!r} in collection {collection!r}.")
+            return stored[found[0]], passages.sentences_of(reader, target.id, [found[0]])
+
+    def collections(self, after: str | None, limit: int) -> list[Collection]:
+        """Collections in name order, those after ``after``."""
+        with self._database.read() as reader:
+            return collections.page(reader, after, limit)
+
+    def collection(self, name: str) -> Collection:
+        """The collection.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        with self._database.read() as reader:
+            return collections.find(reader, name)
+
+    def delete_collection(self, name: str) -> None:
+        """Remove a collection with everything in it.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        with self._database.write() as writer:
+            if not collections.delete(writer, name):
+                raise NotFoundError(f"There is no collection {name!r}.")
+        log.info("collection deleted", collection=name)
+
+    def delete_passage(self, collection: str, external_id: str) -> None:
+        """Remove a passage and everything that only it held.
+
+        Raises:
+            NotFoundError: there is no such passage or collection.
+        """
+        with self._database.write() as writer:
+            target = collections.find(writer, collection)
+            passages.lock_graph(writer, target.id)
+            found = passages.versions(writer, target.id, [external_id]).get(external_id)
+            if found is None:
+                raise NotFoundError(f"There is no passage {external_id!r} in collection {collection!r}.")
+            sentences = [sentence.id for sentence in passages.sentences_of(writer, target.id, [found[0]])]
+            entities, times = passages.delete_sentences(writer, target.id, sentences)
+            passages.delete_passage(writer, target.id, found[0])
+            orphans = passages.delete_orphans(writer, target.id, entities, times)
+            passages.add_counts(writer, target.id, passages=-1, sentences=-len(sentences), entities=-orphans)
+        log.info("passage deleted", collection=collection, passage=external_id)

@@ -1,0 +1,242 @@
+"""Learning from verdicts: accept an event once, apply it once, in one transaction with its audit."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import structlog
+
+from app.core import kalman
+from app.storage import experience, feedback, memories
+from app.storage.database import Database, Writer
+from app.storage.feedback import PendingEvent
+from app.storage.memories import AuditRow, Memory
+
+log = structlog.get_logger(__name__)
+
+RECALL = "recall"
+UNKNOWN = (0.0, 1.0, 0)  # support, perplexity and update count of a sentence nobody judged for a question
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The filter's constants: R_pos, R_neg and Q (GAM-RAG, Appendix C)."""
+
+    positive: float
+    negative: float
+    process: float
+
+    def of(self, target: int, confidence: float) -> float:
+        """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
+        return (self.positive if target else self.negative) / confidence
+
+
+class LearnService:
+    """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
+
+    def __init__(self, database: Database, noise: Noise, *, max_attempts: int) -> None:
+        self._database = database
+        self._noise = noise
+        self._max_attempts = max_attempts
+
+    def apply(self, collection_id: int, events: Sequence[int]) -> int:
+        """Apply those of the events that still wait, all at once; how many there were.
+
+        If the batch fails for anything but a lost database, its events are tried one by one, so that one that
+        cannot be applied is found, noted and in the end parked, and holds nobody else back.
+
+        Raises:
+            UnavailableError: Postgres is out of reach; the events keep waiting.
+        """
+        try:
+            return self._apply(collection_id, events)
+        except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+            if len(events) > 1:
+                return sum(self.apply(collection_id, [event]) for event in sorted(events))
+            log.exception("event not applied", event_id=events[0])
+            with self._database.write() as writer:
+                reason = f"{type(error).__name__}: {error}"
+                feedback.record_failure(writer, collection_id, events[0], reason, self._max_attempts)
+            return 0
+
+    def apply_overdue(self, age_seconds: float, limit: int) -> int:
+        """Apply events whose wake-up was lost; how many there were."""
+        with self._database.read() as reader:
+            overdue = feedback.overdue(reader, age_seconds, limit)
+        by_collection: dict[int, list[int]] = {}
+        for collection_id, event in overdue:
+            by_collection.setdefault(collection_id, []).append(event)
+        return sum(self.apply(collection_id, events) for collection_id, events in by_collection.items())
+
+    def _apply(self, collection_id: int, events: Sequence[int]) -> int:
+        with self._database.write() as writer:
+            pending = feedback.lock_pending(writer, collection_id, events)
+            if not pending:
+                return 0
+            audit = _Application(writer, collection_id, self._noise, pending).run()
+            memories.record(writer, collection_id, audit)
+            feedback.mark_applied(writer, collection_id, [event.id for event in pending])
+        for event in pending:
+            log.info("feedback applied", event_id=event.id, rows=sum(row.event_id == event.id for row in audit))
+        return len(pending)
+
+
+class _Application:
+    """One batch: lock everything in order, update in memory event by event, write once.
+
+    Locks are taken in the same order by everyone, questions by hash and then sentences by id, so two batches
+    that share state wait for each other instead of deadlocking.
+    """
+
+    def __init__(self, writer: Writer, collection_id: int, noise: Noise, events: Sequence[PendingEvent]) -> None:
+        self._writer = writer
+        self._collection_id = collection_id
+        self._noise = noise
+        self._events = events
+        self._targets = {event.id: targets_of(event.verdict, event.activated) for event in events}
+
+    def run(self) -> list[AuditRow]:
+        """Move every state the events speak of, and say what moved."""
+        questions = self._lock_questions()
+        states = self._lock_memories()
+        alive = {sentence for sentence, _ in states}
+        supports = {
+            question: experience.supports_of(self._writer, self._collection_id, question, sorted(alive))
+            for question in set(questions.values())
+        }
+        touched: set[tuple[int, int]] = set()
+        audit: list[AuditRow] = []
+        for event in self._events:
+            confidence = float(event.verdict["confidence"])
+            targets = {s: y for s, y in self._targets[event.id].items() if s in alive}
+            audit += self._move_memories(event, states, targets, confidence, "task", event.embedding)
+            if event.time_embedding is not None:
+                audit += self._move_memories(event, states, targets, confidence, "time", event.time_embedding)
+            question = questions[event.id]
+            moved = self._move_supports(event, supports[question], targets, confidence)
+            touched.update((question, row.sentence_id) for row in moved)
+            audit += moved
+        memories.store(self._writer, self._collection_id, list(states.values()))
+        for question in sorted(supports):
+            rows = [(s, *supports[question][s]) for q, s in sorted(touched) if q == question]
+            if rows:
+                experience.store_supports(self._writer, self._collection_id, question, rows)
+        return audit
+
+    def _lock_questions(self) -> dict[int, int]:
+        keyed = sorted(((_text_hash(event.question), event) for event in self._events), key=lambda pair: pair[0])
+        return {
+            event.id: experience.lock_question(
+                self._writer, self._collection_id, key, event.question, event.embedding
+            )
+            for key, event in keyed
+        }
+
+    def _lock_memories(self) -> dict[tuple[int, str], Memory]:
+        judged = {sentence for targets in self._targets.values() for sentence in targets}
+        timed = {
+            sentence
+            for event in self._events
+            if event.time_embedding is not None
+            for sentence in self._targets[event.id]
+        }
+        locked = memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
+        return {(memory.sentence_id, memory.channel): memory for memory in locked}
+
+    def _move_memories(
+        self,
+        event: PendingEvent,
+        states: dict[tuple[int, str], Memory],
+        targets: Mapping[int, int],
+        confidence: float,
+        channel: str,
+        direction: np.ndarray,
+    ) -> list[AuditRow]:
+        judged = [sentence for sentence in sorted(targets) if (sentence, channel) in states]
+        if not judged:
+            return []
+        before = [states[sentence, channel] for sentence in judged]
+        noise = np.array([self._noise.of(targets[sentence], confidence) for sentence in judged])
+        update = kalman.update_memories(
+            np.stack([memory.vector for memory in before]),
+            np.array([memory.perplexity for memory in before]),
+            direction,
+            np.array([float(targets[sentence]) for sentence in judged]),
+            noise,
+            self._noise.process,
+        )
+        for at, memory in enumerate(before):
+            states[memory.sentence_id, channel] = replace(
+                memory,
+                vector=update.vectors[at],
+                perplexity=float(update.perplexities[at]),
+                update_count=memory.update_count + 1,
+            )
+        return [
+            AuditRow(
+                event.id,
+                memory.sentence_id,
+                channel,
+                targets[memory.sentence_id],
+                float(noise[at]),
+                float(update.gains[at]),
+                float(update.residuals[at]),
+                memory.perplexity,
+                float(update.perplexities[at]),
+            )
+            for at, memory in enumerate(before)
+        ]
+
+    def _move_supports(
+        self,
+        event: PendingEvent,
+        known: dict[int, tuple[float, float, int]],
+        targets: Mapping[int, int],
+        confidence: float,
+    ) -> list[AuditRow]:
+        """The question's own state. A rejection of what nothing ever supported says nothing new."""
+        judged = [sentence for sentence in sorted(targets) if targets[sentence] or sentence in known]
+        if not judged:
+            return []
+        before = [known.get(sentence, UNKNOWN) for sentence in judged]
+        noise = np.array([self._noise.of(targets[sentence], confidence) for sentence in judged])
+        update = kalman.update_supports(
+            np.array([state[0] for state in before]),
+            np.array([state[1] for state in before]),
+            np.array([float(targets[sentence]) for sentence in judged]),
+            noise,
+            self._noise.process,
+        )
+        rows = []
+        for at, sentence in enumerate(judged):
+            perplexity = float(update.perplexities[at])
+            known[sentence] = (float(update.supports[at]), perplexity, before[at][2] + 1)
+            rows.append(
+                AuditRow(
+                    event.id,
+                    sentence,
+                    RECALL,
+                    targets[sentence],
+                    float(noise[at]),
+                    float(update.gains[at]),
+                    float(update.residuals[at]),
+                    before[at][1],
+                    perplexity,
+                )
+            )
+        return rows
+
+
+def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int, int]:
+    """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial."""
+    targets = {} if verdict["partial"] else dict.fromkeys(activated, 0)
+    targets.update(dict.fromkeys(verdict["rejects"], 0))
+    targets.update(dict.fromkeys(verdict["supports"], 1))
+    return targets
+
+
+def _text_hash(question: str) -> bytes:
+    """Equal questions meet here; white space and case do not make another question."""
+    return hashlib.sha256(" ".join(question.casefold().split()).encode()).digest()

@@ -1,0 +1,152 @@
+"""Everything that can be configured, each setting documented where it is defined.
+
+Values come from the environment (prefix ``ENGRAM_``; ``DATABASE_URL`` and ``REDIS_URL`` carry no prefix) or
+from a ``.env`` file in the working directory.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+UnitInterval = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Settings(BaseSettings):
+    """Configuration of every Engram process."""
+
+    model_config = SettingsConfigDict(env_prefix="ENGRAM_", env_file=".env", extra="ignore", frozen=True)
+
+    # Where things are
+    database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("DATABASE_URL", "ENGRAM_DATABASE_URL"),
+        description="Postgres with pgvector, as a URL. Unset: the embedded Postgres in the data directory.",
+    )
+    redis_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("REDIS_URL", "ENGRAM_REDIS_URL"),
+        description="Redis, as a URL. Unset: the embedded Redis in the data directory.",
+    )
+    data_dir: Path = Field(
+        default=Path(".engram"),
+        description="Folder of the embedded servers' data and of exported encoders.",
+    )
+    host: str = Field(default="127.0.0.1", description="Address the API listens on.")
+    port: int = Field(default=8000, ge=1, le=65535, description="Port the API listens on.")
+    url: str | None = Field(
+        default=None,
+        description="Base URL of the service that the command line talks to. Unset: http://HOST:PORT.",
+    )
+    embedded_user: str = Field(
+        default="nobody",
+        description="System user the embedded Postgres runs as when Engram itself runs as root.",
+    )
+
+    # Database connections
+    database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections kept per process.")
+    statement_timeout_seconds: float = Field(
+        default=30.0, gt=0, description="Longest time one SQL statement may run."
+    )
+
+    # Embedding
+    embedding_model: str = Field(
+        default="all-MiniLM-L6-v2",
+        description=(
+            "Encoder: 'all-MiniLM-L6-v2' (installed with Engram) or a sentence-transformers model folder. "
+            "A database keeps the encoder it was filled with; another one is refused at start."
+        ),
+    )
+    embedding_dimension: int = Field(
+        default=384, ge=1, le=2000, description="Dimension of the encoder's vectors, checked at start."
+    )
+    embedding_runtime: Literal["onnx", "torch"] = Field(
+        default="onnx", description="'onnx' (fast, small) or 'torch' for models that cannot be exported."
+    )
+    embedding_threads: int = Field(
+        default=0, ge=0, description="Threads of the encoder; 0 lets the runtime decide."
+    )
+    embedding_batch_size: int = Field(default=64, ge=1, le=1024, description="Texts per encoder batch.")
+
+    # Language
+    spacy_model: str = Field(
+        default="en_core_web_sm",
+        description="spaCy pipeline for sentences and entities; the built-in rules serve if not installed.",
+    )
+
+    # Retrieval
+    recall_gate: UnitInterval = Field(
+        default=0.7,
+        description="Past questions nearer than this cosine recall the sentences that supported them.",
+    )
+    hub_limit: int = Field(
+        default=1000,
+        ge=1,
+        description="Sentences read per activated entity and hop; an entity with more is a hub and is cut.",
+    )
+    candidate_limit: int = Field(
+        default=2000, ge=1, description="Candidate sentences scored per hop, the most activated first."
+    )
+    exact_search_limit: int = Field(
+        default=20_000,
+        ge=0,
+        description="Collections up to this many rows are searched exactly, larger ones with HNSW.",
+    )
+    hnsw_ef_search: int = Field(default=100, ge=10, le=1000, description="HNSW search breadth.")
+
+    # Learning
+    observation_noise_positive: float = Field(
+        default=0.5, gt=0, description="R_pos: unreliability of a supporting verdict (GAM-RAG, Appendix C)."
+    )
+    observation_noise_negative: float = Field(
+        default=1.0, gt=0, description="R_neg: unreliability of a verdict that a sentence does not support."
+    )
+    process_noise: float = Field(
+        default=0.001, gt=0, lt=1, description="Q: keeps perplexity from collapsing to 0 (GAM-RAG, Eq. 13)."
+    )
+
+    # Worker
+    feedback_batch_size: int = Field(default=100, ge=1, le=5000, description="Events applied per batch.")
+    ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
+    sweep_seconds: float = Field(
+        default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."
+    )
+    feedback_max_attempts: int = Field(
+        default=5, ge=1, description="Failed applications after which an event is parked."
+    )
+
+    # LLM, optional: any OpenAI-compatible endpoint
+    llm_base_url: str | None = Field(
+        default=None,
+        description="OpenAI-compatible endpoint, such as http://localhost:11434/v1. Unset: no LLM is used.",
+    )
+    llm_api_key: SecretStr | None = Field(default=None, description="Bearer token of the endpoint.")
+    llm_model: str = Field(default="gpt-4o-mini", description="Model name sent to the endpoint.")
+    llm_timeout_seconds: float = Field(default=30.0, gt=0, description="Longest wait for one answer.")
+    llm_max_attempts: int = Field(default=3, ge=1, le=10, description="Tries per request, the first included.")
+    llm_time_extraction: bool = Field(
+        default=False, description="Let the LLM extract time constraints instead of the built-in rules."
+    )
+
+    # Judge
+    judge_name: str = Field(default="llm-judge", description="Judge name recorded on the judge's feedback.")
+    judge_interval_seconds: float = Field(
+        default=10.0, gt=0, description="How often `engram judge` looks for unjudged episodes."
+    )
+    judge_window_hours: float = Field(
+        default=24.0, gt=0, description="Episodes older than this are not judged any more."
+    )
+
+    # Logs
+    log_format: Literal["console", "json"] = Field(
+        default="console", description="'console' for people, 'json' for machines."
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="INFO", description="Least severe level that is logged."
+    )
+
+    @property
+    def base_url(self) -> str:
+        """Where the command line finds the service."""
+        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")

@@ -1,0 +1,165 @@
+"""Connections to Postgres: the only place that opens, commits and rolls back.
+
+A ``Reader`` runs statements that change nothing, each on its own snapshot; the server enforces it. A
+``Writer`` is one transaction: it commits when its block ends and rolls back when the block raises.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pgvector.psycopg import register_vector
+from psycopg import ClientCursor, Connection, Cursor, pq
+from sqlalchemy import Connection as SqlConnection
+from sqlalchemy import Engine, create_engine, event, exc
+
+from app.errors import ConfigurationError, UnavailableError
+
+Parameters = Mapping[str, Any] | None
+POOL_TIMEOUT_SECONDS = 10.0
+CONNECT_TIMEOUT_SECONDS = 5
+
+
+class _BinaryCursor(Cursor[Any]):
+    """Results in binary: parsing numbers and vectors from text costs more than the statements."""
+
+    def __init__(self, connection: Connection[Any], **keywords: Any) -> None:
+        super().__init__(connection, **keywords)
+        self.format = pq.Format.BINARY
+
+
+class Reader:
+    """Runs statements that change nothing."""
+
+    def __init__(self, connection: SqlConnection) -> None:
+        self._connection = connection
+
+    def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
+        """All rows of ``statement``, whose parameters are written ``%(name)s``."""
+        return self._connection.exec_driver_sql(statement, dict(parameters or {})).all()
+
+    def row(self, statement: str, parameters: Parameters = None) -> Any:
+        """The first row, or None."""
+        return self._connection.exec_driver_sql(statement, dict(parameters or {})).first()
+
+    def scalar(self, statement: str, parameters: Parameters = None) -> Any:
+        """The first column of the first row, or None."""
+        row = self.row(statement, parameters)
+        return None if row is None else row[0]
+
+
+class Writer(Reader):
+    """One transaction."""
+
+    def execute(self, statement: str, parameters: Parameters = None) -> int:
+        """Run a statement that returns no rows; the number of rows it touched."""
+        return self._connection.exec_driver_sql(statement, dict(parameters or {})).rowcount
+
+
+class Database:
+    """Two pools onto one Postgres, one of which cannot write."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 10,
+        statement_timeout_seconds: float = 30.0,
+        hnsw_ef_search: int = 100,
+    ) -> None:
+        settings = {
+            "statement_timeout": f"{statement_timeout_seconds * 1000:.0f}",
+            "idle_in_transaction_session_timeout": "60s",
+            "jit": "off",
+            "hnsw.ef_search": str(hnsw_ef_search),
+            "hnsw.iterative_scan": "strict_order",
+        }
+        self._writers = _engine(url, pool_size, settings)
+        self._readers = _engine(
+            url, pool_size, settings | {"default_transaction_read_only": "on"}
+        ).execution_options(isolation_level="AUTOCOMMIT")
+
+    @contextmanager
+    def read(self) -> Iterator[Reader]:
+        """A reader for the block.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached or gave up on the statement.
+        """
+        with _explained(), self._readers.connect() as connection:
+            yield Reader(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[Writer]:
+        """One transaction for the block, committed at its end, rolled back if it raises.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached, was lost, or has no room left; nothing was written.
+        """
+        with _explained(), self._writers.connect() as connection:
+            yield Writer(connection)
+            connection.commit()
+
+    @contextmanager
+    def hold_lock(self, name: str) -> Iterator[bool]:
+        """Try to be the only process that holds ``name`` for the block; whether it is.
+
+        The lock lives in its own connection, so a killed process lets go at once.
+        """
+        with _explained(), self._readers.connect() as connection:
+            reader = Reader(connection)
+            key = {"name": name}
+            held = bool(reader.scalar("SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))", key))
+            try:
+                yield held
+            finally:
+                if held and not connection.invalidated:
+                    reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self._writers.dispose()
+        self._readers.dispose()
+
+
+def _engine(url: str, pool_size: int, settings: Mapping[str, str]) -> Engine:
+    engine = create_engine(
+        with_driver(url),
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=POOL_TIMEOUT_SECONDS,
+        pool_pre_ping=True,
+        pool_use_lifo=True,
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS, "cursor_factory": _BinaryCursor},
+    )
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        driver: Connection[Any] = (
+            connection.driver_connection if hasattr(connection, "driver_connection") else connection
+        )
+        autocommit, driver.autocommit = driver.autocommit, True
+        with ClientCursor(driver) as cursor:
+            for name, value in settings.items():
+                cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+        register_vector(driver)
+        driver.autocommit = autocommit
+
+    return engine
+
+
+def with_driver(url: str) -> str:
+    """The usual spellings of a Postgres URL, with the driver that Engram brings."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
+        raise ConfigurationError("DATABASE_URL must begin with postgresql://")
+    return f"postgresql+psycopg://{rest}"
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+        cause = str(getattr(error, "orig", None) or error).strip().splitlines()
+        raise UnavailableError(f"Postgres: {cause[0] if cause else type(error).__name__}") from error

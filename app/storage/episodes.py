@@ -1,0 +1,114 @@
+"""Episodes: answered queries with their traces, which feedback refers to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from app.errors import NotFoundError
+from app.storage.database import Reader, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeRow:
+    """An episode to write.
+
+    Attributes:
+        activated: sentences that were selected in any hop, which a verdict judges unless it is partial.
+        answer: the response as it was given.
+        trace: how it came about.
+    """
+
+    id: UUID
+    question: str
+    embedding: NDArray[np.float32]
+    time_constraint: str | None
+    time_embedding: NDArray[np.float32] | None
+    memory: str
+    profile: str
+    activated: Sequence[int]
+    answer: dict[str, Any]
+    trace: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEpisode:
+    """An episode as it can be read again."""
+
+    id: UUID
+    question: str
+    activated: list[int]
+    answer: dict[str, Any]
+    trace: dict[str, Any]
+    judged: int
+    created_at: datetime
+
+
+def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
+    """Write an episode."""
+    writer.execute(
+        """
+        INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
+                             profile, activated, answer, trace)
+        VALUES (%(collection)s, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
+                %(memory)s, %(profile)s, %(activated)s, %(answer)s, %(trace)s)
+        """,
+        {
+            "collection": collection_id,
+            "id": episode.id,
+            "question": episode.question,
+            "embedding": episode.embedding,
+            "time_constraint": episode.time_constraint,
+            "time_embedding": episode.time_embedding,
+            "memory": episode.memory,
+            "profile": episode.profile,
+            "activated": list(episode.activated),
+            "answer": Jsonb(episode.answer),
+            "trace": Jsonb(episode.trace),
+        },
+    )
+
+
+_SELECT = "SELECT id, question, activated, answer, trace, judged, created_at FROM episode"
+
+
+def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
+    """The episode.
+
+    Raises:
+        NotFoundError: there is none with this id in the collection.
+    """
+    row = reader.row(
+        f"{_SELECT} WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": episode},
+    )
+    if row is None:
+        raise NotFoundError(f"There is no query {episode} in this collection.")
+    return StoredEpisode(*row)
+
+
+def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int) -> list[StoredEpisode]:
+    """Recent episodes that no feedback refers to, oldest first."""
+    rows = reader.rows(
+        f"""
+        {_SELECT}
+        WHERE collection_id = %(collection)s AND judged = 0
+          AND created_at > now() - make_interval(secs => %(seconds)s)
+        ORDER BY created_at LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "seconds": window_hours * 3600.0, "limit": limit},
+    )
+    return [StoredEpisode(*row) for row in rows]
+
+
+def count_verdict(writer: Writer, collection_id: int, episode: UUID) -> None:
+    """One more event refers to the episode."""
+    writer.execute(
+        "UPDATE episode SET judged = judged + 1 WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": episode},
+    )

@@ -1,0 +1,190 @@
+"""The log of verdicts. An event is accepted once, applied once, and everything learned follows from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from app.storage.database import Reader, Writer
+from app.storage.memories import AuditRow
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An accepted verdict and what became of it."""
+
+    id: int
+    query_id: UUID
+    idempotency_key: str
+    body_hash: bytes
+    judge: str
+    verdict: dict[str, Any]
+    status: str
+    attempts: int
+    error: str | None
+    received_at: datetime
+    applied_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingEvent:
+    """A locked event with what its application needs of the episode."""
+
+    id: int
+    verdict: dict[str, Any]
+    question: str
+    embedding: Vector
+    time_embedding: Vector | None
+    activated: list[int]
+
+
+_SELECT = """
+    SELECT id, episode_id, idempotency_key, body_hash, judge, verdict, status, attempts, error, received_at,
+           applied_at
+    FROM feedback_event
+"""
+
+
+def accept(
+    writer: Writer,
+    collection_id: int,
+    *,
+    episode: UUID,
+    key: str,
+    body_hash: bytes,
+    judge: str,
+    verdict: dict[str, Any],
+) -> int | None:
+    """Append an event; its id, or None if the key was used before."""
+    event: int | None = writer.scalar(
+        """
+        INSERT INTO feedback_event (collection_id, episode_id, idempotency_key, body_hash, judge, verdict)
+        VALUES (%(collection)s, %(episode)s, %(key)s, %(hash)s, %(judge)s, %(verdict)s)
+        ON CONFLICT (collection_id, idempotency_key) DO NOTHING RETURNING id
+        """,
+        {
+            "collection": collection_id,
+            "episode": episode,
+            "key": key,
+            "hash": body_hash,
+            "judge": judge,
+            "verdict": Jsonb(verdict),
+        },
+    )
+    return event
+
+
+def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:
+    """The event accepted under this Idempotency-Key, or None."""
+    row = reader.row(
+        f"{_SELECT} WHERE collection_id = %(collection)s AND idempotency_key = %(key)s",
+        {"collection": collection_id, "key": key},
+    )
+    return None if row is None else StoredEvent(*row)
+
+
+def find(reader: Reader, collection_id: int, event: int) -> StoredEvent | None:
+    """The event, or None."""
+    row = reader.row(
+        f"{_SELECT} WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": event},
+    )
+    return None if row is None else StoredEvent(*row)
+
+
+def page(reader: Reader, collection_id: int, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
+    """Events in order of acceptance, those after event ``after``."""
+    rows = reader.rows(
+        f"""
+        {_SELECT} WHERE collection_id = %(collection)s AND id > %(after)s
+          AND (%(status)s::text IS NULL OR status = %(status)s)
+        ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "status": status, "after": after, "limit": limit},
+    )
+    return [StoredEvent(*row) for row in rows]
+
+
+def audit(reader: Reader, collection_id: int, event: int) -> list[AuditRow]:
+    """What the event did, sentence by sentence."""
+    rows = reader.rows(
+        """
+        SELECT event_id, sentence_id, channel, target, observation_noise, gain, residual, perplexity_before,
+               perplexity_after
+        FROM memory_audit WHERE collection_id = %(collection)s AND event_id = %(event)s
+        ORDER BY sentence_id, channel
+        """,
+        {"collection": collection_id, "event": event},
+    )
+    return [AuditRow(*row) for row in rows]
+
+
+def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> list[PendingEvent]:
+    """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over."""
+    rows = writer.rows(
+        """
+        SELECT event.id, event.verdict, e.question, e.embedding, e.time_embedding, e.activated
+        FROM feedback_event event
+        JOIN episode e ON e.collection_id = event.collection_id AND e.id = event.episode_id
+        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.status = 'pending'
+        ORDER BY event.id FOR UPDATE OF event SKIP LOCKED
+        """,
+        {"collection": collection_id, "ids": sorted(events)},
+    )
+    return [
+        PendingEvent(
+            row[0], row[1], row[2], row[3].to_numpy(), None if row[4] is None else row[4].to_numpy(), row[5]
+        )
+        for row in rows
+    ]
+
+
+def mark_applied(writer: Writer, collection_id: int, events: Sequence[int]) -> None:
+    """The events took effect in this transaction, in the given order.
+
+    The sequence is drawn after all locks are held, so it orders any two events that touch the same state.
+    """
+    writer.execute(
+        """
+        UPDATE feedback_event SET status = 'applied', applied_at = now(), error = NULL,
+            applied_sequence = drawn.sequence
+        FROM (
+            SELECT id, nextval('feedback_applied') AS sequence
+            FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS event(id, n) ORDER BY n
+        ) AS drawn
+        WHERE collection_id = %(collection)s AND feedback_event.id = drawn.id
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+
+
+def record_failure(writer: Writer, collection_id: int, event: int, error: str, max_attempts: int) -> None:
+    """Note a failed try; the last one parks the event, so that it holds nobody else back."""
+    writer.execute(
+        """
+        UPDATE feedback_event SET attempts = attempts + 1, error = %(error)s,
+            status = CASE WHEN attempts + 1 >= %(max)s THEN 'parked' ELSE status END
+        WHERE collection_id = %(collection)s AND id = %(id)s AND status = 'pending'
+        """,
+        {"collection": collection_id, "id": event, "error": error, "max": max_attempts},
+    )
+
+
+def overdue(reader: Reader, age_seconds: float, limit: int) -> list[tuple[int, int]]:
+    """(collection, event) that have waited longer than ``age_seconds``: their wake-up was lost."""
+    rows = reader.rows(
+        """
+        SELECT collection_id, id FROM feedback_event
+        WHERE status = 'pending' AND received_at < now() - make_interval(secs => %(age)s)
+        ORDER BY received_at LIMIT %(limit)s
+        """,
+        {"age": age_seconds, "limit": limit},
+    )
+    return [(row[0], row[1]) for row in rows]

@@ -1,0 +1,258 @@
+"""Reading the entity-sentence-passage graph: everything a query needs, vectors never leaving the database.
+
+Embeddings have unit length, so the negative inner product ``<#>`` is minus the cosine and costs less.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from app.core.propagation import Candidates
+from app.storage.collections import Collection
+from app.storage.database import Reader
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLimits:
+    """Bounds on what one statement reads."""
+
+    hub_limit: int
+    candidate_limit: int
+    exact_search_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What a query looks for and where: the same for all its statements.
+
+    Attributes:
+        collection: the corpus.
+        vector: the question's embedding, (d,).
+        time_vector: its time constraint's embedding, (d,), or None for a question without one.
+        use_memory: whether learned state may be read.
+        metadata: only passages whose metadata contain this; None for all.
+    """
+
+    collection: Collection
+    vector: Vector
+    time_vector: Vector | None
+    use_memory: bool
+    metadata: Mapping[str, Any] | None
+
+    def parameters(self, **more: Any) -> dict[str, Any]:
+        """The statement parameters that every statement of this query shares."""
+        return {
+            "collection": self.collection.id,
+            "q": self.vector,
+            "q_time": self.vector if self.time_vector is None else self.time_vector,
+            "timed": self.time_vector is not None and self.use_memory,
+            "metadata": Jsonb(dict(self.metadata or {})),
+            **more,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence that was selected; ``entities`` maps entity -> surface."""
+
+    sentence_id: int
+    passage_id: int
+    position: int
+    text: str
+    entities: dict[int, str]
+
+
+_IN_SCOPE = """
+    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
+                  AND p.metadata @> %(metadata)s
+"""
+
+_MEMORY_COLUMNS = """
+    coalesce(task.perplexity, 1) AS task_perplexity,
+    coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
+    coalesce(time.perplexity, 1) AS time_perplexity,
+    coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
+"""
+
+_MEMORY_JOINS = """
+    LEFT JOIN sentence_memory task ON task.collection_id = s.collection_id
+        AND task.sentence_id = s.id AND task.channel = 'task'
+    LEFT JOIN sentence_memory time ON %(timed)s AND time.collection_id = s.collection_id
+        AND time.sentence_id = s.id AND time.channel = 'time'
+"""
+
+_NO_MEMORY_COLUMNS = "1::float8, 0::float8, 1::float8, 0::float8"
+
+
+def exact_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Normalised name -> (entity, surface) for the names that an entity bears; a cosine of 1 by definition."""
+    rows = reader.rows(
+        "SELECT name, id, surface FROM entity WHERE collection_id = %(collection)s AND name = ANY(%(names)s)",
+        {"collection": collection.id, "names": list(names)},
+    )
+    return {row.name: (row.id, row.surface) for row in rows}
+
+
+def nearest_entity(
+    reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
+) -> tuple[int, str, float] | None:
+    """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3)."""
+    order = _distance("embedding", "v", collection.entity_count, limits)
+    row = reader.row(
+        f"""
+        SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
+        WHERE collection_id = %(collection)s ORDER BY {order} LIMIT 1
+        """,
+        {"collection": collection.id, "v": vector},
+    )
+    return None if row is None else (row.id, row.surface, row.similarity)
+
+
+def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimits) -> dict[int, float]:
+    """Passage -> cosine with the question, the ``limit`` nearest, best first."""
+    scope = "AND metadata @> %(metadata)s" if focus.metadata else ""
+    order = _distance("embedding", "q", focus.collection.passage_count, limits)
+    rows = reader.rows(
+        f"""
+        SELECT id, -(embedding <#> %(q)s) AS similarity FROM passage
+        WHERE collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
+        """,
+        focus.parameters(limit=limit),
+    )
+    return {row.id: row.similarity for row in rows}
+
+
+def passage_similarities(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:
+    """Passage -> cosine with the question, for the given passages."""
+    rows = reader.rows(
+        """
+        SELECT id, -(embedding <#> %(q)s) AS similarity FROM passage
+        WHERE collection_id = %(collection)s AND id = ANY(%(passages)s)
+        """,
+        focus.parameters(passages=list(passages)),
+    )
+    return {row.id: row.similarity for row in rows}
+
+
+def linked_sentences(
+    reader: Reader,
+    focus: Focus,
+    activation: Mapping[int, float],
+    recalled: Sequence[int],
+    limits: GraphLimits,
+) -> Candidates:
+    """One hop: the sentences that activated entities lead to, with their scalars (Eqs. 4-5).
+
+    Each entity contributes at most ``hub_limit`` sentences and the hop keeps the ``candidate_limit`` most
+    activated, before any vector is read. Recalled sentences join them with no activation of their own.
+    """
+    statement = f"""
+        WITH linked AS (
+            SELECT link.sentence_id, sum(active.score) AS activation
+            FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS active(entity_id, score)
+            CROSS JOIN LATERAL (
+                SELECT sentence_id FROM entity_sentence
+                WHERE collection_id = %(collection)s AND entity_id = active.entity_id
+                ORDER BY sentence_id LIMIT %(hub_limit)s
+            ) AS link
+            GROUP BY link.sentence_id ORDER BY activation DESC, link.sentence_id LIMIT %(candidate_limit)s
+        ), reached AS (
+            SELECT sentence_id, activation FROM linked
+            UNION ALL
+            SELECT extra, 0 FROM unnest(%(recalled)s::bigint[]) AS extra
+            WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
+        )
+        SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
+               {_MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS}
+        FROM reached JOIN sentence s ON s.collection_id = %(collection)s AND s.id = reached.sentence_id
+        {_IN_SCOPE if focus.metadata else ""}
+        {_MEMORY_JOINS if focus.use_memory else ""}
+    """
+    return _candidates(
+        reader.rows(
+            statement,
+            focus.parameters(
+                entities=list(activation),
+                scores=list(activation.values()),
+                recalled=list(recalled),
+                hub_limit=limits.hub_limit,
+                candidate_limit=limits.candidate_limit,
+            ),
+        )
+    )
+
+
+def all_sentences(
+    reader: Reader, focus: Focus, passages: Sequence[int] | None, recalled: Sequence[int], limits: GraphLimits
+) -> Candidates:
+    """Candidates for a question without entities: every sentence with activation 1, the best by weight.
+
+    Args:
+        passages: look only into these passages; None for the whole collection.
+        recalled: sentences that are candidates in any case.
+    """
+    within = "AND s.passage_id = ANY(%(passages)s)" if passages is not None else ""
+    memory = _MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS
+    statement = f"""
+        WITH weighed AS (
+            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic, {memory}
+            FROM sentence s {_IN_SCOPE if focus.metadata else ""} {_MEMORY_JOINS if focus.use_memory else ""}
+            WHERE s.collection_id = %(collection)s {within}
+        )
+        (SELECT * FROM weighed ORDER BY semantic {_FACTORS if focus.use_memory else ""} DESC, id
+         LIMIT %(candidate_limit)s)
+        UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
+    """
+    return _candidates(
+        reader.rows(
+            statement,
+            focus.parameters(
+                passages=None if passages is None else list(passages),
+                recalled=list(recalled),
+                candidate_limit=limits.candidate_limit,
+            ),
+        )
+    )
+
+
+_FACTORS = "* (1 + (1 - task_perplexity) * task_similarity) * (1 + (1 - time_perplexity) * time_similarity)"
+
+
+def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -> dict[int, Evidence]:
+    """The given sentences as they can be read, with the entities they name."""
+    rows = reader.rows(
+        """
+        SELECT s.id, s.passage_id, s.position, s.text,
+               coalesce(array_agg(e.id ORDER BY e.id) FILTER (WHERE e.id IS NOT NULL), '{}'),
+               coalesce(array_agg(e.surface ORDER BY e.id) FILTER (WHERE e.id IS NOT NULL), '{}')
+        FROM sentence s
+        LEFT JOIN entity_sentence link ON link.collection_id = s.collection_id AND link.sentence_id = s.id
+        LEFT JOIN entity e ON e.collection_id = link.collection_id AND e.id = link.entity_id
+        WHERE s.collection_id = %(collection)s AND s.id = ANY(%(sentences)s)
+        GROUP BY s.collection_id, s.id ORDER BY s.id
+        """,
+        {"collection": collection.id, "sentences": list(sentences)},
+    )
+    return {
+        row[0]: Evidence(row[0], row[1], row[2], row[3], dict(zip(row[4], row[5], strict=True))) for row in rows
+    }
+
+
+def _distance(column: str, parameter: str, rows: int, limits: GraphLimits) -> str:
+    """How to order by nearness: an expression that the HNSW index cannot serve is an exact scan."""
+    distance = f"{column} <#> %({parameter})s"
+    return f"({distance}) + 0" if rows <= limits.exact_search_limit else distance
+
+
+def _candidates(rows: Sequence[Any]) -> Candidates:
+    ids = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
+    numbers = np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 6)
+    order = np.argsort(ids[:, 0])
+    ids, numbers = ids[order], numbers[order]
+    return Candidates(ids[:, 0], ids[:, 1], *numbers.T)

@@ -1,0 +1,40 @@
+"""First answers of keyed writes, replayed when the same request comes again."""
+
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from app.errors import IdempotencyConflictError
+from app.storage.database import Reader, Writer
+
+
+def first_answer(reader: Reader, collection_id: int, key: str, body_hash: bytes) -> dict[str, Any] | None:
+    """What the first request with this key was answered, or None if there was none.
+
+    Raises:
+        IdempotencyConflictError: the first request had another body.
+    """
+    row = reader.row(
+        "SELECT body_hash, answer FROM idempotency WHERE collection_id = %(collection)s AND key = %(key)s",
+        {"collection": collection_id, "key": key},
+    )
+    if row is None:
+        return None
+    if row.body_hash != body_hash:
+        raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another body.")
+    answer: dict[str, Any] = row.answer
+    return answer
+
+
+def remember(writer: Writer, collection_id: int, key: str, body_hash: bytes, answer: dict[str, Any]) -> bool:
+    """Keep the answer, in the transaction of the write; False if another request was first."""
+    return (
+        writer.execute(
+            """
+            INSERT INTO idempotency (collection_id, key, body_hash, answer)
+            VALUES (%(collection)s, %(key)s, %(hash)s, %(answer)s) ON CONFLICT DO NOTHING
+            """,
+            {"collection": collection_id, "key": key, "hash": body_hash, "answer": Jsonb(answer)},
+        )
+        > 0
+    )

@@ -1,0 +1,208 @@
+"""Ingest jobs: accepted lines wait in Postgres and leave in the transaction that ingests them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from app.storage.database import Reader, Writer
+
+ABANDONED_AFTER = "10 minutes"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An ingest job and how far it got, in lines."""
+
+    collection_id: int
+    collection: str
+    id: UUID
+    status: str
+    received: int
+    created: int
+    updated: int
+    unchanged: int
+    rejected: int
+    attempts: int
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+
+
+_SELECT = """
+    SELECT job.collection_id, c.name, job.id, job.status, job.received, job.created, job.updated, job.unchanged,
+           job.rejected, job.attempts, job.error, job.created_at, job.updated_at, job.finished_at
+    FROM ingest_job job JOIN collection c ON c.id = job.collection_id
+"""
+
+
+def open_job(writer: Writer, collection_id: int, job: UUID) -> None:
+    """Begin a job that is still receiving its lines."""
+    writer.execute(
+        "INSERT INTO ingest_job (collection_id, id) VALUES (%(collection)s, %(job)s)",
+        {"collection": collection_id, "job": job},
+    )
+
+
+def add_lines(
+    writer: Writer,
+    collection_id: int,
+    job: UUID,
+    lines: Sequence[tuple[int, Mapping[str, Any]]],
+    errors: Sequence[tuple[int, str]],
+) -> None:
+    """Stage accepted lines and record rejected ones with their reasons."""
+    parameters = {"collection": collection_id, "job": job}
+    if lines:
+        writer.execute(
+            """
+            INSERT INTO ingest_line (collection_id, job_id, line, passage)
+            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(passages)s::jsonb[]) AS row
+            """,
+            parameters
+            | {"lines": [line for line, _ in lines], "passages": [Jsonb(dict(body)) for _, body in lines]},
+        )
+    if errors:
+        writer.execute(
+            """
+            INSERT INTO ingest_error (collection_id, job_id, line, reason)
+            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(reasons)s::text[]) AS row
+            """,
+            parameters | {"lines": [line for line, _ in errors], "reasons": [reason for _, reason in errors]},
+        )
+    writer.execute(
+        """
+        UPDATE ingest_job SET received = received + %(received)s, rejected = rejected + %(rejected)s,
+            updated_at = now()
+        WHERE collection_id = %(collection)s AND id = %(job)s
+        """,
+        parameters | {"received": len(lines) + len(errors), "rejected": len(errors)},
+    )
+
+
+def release(writer: Writer, collection_id: int, job: UUID) -> None:
+    """All lines have arrived: let a worker begin."""
+    writer.execute(
+        """
+        UPDATE ingest_job SET status = 'queued', updated_at = now()
+        WHERE collection_id = %(collection)s AND id = %(job)s
+        """,
+        {"collection": collection_id, "job": job},
+    )
+
+
+def discard(writer: Writer, collection_id: int, job: UUID) -> None:
+    """Forget a job whose lines did not all arrive."""
+    writer.execute(
+        "DELETE FROM ingest_job WHERE collection_id = %(collection)s AND id = %(job)s",
+        {"collection": collection_id, "job": job},
+    )
+
+
+def discard_abandoned(writer: Writer) -> int:
+    """Forget jobs whose sender vanished with the API process that was receiving them."""
+    return writer.execute(
+        "DELETE FROM ingest_job WHERE status = 'receiving' AND updated_at < now() - %(age)s::interval",
+        {"age": ABANDONED_AFTER},
+    )
+
+
+def find(reader: Reader, collection_id: int, job: UUID) -> Job | None:
+    """The job, or None."""
+    row = reader.row(
+        f"{_SELECT} WHERE job.collection_id = %(collection)s AND job.id = %(job)s",
+        {"collection": collection_id, "job": job},
+    )
+    return None if row is None else Job(*row)
+
+
+def errors(reader: Reader, collection_id: int, job: UUID, after: int, limit: int) -> list[tuple[int, str]]:
+    """(line, reason) of rejected lines, in line order, those after line ``after``."""
+    rows = reader.rows(
+        """
+        SELECT line, reason FROM ingest_error
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
+        ORDER BY line LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "job": job, "after": after, "limit": limit},
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def ready(reader: Reader) -> list[Job]:
+    """Jobs with lines to ingest, oldest first."""
+    return [
+        Job(*row)
+        for row in reader.rows(f"{_SELECT} WHERE job.status IN ('queued', 'running') ORDER BY job.created_at")
+    ]
+
+
+def next_lines(reader: Reader, job: Job, limit: int) -> list[tuple[int, dict[str, Any]]]:
+    """The next staged lines, in line order."""
+    rows = reader.rows(
+        """
+        SELECT line, passage FROM ingest_line
+        WHERE collection_id = %(collection)s AND job_id = %(job)s ORDER BY line LIMIT %(limit)s
+        """,
+        {"collection": job.collection_id, "job": job.id, "limit": limit},
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def advance(writer: Writer, job: Job, lines: Sequence[int], *, created: int, updated: int, unchanged: int) -> None:
+    """Take ingested lines off the job, in the transaction that ingested them."""
+    parameters = {
+        "collection": job.collection_id,
+        "job": job.id,
+        "lines": list(lines),
+        "created": created,
+        "updated": updated,
+        "unchanged": unchanged,
+    }
+    writer.execute(
+        """
+        DELETE FROM ingest_line
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line = ANY(%(lines)s)
+        """,
+        parameters,
+    )
+    writer.execute(
+        """
+        UPDATE ingest_job SET status = 'running', created = created + %(created)s,
+            updated = updated + %(updated)s, unchanged = unchanged + %(unchanged)s,
+            attempts = 0, error = NULL, updated_at = now()
+        WHERE collection_id = %(collection)s AND id = %(job)s
+        """,
+        parameters,
+    )
+
+
+def finish(writer: Writer, job: Job, error: str | None = None) -> None:
+    """Close the job: it succeeded, or failed for good with ``error``."""
+    writer.execute(
+        """
+        UPDATE ingest_job SET status = %(status)s, error = %(error)s, updated_at = now(), finished_at = now()
+        WHERE collection_id = %(collection)s AND id = %(job)s
+        """,
+        {
+            "collection": job.collection_id,
+            "job": job.id,
+            "status": "succeeded" if error is None else "failed",
+            "error": error,
+        },
+    )
+
+
+def record_failure(writer: Writer, job: Job, error: str) -> None:
+    """Note a failed try, so that the next one knows how many there were."""
+    writer.execute(
+        """
+        UPDATE ingest_job SET attempts = attempts + 1, error = %(error)s, updated_at = now()
+        WHERE collection_id = %(collection)s AND id = %(job)s
+        """,
+        {"collection": job.collection_id, "job": job.id, "error": error},
+    )

@@ -1,0 +1,134 @@
+"""Sentence memories: one row per sentence and channel, once a verdict touched it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.storage.database import Writer
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One channel of a sentence's memory: unit vector (d,), perplexity in [0, 1]."""
+
+    sentence_id: int
+    channel: str
+    vector: Vector
+    perplexity: float
+    update_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """What one event did to one state."""
+
+    event_id: int
+    sentence_id: int
+    channel: str
+    target: int
+    observation_noise: float
+    gain: float
+    residual: float
+    perplexity_before: float
+    perplexity_after: float
+
+
+def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Sequence[int]) -> list[Memory]:
+    """Lock the memories of these sentences in id order, making those that no verdict touched yet.
+
+    A new memory is the sentence's embedding, or its time expression's, at perplexity 1 (GAM-RAG, Eq. 2).
+    Sentences are locked first, against a delete that would take their memories along; those that are gone
+    already, and time channels of sentences without a time expression, are left out.
+
+    Args:
+        sentences: whose task channel is wanted.
+        timed: whose time channel is wanted as well.
+    """
+    parameters = {"collection": collection_id, "ids": sorted(sentences), "timed": sorted(timed)}
+    writer.rows(
+        """
+        SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        ORDER BY id FOR KEY SHARE
+        """,
+        parameters,
+    )
+    writer.execute(
+        """
+        INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count)
+        SELECT collection_id, id, channel, vector, 1, 0 FROM (
+            SELECT s.collection_id, s.id, 'task' AS channel, s.embedding AS vector FROM sentence s
+            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+            UNION ALL
+            SELECT s.collection_id, s.id, 'time', t.embedding FROM sentence s
+            JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
+            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(timed)s)
+        ) AS base ORDER BY id, channel
+        ON CONFLICT DO NOTHING
+        """,
+        parameters,
+    )
+    rows = writer.rows(
+        """
+        SELECT sentence_id, channel, vector, perplexity, update_count FROM sentence_memory
+        WHERE collection_id = %(collection)s
+          AND (channel = 'task' AND sentence_id = ANY(%(ids)s)
+               OR channel = 'time' AND sentence_id = ANY(%(timed)s))
+        ORDER BY sentence_id, channel FOR UPDATE
+        """,
+        parameters,
+    )
+    return [Memory(row[0], row[1], row[2].to_numpy(), row[3], row[4]) for row in rows]
+
+
+def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> None:
+    """Write locked memories back."""
+    writer.execute(
+        """
+        UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
+            update_count = new.update_count, updated_at = now()
+        FROM unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)s::vector[],
+                    %(perplexities)s::float8[], %(counts)s::int[])
+            AS new(sentence_id, channel, vector, perplexity, update_count)
+        WHERE sentence_memory.collection_id = %(collection)s
+          AND sentence_memory.sentence_id = new.sentence_id AND sentence_memory.channel = new.channel
+        """,
+        {
+            "collection": collection_id,
+            "ids": [memory.sentence_id for memory in memories],
+            "channels": [memory.channel for memory in memories],
+            "vectors": [memory.vector for memory in memories],
+            "perplexities": [memory.perplexity for memory in memories],
+            "counts": [memory.update_count for memory in memories],
+        },
+    )
+
+
+def record(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None:
+    """Write audit rows, in the transaction of the change they explain."""
+    writer.execute(
+        """
+        INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise,
+                                  gain, residual, perplexity_before, perplexity_after)
+        SELECT %(collection)s, row.* FROM unnest(
+            %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(targets)s::smallint[],
+            %(noises)s::float8[], %(gains)s::float8[], %(residuals)s::float8[], %(before)s::float8[],
+            %(after)s::float8[]
+        ) AS row
+        """,
+        {
+            "collection": collection_id,
+            "events": [row.event_id for row in rows],
+            "sentences": [row.sentence_id for row in rows],
+            "channels": [row.channel for row in rows],
+            "targets": [row.target for row in rows],
+            "noises": [row.observation_noise for row in rows],
+            "gains": [row.gain for row in rows],
+            "residuals": [row.residual for row in rows],
+            "before": [row.perplexity_before for row in rows],
+            "after": [row.perplexity_after for row in rows],
+        },
+    )

@@ -1,0 +1,377 @@
+"""Writing the graph: passages with their sentences, entities and time expressions, in one transaction."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
+
+from app.storage.database import Reader, Writer
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPassage:
+    """A passage as the database has it, without its vectors."""
+
+    id: int
+    external_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSentence:
+    """A sentence as the database has it, without its vectors."""
+
+    id: int
+    passage_id: int
+    position: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRow:
+    """A passage to write."""
+
+    external_id: str
+    title: str | None
+    text: str
+    metadata: Mapping[str, Any]
+    content_hash: bytes
+    embedding: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceRow:
+    """A sentence to insert."""
+
+    passage_id: int
+    position: int
+    text: str
+    time_expression: str | None
+    embedding: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRow:
+    """A time expression to write; an end of None is open."""
+
+    text: str
+    starts_on: date | None
+    ends_on: date | None
+    embedding: Vector
+
+
+def lock_graph(writer: Writer, collection_id: int) -> None:
+    """Serialise writers of one collection's graph until the transaction ends; readers are not held up."""
+    writer.row("SELECT pg_advisory_xact_lock(hashtextextended('graph', %(c)s))", {"c": collection_id})
+
+
+def versions(reader: Reader, collection_id: int, external_ids: Iterable[str]) -> dict[str, tuple[int, bytes]]:
+    """External id -> (passage, content hash), for those that exist."""
+    rows = reader.rows(
+        """
+        SELECT external_id, id, content_hash FROM passage
+        WHERE collection_id = %(collection)s AND external_id = ANY(%(ids)s)
+        """,
+        {"collection": collection_id, "ids": list(external_ids)},
+    )
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
+    """The given passages that exist."""
+    rows = reader.rows(
+        """
+        SELECT id, external_id, title, text, metadata FROM passage
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return {row[0]: StoredPassage(*row) for row in rows}
+
+
+def sentences_of(reader: Reader, collection_id: int, passages: Iterable[int]) -> list[StoredSentence]:
+    """All sentences of the given passages, in reading order."""
+    rows = reader.rows(
+        """
+        SELECT id, passage_id, position, text FROM sentence
+        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s) ORDER BY passage_id, position, id
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return [StoredSentence(*row) for row in rows]
+
+
+def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[int, StoredSentence]:
+    """The given sentences that exist."""
+    rows = reader.rows(
+        """
+        SELECT id, passage_id, position, text FROM sentence
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return {row[0]: StoredSentence(*row) for row in rows}
+
+
+def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
+    """Which of these normalised entity names exist."""
+    rows = reader.rows(
+        "SELECT name FROM entity WHERE collection_id = %(collection)s AND name = ANY(%(names)s)",
+        {"collection": collection_id, "names": list(names)},
+    )
+    return {row[0] for row in rows}
+
+
+def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
+    """Which of these time expressions exist."""
+    rows = reader.rows(
+        "SELECT text FROM time_expression WHERE collection_id = %(collection)s AND text = ANY(%(texts)s)",
+        {"collection": collection_id, "texts": list(texts)},
+    )
+    return {row[0] for row in rows}
+
+
+def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -> dict[str, int]:
+    """Write passages by external id; external id -> passage."""
+    rows = writer.rows(
+        """
+        INSERT INTO passage (collection_id, external_id, title, text, metadata, content_hash, embedding)
+        SELECT %(collection)s, row.* FROM unnest(
+            %(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(metadata)s::jsonb[],
+            %(hashes)s::bytea[], %(embeddings)s::vector[]
+        ) AS row
+        ON CONFLICT (collection_id, external_id) DO UPDATE SET
+            title = excluded.title, text = excluded.text, metadata = excluded.metadata,
+            content_hash = excluded.content_hash, embedding = excluded.embedding, updated_at = now()
+        RETURNING external_id, id
+        """,
+        {
+            "collection": collection_id,
+            "external_ids": [row.external_id for row in passages],
+            "titles": [row.title for row in passages],
+            "texts": [row.text for row in passages],
+            "metadata": [Jsonb(dict(row.metadata)) for row in passages],
+            "hashes": [row.content_hash for row in passages],
+            "embeddings": [row.embedding for row in passages],
+        },
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def set_metadata(writer: Writer, collection_id: int, passage_id: int, metadata: Mapping[str, Any]) -> bool:
+    """Replace a passage's metadata; whether they differed."""
+    return (
+        writer.execute(
+            """
+            UPDATE passage SET metadata = %(metadata)s, updated_at = now()
+            WHERE collection_id = %(collection)s AND id = %(id)s AND metadata <> %(metadata)s
+            """,
+            {"collection": collection_id, "id": passage_id, "metadata": Jsonb(dict(metadata))},
+        )
+        > 0
+    )
+
+
+def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[SentenceRow]) -> list[int]:
+    """Insert sentences; their ids in the given order."""
+    if not sentences:
+        return []
+    rows = writer.rows(
+        """
+        WITH numbered AS (
+            SELECT nextval(pg_get_serial_sequence('sentence', 'id')) AS id, row.* FROM unnest(
+                %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[], %(times)s::text[],
+                %(embeddings)s::vector[]
+            ) WITH ORDINALITY AS row(passage_id, position, text, time, embedding, n)
+        ), inserted AS (
+            INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
+            SELECT %(collection)s, n.id, n.passage_id, n.position, n.text, t.id, n.embedding
+            FROM numbered n
+            LEFT JOIN time_expression t ON t.collection_id = %(collection)s AND t.text = n.time
+        )
+        SELECT id FROM numbered ORDER BY n
+        """,
+        {
+            "collection": collection_id,
+            "passages": [row.passage_id for row in sentences],
+            "positions": [row.position for row in sentences],
+            "texts": [row.text for row in sentences],
+            "times": [row.time_expression for row in sentences],
+            "embeddings": [row.embedding for row in sentences],
+        },
+    )
+    return [row[0] for row in rows]
+
+
+def move_sentences(writer: Writer, collection_id: int, positions: Mapping[int, int]) -> None:
+    """Give kept sentences their new positions."""
+    writer.execute(
+        """
+        UPDATE sentence SET position = moved.position
+        FROM unnest(%(ids)s::bigint[], %(positions)s::int[]) AS moved(id, position)
+        WHERE sentence.collection_id = %(collection)s AND sentence.id = moved.id
+          AND sentence.position <> moved.position
+        """,
+        {"collection": collection_id, "ids": list(positions), "positions": list(positions.values())},
+    )
+
+
+def insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
+    """Insert (normalised name, surface, embedding) rows that are new, in name order; how many were."""
+    ordered = sorted(entities, key=lambda entity: entity[0])
+    return writer.execute(
+        """
+        INSERT INTO entity (collection_id, name, surface, embedding)
+        SELECT %(collection)s, row.*
+        FROM unnest(%(names)s::text[], %(surfaces)s::text[], %(embeddings)s::vector[]) AS row
+        ON CONFLICT DO NOTHING
+        """,
+        {
+            "collection": collection_id,
+            "names": [entity[0] for entity in ordered],
+            "surfaces": [entity[1] for entity in ordered],
+            "embeddings": [entity[2] for entity in ordered],
+        },
+    )
+
+
+def insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) -> None:
+    """Insert time expressions that are new."""
+    writer.execute(
+        """
+        INSERT INTO time_expression (collection_id, text, starts_on, ends_on, embedding)
+        SELECT %(collection)s, row.* FROM unnest(
+            %(texts)s::text[], %(starts)s::date[], %(ends)s::date[], %(embeddings)s::vector[]
+        ) AS row
+        ON CONFLICT DO NOTHING
+        """,
+        {
+            "collection": collection_id,
+            "texts": [row.text for row in times],
+            "starts": [row.starts_on for row in times],
+            "ends": [row.ends_on for row in times],
+            "embeddings": [row.embedding for row in times],
+        },
+    )
+
+
+def set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[str]]) -> list[int]:
+    """Make M_ES of these sentences exactly the named entities; the entities that lost a link here."""
+    parameters = {
+        "collection": collection_id,
+        "sentences": [sentence for sentence, names in links.items() for _ in names],
+        "names": [name for names in links.values() for name in names],
+        "all": list(links),
+    }
+    lost = writer.rows(
+        """
+        DELETE FROM entity_sentence link
+        WHERE link.collection_id = %(collection)s AND link.sentence_id = ANY(%(all)s)
+          AND NOT EXISTS (
+              SELECT FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS wanted(sentence_id, name)
+              JOIN entity e ON e.collection_id = %(collection)s AND e.name = wanted.name
+              WHERE wanted.sentence_id = link.sentence_id AND e.id = link.entity_id
+          )
+        RETURNING link.entity_id
+        """,
+        parameters,
+    )
+    writer.execute(
+        """
+        INSERT INTO entity_sentence (collection_id, entity_id, sentence_id)
+        SELECT DISTINCT %(collection)s::bigint, e.id, wanted.sentence_id
+        FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS wanted(sentence_id, name)
+        JOIN entity e ON e.collection_id = %(collection)s AND e.name = wanted.name
+        ON CONFLICT DO NOTHING
+        """,
+        parameters,
+    )
+    return [row[0] for row in lost]
+
+
+def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Remove sentences with their links and memories, locked in id order.
+
+    Returns:
+        The entities and the time expressions they were linked to, which may now be orphans.
+    """
+    parameters = {"collection": collection_id, "ids": list(sentences)}
+    writer.rows(
+        """
+        SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        ORDER BY id FOR UPDATE
+        """,
+        parameters,
+    )
+    entities = writer.rows(
+        """
+        SELECT DISTINCT entity_id FROM entity_sentence
+        WHERE collection_id = %(collection)s AND sentence_id = ANY(%(ids)s)
+        """,
+        parameters,
+    )
+    times = writer.rows(
+        """
+        DELETE FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        RETURNING time_expression_id
+        """,
+        parameters,
+    )
+    return [row[0] for row in entities], [row[0] for row in times if row[0] is not None]
+
+
+def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
+    """Remove a passage whose sentences are gone already."""
+    writer.execute(
+        "DELETE FROM passage WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": passage_id},
+    )
+
+
+def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], times: Iterable[int]) -> int:
+    """Remove those of the given entities and time expressions that no sentence holds any more.
+
+    Returns:
+        How many entities went.
+    """
+    gone = writer.execute(
+        """
+        DELETE FROM entity e WHERE e.collection_id = %(collection)s AND e.id = ANY(%(ids)s)
+          AND NOT EXISTS (
+              SELECT FROM entity_sentence link
+              WHERE link.collection_id = e.collection_id AND link.entity_id = e.id
+          )
+        """,
+        {"collection": collection_id, "ids": sorted(set(entities))},
+    )
+    writer.execute(
+        """
+        DELETE FROM time_expression t WHERE t.collection_id = %(collection)s AND t.id = ANY(%(ids)s)
+          AND NOT EXISTS (
+              SELECT FROM sentence s
+              WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id
+          )
+        """,
+        {"collection": collection_id, "ids": sorted(set(times))},
+    )
+    return gone
+
+
+def add_counts(writer: Writer, collection_id: int, *, passages: int, sentences: int, entities: int) -> None:
+    """Keep the collection's counts, which choose between exact and approximate search, true."""
+    writer.execute(
+        """
+        UPDATE collection SET passage_count = passage_count + %(passages)s,
+            sentence_count = sentence_count + %(sentences)s, entity_count = entity_count + %(entities)s
+        WHERE id = %(id)s
+        """,
+        {"id": collection_id, "passages": passages, "sentences": sentences, "entities": entities},
+    )

@@ -1,0 +1,78 @@
+"""The Redis stream that wakes workers. It carries no truth: what is lost here, the sweep finds in Postgres."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import redis
+import structlog
+
+STREAM = "engram:feedback"
+GROUP = "learners"
+MAX_LENGTH = 100_000
+CLAIM_IDLE_MS = 60_000
+
+log = structlog.get_logger(__name__)
+Wake = tuple[str, int, int]  # (message, collection, event)
+
+
+class WakeStream:
+    """Feedback wake-ups, delivered to one worker each."""
+
+    def __init__(self, url: str, consumer: str = "") -> None:
+        self._redis = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=10)
+        self._consumer = consumer
+
+    def wake(self, collection_id: int, event_id: int) -> bool:
+        """Announce an event; False if Redis is out of reach, which delays its application and loses nothing."""
+        try:
+            self._redis.xadd(STREAM, {"c": collection_id, "e": event_id}, maxlen=MAX_LENGTH, approximate=True)
+        except redis.RedisError as error:
+            log.warning("wake-up not sent", event_id=event_id, error=str(error))
+            return False
+        return True
+
+    def receive(self, limit: int, block_ms: int) -> list[Wake]:
+        """Wait up to ``block_ms`` for wake-ups: another worker's forgotten ones first, then new ones.
+
+        Raises:
+            redis.RedisError: Redis is out of reach.
+        """
+        try:
+            claimed = self._redis.xautoclaim(STREAM, GROUP, self._consumer, CLAIM_IDLE_MS, count=limit)[1]
+            if claimed:
+                return _wakes(claimed)
+            replies: Any = self._redis.xreadgroup(GROUP, self._consumer, {STREAM: ">"}, count=limit, block=block_ms)
+        except redis.ResponseError as error:
+            if "NOGROUP" not in str(error):
+                raise
+            self._create_group()
+            return []
+        return [wake for _, messages in replies or [] for wake in _wakes(messages)]
+
+    def done(self, wakes: Sequence[Wake]) -> None:
+        """Acknowledge and remove wake-ups that were acted on."""
+        messages = [message for message, _, _ in wakes]
+        self._redis.xack(STREAM, GROUP, *messages)
+        self._redis.xdel(STREAM, *messages)
+
+    def ping(self) -> bool:
+        """Whether Redis answers."""
+        try:
+            return bool(self._redis.ping())
+        except redis.RedisError:
+            return False
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._redis.close()
+
+    def _create_group(self) -> None:
+        try:
+            self._redis.xgroup_create(STREAM, GROUP, id="0", mkstream=True)
+        except redis.ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+
+
+def _wakes(messages: Sequence[tuple[bytes, dict[bytes, bytes]]]) -> list[Wake]:
+    return [(name.decode(), int(fields[b"c"]), int(fields[b"e"])) for name, fields in messages if fields]

@@ -1,0 +1,350 @@
+"""The schema as SQLAlchemy metadata: what the migrations must add up to (a test compares the two).
+
+``collection_id`` leads every primary key and every foreign key, so no statement crosses collections.
+Vectors are stored PLAIN: a hop reads them by the hundred and must not follow TOAST pointers. The dimension of
+a vector column is that of the configured encoder and is set by the migration.
+"""
+
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import (
+    ARRAY,
+    TIMESTAMP,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Date,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Sequence,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(referred_table_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    }
+)
+
+
+def _tenant() -> Column[int]:
+    return Column("collection_id", BigInteger, nullable=False)
+
+
+def _now(name: str) -> Column[object]:
+    return Column(name, TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+
+
+def _of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["collection_id", *columns], [f"{parent}.collection_id", f"{parent}.{references}"], ondelete="CASCADE"
+    )
+
+
+def _hnsw(table: str, column: str = "embedding") -> Index:
+    return Index(
+        f"{table}_{column}_hnsw", column, postgresql_using="hnsw", postgresql_ops={column: "vector_ip_ops"}
+    )
+
+
+embedding_space = Table(
+    "embedding_space",
+    metadata,
+    Column("singleton", SmallInteger, primary_key=True, autoincrement=False, server_default=text("1")),
+    Column("model", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    _now("recorded_at"),
+    CheckConstraint("singleton = 1", name="singleton"),
+    comment="The one encoder whose vectors this database holds.",
+)
+
+collection = Table(
+    "collection",
+    metadata,
+    Column("id", BigInteger, Identity(), primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("passage_count", BigInteger, nullable=False, server_default=text("0")),
+    Column("sentence_count", BigInteger, nullable=False, server_default=text("0")),
+    Column("entity_count", BigInteger, nullable=False, server_default=text("0")),
+    _now("created_at"),
+)
+
+passage = Table(
+    "passage",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("external_id", Text, nullable=False),
+    Column("title", Text),
+    Column("text", Text, nullable=False),
+    Column("metadata", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("embedding", VECTOR(), nullable=False),
+    _now("created_at"),
+    _now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "external_id"),
+    _hnsw("passage"),
+    Index(
+        "passage_metadata_gin",
+        "metadata",
+        postgresql_using="gin",
+        postgresql_ops={"metadata": "jsonb_path_ops"},
+    ),
+)
+
+time_expression = Table(
+    "time_expression",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("starts_on", Date),
+    Column("ends_on", Date),
+    Column("embedding", VECTOR(), nullable=False),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "text"),
+)
+
+sentence = Table(
+    "sentence",
+    metadata,
+    _tenant(),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("passage_id", BigInteger, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("time_expression_id", BigInteger),
+    Column("embedding", VECTOR(), nullable=False),
+    PrimaryKeyConstraint("collection_id", "id"),
+    _of("passage", "passage_id"),
+    ForeignKeyConstraint(
+        ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
+    ),
+    Index(None, "collection_id", "passage_id"),
+    Index(None, "collection_id", "time_expression_id"),
+)
+
+entity = Table(
+    "entity",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
+    Column("surface", Text, nullable=False),
+    Column("embedding", VECTOR(), nullable=False),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "name"),
+    _hnsw("entity"),
+)
+
+entity_sentence = Table(
+    "entity_sentence",
+    metadata,
+    _tenant(),
+    Column("entity_id", BigInteger, nullable=False),
+    Column("sentence_id", BigInteger, nullable=False),
+    PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id"),
+    _of("entity", "entity_id"),
+    _of("sentence", "sentence_id"),
+    Index(None, "collection_id", "sentence_id", "entity_id"),
+    comment="M_ES of GAM-RAG, Eq. 1.",
+)
+
+sentence_memory = Table(
+    "sentence_memory",
+    metadata,
+    _tenant(),
+    Column("sentence_id", BigInteger, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("vector", VECTOR(), nullable=False),
+    Column("perplexity", Float(53), nullable=False),
+    Column("update_count", Integer, nullable=False),
+    _now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
+    _of("sentence", "sentence_id"),
+    CheckConstraint("channel IN ('task', 'time')", name="channel"),
+    CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
+    postgresql_with={"fillfactor": "70"},
+    comment="One row per sentence and channel, once a verdict touched it (GAM-RAG, Eq. 2).",
+)
+
+question = Table(
+    "question",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("text_hash", LargeBinary, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("embedding", VECTOR(), nullable=False),
+    _now("created_at"),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "text_hash"),
+    _hnsw("question"),
+    comment="Questions that verdicts were given for; insert-only.",
+)
+
+question_support = Table(
+    "question_support",
+    metadata,
+    _tenant(),
+    Column("question_id", BigInteger, nullable=False),
+    Column("sentence_id", BigInteger, nullable=False),
+    Column("support", Float(53), nullable=False),
+    Column("perplexity", Float(53), nullable=False),
+    Column("update_count", Integer, nullable=False),
+    PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
+    _of("question", "question_id"),
+    _of("sentence", "sentence_id"),
+    Index(None, "collection_id", "sentence_id"),
+    CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
+    postgresql_with={"fillfactor": "70"},
+    comment="How surely a sentence supports a question: the state that experience recall reads.",
+)
+
+episode = Table(
+    "episode",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", Uuid, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("embedding", VECTOR(), nullable=False),
+    Column("time_constraint", Text),
+    Column("time_embedding", VECTOR()),
+    Column("memory", Text, nullable=False),
+    Column("profile", Text, nullable=False),
+    Column("activated", ARRAY(BigInteger), nullable=False, comment="Sentences selected in any hop."),
+    Column("answer", JSONB, nullable=False, comment="The response, as it was given."),
+    Column("trace", JSONB, nullable=False),
+    Column("judged", Integer, nullable=False, server_default=text("0"), comment="Events accepted for it."),
+    _now("created_at"),
+    PrimaryKeyConstraint("collection_id", "id"),
+    Index("episode_unjudged_idx", "collection_id", "created_at", postgresql_where=text("judged = 0")),
+    CheckConstraint("memory IN ('off', 'read')", name="memory"),
+    CheckConstraint("profile IN ('paper', 'default')", name="profile"),
+)
+
+feedback_event = Table(
+    "feedback_event",
+    metadata,
+    _tenant(),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("episode_id", Uuid, nullable=False),
+    Column("idempotency_key", Text, nullable=False),
+    Column("body_hash", LargeBinary, nullable=False),
+    Column("judge", Text, nullable=False),
+    Column("verdict", JSONB, nullable=False),
+    Column("status", Text, nullable=False, server_default=text("'pending'")),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("error", Text),
+    _now("received_at"),
+    Column("applied_at", TIMESTAMP(timezone=True)),
+    Column("applied_sequence", BigInteger, comment="Order of application; replay follows it."),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "idempotency_key"),
+    _of("episode", "episode_id"),
+    Index(None, "collection_id", "episode_id"),
+    Index("feedback_event_pending_idx", "received_at", postgresql_where=text("status = 'pending'")),
+    CheckConstraint("status IN ('pending', 'applied', 'parked')", name="status"),
+    comment="The log of verdicts: everything learned is a function of it.",
+)
+
+applied_sequence = Sequence("feedback_applied", metadata=metadata)
+
+memory_audit = Table(
+    "memory_audit",
+    metadata,
+    _tenant(),
+    Column("event_id", BigInteger, nullable=False),
+    Column("sentence_id", BigInteger, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("target", SmallInteger, nullable=False, comment="y of GAM-RAG, Eq. 10."),
+    Column("observation_noise", Float(53), nullable=False),
+    Column("gain", Float(53), nullable=False),
+    Column("residual", Float(53), nullable=False),
+    Column("perplexity_before", Float(53), nullable=False),
+    Column("perplexity_after", Float(53), nullable=False),
+    PrimaryKeyConstraint("collection_id", "event_id", "sentence_id", "channel"),
+    _of("feedback_event", "event_id"),
+    Index(None, "collection_id", "sentence_id"),
+    CheckConstraint("channel IN ('task', 'time', 'recall')", name="channel"),
+    comment="One row per state an event moved. Rows outlive their sentence: the log is history.",
+)
+
+ingest_job = Table(
+    "ingest_job",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", Uuid, nullable=False),
+    Column("status", Text, nullable=False, server_default=text("'receiving'")),
+    Column("received", BigInteger, nullable=False, server_default=text("0")),
+    Column("created", BigInteger, nullable=False, server_default=text("0")),
+    Column("updated", BigInteger, nullable=False, server_default=text("0")),
+    Column("unchanged", BigInteger, nullable=False, server_default=text("0")),
+    Column("rejected", BigInteger, nullable=False, server_default=text("0")),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("error", Text),
+    _now("created_at"),
+    _now("updated_at"),
+    Column("finished_at", TIMESTAMP(timezone=True)),
+    PrimaryKeyConstraint("collection_id", "id"),
+    Index(
+        "ingest_job_open_idx",
+        "created_at",
+        postgresql_where=text("status IN ('receiving', 'queued', 'running')"),
+    ),
+    CheckConstraint("status IN ('receiving', 'queued', 'running', 'succeeded', 'failed')", name="status"),
+)
+
+ingest_line = Table(
+    "ingest_line",
+    metadata,
+    _tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("line", BigInteger, nullable=False),
+    Column("passage", JSONB, nullable=False),
+    PrimaryKeyConstraint("collection_id", "job_id", "line"),
+    _of("ingest_job", "job_id"),
+    comment="Accepted and not yet ingested; a line leaves in the transaction that ingests it.",
+)
+
+ingest_error = Table(
+    "ingest_error",
+    metadata,
+    _tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("line", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    PrimaryKeyConstraint("collection_id", "job_id", "line"),
+    _of("ingest_job", "job_id"),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    _tenant(),
+    Column("key", Text, nullable=False),
+    Column("body_hash", LargeBinary, nullable=False),
+    Column("answer", JSONB, nullable=False),
+    _now("created_at"),
+    PrimaryKeyConstraint("collection_id", "key"),
+    comment="First answers of keyed writes other than feedback, whose log keeps its own keys.",
+)

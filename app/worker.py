@@ -1,0 +1,86 @@
+"""The worker process: applies feedback as it is announced, ingests staged passages, and sweeps for strays."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import redis
+import structlog
+
+from app.composition import Application
+from app.errors import UnavailableError
+
+log = structlog.get_logger(__name__)
+
+BLOCK_MS = 1_000
+INGEST_POLL_SECONDS = 0.5
+RETRY_SECONDS = 1.0
+
+
+class Worker:
+    """Two loops until stopped: feedback in this thread, ingest in another. Both finish what is in hand."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._stopping = threading.Event()
+        self._swept = 0.0
+
+    def stop(self) -> None:
+        """Finish what is in hand and return from ``run``."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Work until stopped."""
+        self._app.warm_up()
+        ingest = threading.Thread(target=self._forever, args=("ingest", self._ingest), name="ingest")
+        ingest.start()
+        log.info("worker ready")
+        self._forever("feedback", self._learn)
+        ingest.join()
+        log.info("worker stopped")
+
+    def _forever(self, name: str, step: Callable[[], None]) -> None:
+        """Repeat ``step``; a server that is away is waited for, and any other failure is logged and outlived."""
+        while not self._stopping.is_set():
+            try:
+                step()
+            except UnavailableError as error:
+                log.warning("waiting for a server", loop=name, error=error.detail)
+                self._stopping.wait(RETRY_SECONDS)
+            except Exception:
+                log.exception("loop failed", loop=name)
+                self._stopping.wait(RETRY_SECONDS)
+
+    def _learn(self) -> None:
+        settings = self._app.settings
+        try:
+            wakes = self._app.stream.receive(settings.feedback_batch_size, BLOCK_MS)
+        except redis.RedisError as error:
+            log.warning("Redis out of reach, sweeping instead", error=str(error))
+            self._sweep()
+            self._stopping.wait(RETRY_SECONDS)
+            return
+        if wakes:
+            by_collection: dict[int, list[int]] = {}
+            for _, collection_id, event in wakes:
+                by_collection.setdefault(collection_id, []).append(event)
+            for collection_id, events in sorted(by_collection.items()):
+                self._app.learn.apply(collection_id, events)
+            try:
+                self._app.stream.done(wakes)
+            except redis.RedisError as error:
+                log.warning("wake-ups not acknowledged; they will be found applied", error=str(error))
+        if time.monotonic() - self._swept >= settings.sweep_seconds:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Apply what has waited for longer than a wake-up takes."""
+        settings = self._app.settings
+        self._swept = time.monotonic()
+        applied = self._app.learn.apply_overdue(settings.sweep_seconds, settings.feedback_batch_size)
+        if applied:
+            log.info("sweep applied overdue feedback", events=applied)
+
+    def _ingest(self) -> None:
+        if not self._app.index.run_ready_jobs(self._stopping.is_set):
+            self._stopping.wait(INGEST_POLL_SECONDS)

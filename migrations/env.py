@@ -1,0 +1,48 @@
+"""Runs migrations: online only, one at a time, and never waiting long for a lock that queries hold."""
+
+from alembic import context
+from sqlalchemy import create_engine, text
+
+from app.settings import Settings
+from app.storage.database import with_driver
+from app.storage.tables import metadata
+
+LOCK_KEY = 0x456E6772616D  # "Engram": two deployments starting at once migrate one after the other
+
+
+def _compare_type(_context, _inspected, _metadata_column, inspected_type, metadata_type) -> bool | None:  # type: ignore[no-untyped-def]
+    """A vector column's dimension is configuration, not schema."""
+    if type(inspected_type).__name__ == type(metadata_type).__name__ == "VECTOR":
+        return False
+    return None
+
+
+def run() -> None:
+    settings = Settings()
+    url = context.config.attributes.get("url") or (
+        settings.database_url and settings.database_url.get_secret_value()
+    )
+    if not url:
+        raise SystemExit("DATABASE_URL is not set; `engram migrate` finds the embedded Postgres by itself.")
+    engine = create_engine(with_driver(url))
+    with engine.connect() as connection:
+        connection.execute(text("SET statement_timeout = 0; SET lock_timeout = '10s'"))
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK_KEY})
+        connection.commit()
+        try:
+            context.configure(
+                connection=connection,
+                target_metadata=metadata,
+                compare_type=_compare_type,
+                transaction_per_migration=True,
+            )
+            with context.begin_transaction():
+                context.run_migrations()
+        finally:
+            connection.rollback()
+            connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": LOCK_KEY})
+            connection.commit()
+    engine.dispose()
+
+
+run()

@@ -1,0 +1,249 @@
+"""Sentences and names, by the built-in rules and by a spaCy pipeline."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from app.errors import ConfigurationError
+from app.providers.language import Language, PassageText, load_language, normalise_entity
+from app.providers.language.rules import RuleLanguage
+from app.providers.language.sentences import split_sentences
+
+
+@pytest.fixture(scope="module")
+def rules() -> RuleLanguage:
+    return RuleLanguage(lambda: spacy.blank("en"))
+
+
+@pytest.mark.parametrize(
+    ("surface", "key"),
+    [
+        ("The  Beatles", "beatles"),
+        ("Beatles'", "beatles"),
+        ("Ada Lovelace's", "ada lovelace"),
+        ("“Blue Harbour”,", "blue harbour"),
+        ("Mercury (planet)", "mercury (planet)"),
+        ("WHO)", "who"),
+        ("ＮＡＳＡ", "nasa"),
+        ("Straße", "strasse"),
+        ("The The", "the"),
+        ("!!!", "!!!"),
+        (" ", ""),
+    ],
+)
+def test_equal_names_share_a_key(surface: str, key: str) -> None:
+    assert normalise_entity(surface) == key
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(surface: str) -> None:
+    key = normalise_entity(surface)
+
+    assert normalise_entity(key) == key
+    assert bool(key) == bool(surface.strip())
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["It rained.", "Nobody came!", "Why?", "We left."],
+        ["Dr. Lind met Mrs. Okafor vs. St. Olaf."],
+        ["J. R. R. Halvorsen wrote it.", "It sold well."],
+        ["She moved to the U.S. Army.", "He stayed in the U.S.", "The rest went home."],
+        ["Chapel No. 5 stands.", "He said no.", "Then he left."],
+        ["Harbour Inc. Norway grew.", "It was sold to Harbour Inc.", "In May it closed."],
+        ["“Come here.”", "She came."],
+        ["He paid 3.5 million at 5 p.m. and saw many, e.g. Lund."],
+    ],
+)
+def test_sentences_end_where_a_reader_would_say(sentences: list[str]) -> None:
+    assert split_sentences(" ".join(sentences)) == sentences
+
+
+def test_an_empty_line_ends_a_sentence() -> None:
+    assert split_sentences(" A heading\n\nThe text\ngoes on. ") == ["A heading", "The text\ngoes on."]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", [". ", ".", "\n ", "(", "the ", "'s", "A. ", "of March ", "1998-", "March   "])
+def test_long_monotonous_text_takes_no_unreasonable_time(rules: RuleLanguage, piece: str) -> None:
+    (sentences,) = rules.analyse_passages([PassageText(piece * 500, piece * 5_000)])
+
+    assert "".join("".join(s.text for s in sentences).split()) == "".join((piece * 5_000).split())
+
+
+@given(st.text())
+def test_splitting_loses_nothing_but_white_space(text: str) -> None:
+    assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("question", "entities"),
+    [
+        ("Who founded the Bank of Ruritania?", ("Bank of Ruritania",)),
+        ("Which film came first, Blue Harbour or The Last Ferry?", ("Blue Harbour", "The Last Ferry")),
+        ("Did Ludwig van Dorn and Ana de la Cruz meet?", ("Ludwig van Dorn", "Ana de la Cruz")),
+        ("In which year did Apollo 11 carry a Boeing 747?", ("Apollo 11", "Boeing 747")),
+        ('Who wrote "The Men of the North" in Turku?', ("The Men of the North", "Turku")),
+        ("Who sang “a song for nobody at all”?", ()),
+        ("Where is the 6th Rifle Brigade based?", ("6th Rifle Brigade",)),
+        ("Who won the 2031 Polar Games?", ("2031 Polar Games",)),
+        ("Who wrote the 1979 Welsh novel?", ("Welsh",)),
+        ("Is Jean-Luc O'Hara a NATO general?", ("Jean-Luc O'Hara", "NATO")),
+        ("What is Élodie Ångström's London-based firm?", ("Élodie Ångström", "London")),
+        ("Is Mercury (planet) hot?", ("Mercury (planet)",)),
+        ("Did August Lind meet Theresa May in March 1998, on a Friday?", ("August Lind", "Theresa May")),
+        ("When was Harbour: The Return shot at AT&T Park?", ("Harbour: The Return", "AT&T Park")),
+        ("Does Chanel No. 5 smell?", ("Chanel No. 5",)),
+        ("did J. J. Fen run The Who?", ("J. J. Fen", "The Who")),
+        ("Who visited 東京 in 2005?", ("東京",)),
+        ("who founded the bank of ruritania?", ()),
+    ],
+)
+def test_names_in_questions(rules: RuleLanguage, question: str, entities: tuple[str, ...]) -> None:
+    assert rules.analyse_question(question).entities == entities
+
+
+def test_time_of_a_question(rules: RuleLanguage) -> None:
+    assert rules.analyse_question("Who led Lund from 1998 to 2003?").time_expression == "from 1998 to 2003"
+    assert rules.analyse_question("Who led Lund?").time_expression is None
+
+
+def test_passages_keep_their_sentences_and_carry_their_title(rules: RuleLanguage) -> None:
+    given_sentences = ("Released in  Lund.", "It was the Lund's best, said Lund .", " ")
+    passages = [
+        PassageText("Blue Harbour (film)", "ignored", given_sentences),
+        PassageText(None, "Rosa Fen sat. It was 1998."),
+        PassageText("Empty", ""),
+    ]
+
+    first, second, third = rules.analyse_passages(passages)
+
+    assert [sentence.text for sentence in first] == list(given_sentences)
+    titles = ("Blue Harbour (film)", "Blue Harbour")
+    assert [sentence.entities for sentence in first] == [(*titles, "Lund"), (*titles, "Lund"), titles]
+    assert [(s.text, s.entities, s.time_expression) for s in second] == [
+        ("Rosa Fen sat.", ("Rosa Fen",), None),
+        ("It was 1998.", (), "1998"),
+    ]
+    assert third == []
+
+
+@given(st.text())
+def test_any_question_can_be_analysed(rules: RuleLanguage, text: str) -> None:
+    analysis = rules.analyse_question(text)
+
+    keys = [normalise_entity(entity) for entity in analysis.entities]
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_vocabulary_that_grew_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    blank = Mock(side_effect=lambda: spacy.blank("en"))
+    language = RuleLanguage(blank)
+    monkeypatch.setattr("app.providers.language.rules._VOCABULARY_LIMIT", 0)
+
+    assert language.analyse_question("Where is Lund?").entities == ("Lund",)
+    assert language.analyse_question("Where is Oslo?").entities == ("Oslo",)
+    assert blank.call_count == 3
+
+
+def test_questions_from_many_threads(rules: RuleLanguage) -> None:
+    questions = [f"Where is Lund {n} of Ruritania{n}?" for n in range(400)]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(rules.analyse_question, questions))
+
+    assert [analysis.entities for analysis in found] == [(f"Lund {n} of Ruritania{n}",) for n in range(400)]
+
+
+def test_missing_pipeline_is_said_once_and_rules_serve() -> None:
+    with capture_logs() as logs:
+        language = load_language("en_no_such_pipeline")
+
+    assert language.name == "rules"
+    assert [(entry["log_level"], entry["model"]) for entry in logs] == [("warning", "en_no_such_pipeline")]
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Path:
+    """A real pipeline in a folder: a sentence splitter and an entity ruler."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("entity_ruler").add_patterns(
+        [{"label": "GPE", "pattern": "Lund"}, {"label": "DATE", "pattern": "1998"}]
+    )
+    nlp.to_disk(tmp_path / "pipeline")
+    return tmp_path / "pipeline"
+
+
+def test_installed_pipeline_serves(pipeline: Path) -> None:
+    language: Language = load_language(str(pipeline))
+
+    assert language.name.startswith("en_pipeline ")
+    assert language.analyse_question("Was Lund big in 1998?").entities == ("Lund",)
+    assert language.analyse_question("Was Lund big in 1998?").time_expression == "1998"
+    whole, split = language.analyse_passages(
+        [PassageText("T", "", ("Lund. Oslo.",)), PassageText("T", "It grew. In Lund.")]
+    )
+    assert [(sentence.text, sentence.entities) for sentence in whole] == [("Lund. Oslo.", ("T", "Lund"))]
+    assert [(sentence.text, sentence.entities) for sentence in split] == [
+        ("It grew.", ("T",)),
+        ("In Lund.", ("T", "Lund")),
+    ]
+
+
+def test_pipeline_without_sentences_uses_our_split(pipeline: Path) -> None:
+    nlp = spacy.load(pipeline)
+    nlp.remove_pipe("sentencizer")
+    nlp.to_disk(pipeline)
+
+    (sentences,) = load_language(str(pipeline)).analyse_passages([PassageText(None, "Dr. Fen left. Lund grew.")])
+    assert [sentence.text for sentence in sentences] == ["Dr. Fen left.", "Lund grew."]
+
+
+def test_pipeline_without_entities_is_refused(pipeline: Path) -> None:
+    nlp = spacy.load(pipeline)
+    nlp.remove_pipe("entity_ruler")
+    nlp.to_disk(pipeline)
+
+    with pytest.raises(ConfigurationError, match="finds no entities"):
+        load_language(str(pipeline))
+
+
+def test_unreadable_pipeline_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.cfg").write_text("[nlp]\nlang = 'en'\n", encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match="cannot be loaded"):
+        load_language(str(tmp_path))
+
+
+HIDES_TORCH = """
+import sys
+from app.providers.language import load_language
+assert load_language("en_no_such_pipeline").name == "rules"
+assert "spacy" in sys.modules and "torch" not in sys.modules
+from app.errors import ConfigurationError
+try:
+    load_language(sys.argv[1])
+except ConfigurationError as error:
+    assert "runs on torch" in error.detail, error.detail
+else:
+    raise AssertionError("a transformer pipeline must be refused")
+import torch
+assert torch.zeros(1).item() == 0.0
+"""
+
+
+def test_torch_is_hidden_from_spacy_only(tmp_path: Path) -> None:
+    config = '[components.transformer]\nfactory = "transformer"\n'
+    (tmp_path / "config.cfg").write_text(config, encoding="utf-8")
+
+    subprocess.run([sys.executable, "-c", HIDES_TORCH, str(tmp_path)], check=True, timeout=120)

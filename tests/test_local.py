@@ -1,0 +1,252 @@
+"""``engram up`` with stand-ins for Engram's own processes and, where they matter, the real servers."""
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+DRIVER = """
+import json, sys
+from app import local, supervision
+from app.settings import Settings
+
+role = json.loads(sys.argv[1])
+local.PORT_PATIENCE_SECONDS = 0.0
+local.STOP_PATIENCE_SECONDS = role.pop("stop_patience", 20.0)
+supervision.BACKOFF_SECONDS = 0.01
+commands = local.Commands(**{name: (sys.executable, "-c", text) for name, text in role.items()})
+sys.exit(local.run(Settings(), sample="--sample" in sys.argv, commands=commands))
+"""
+
+NOTE = """
+import json, os
+def note(role):
+    with open(os.path.join(os.environ["ENGRAM_DATA_DIR"], "notes"), "a") as notes:
+        kept = {key: os.environ.get(key) for key in ("DATABASE_URL", "REDIS_URL", "ENGRAM_URL")}
+        notes.write(json.dumps({"role": role, "pid": os.getpid(), **kept}) + "\\n")
+"""
+
+SERVE = (
+    NOTE
+    + """
+import os, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/readyz" else 404)
+        self.end_headers()
+    def log_message(self, *words):
+        pass
+note("serve")
+server = ThreadingHTTPServer((os.environ["ENGRAM_HOST"], int(os.environ["ENGRAM_PORT"])), Handler)
+server.serve_forever()
+"""
+)
+
+WORKER = NOTE + "import time\nnote('worker')\ntime.sleep(600)\n"
+
+MIGRATE = (
+    NOTE
+    + """
+note("migrate")
+url = os.environ["DATABASE_URL"]
+if "host=" in url:
+    import sqlalchemy
+    with sqlalchemy.create_engine(url).begin() as connection:
+        connection.execute(sqlalchemy.text("CREATE TABLE IF NOT EXISTS run (pid int)"))
+        connection.execute(sqlalchemy.text(f"INSERT INTO run VALUES ({os.getpid()})"))
+        print("runs:", connection.execute(sqlalchemy.text("SELECT count(*) FROM run")).scalar_one(), flush=True)
+"""
+)
+
+SAMPLE = NOTE + "note('sample')\n"
+
+ROLES = {"serve": SERVE, "worker": WORKER, "migrate": MIGRATE, "sample": SAMPLE}
+
+
+class Run:
+    """One ``engram up`` in a process of its own, its messages as they come."""
+
+    def __init__(self, data_dir: Path, *flags: str, port: int, servers: bool, **roles: object) -> None:
+        env = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
+        env |= {"ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PORT": str(port)}
+        if not servers:
+            env |= {"DATABASE_URL": "postgresql+psycopg://elsewhere/engram", "REDIS_URL": "redis://elsewhere"}
+        self.data_dir = data_dir
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, json.dumps({**ROLES, **roles}), *flags],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def until(self, text: str) -> list[str]:
+        """Read messages up to the first that contains ``text``."""
+        lines = []
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            lines.append(line)
+            if text in line:
+                return lines
+        pytest.fail(f"{text!r} was never said:\n{''.join(lines)}")
+
+    def end(self) -> tuple[int, str]:
+        """Exit code and the remaining messages; returns only once nobody holds the output open any more."""
+        output, _ = self.process.communicate()
+        return self.process.returncode, output
+
+    def notes(self, role: str) -> list[dict[str, str]]:
+        lines = (self.data_dir / "notes").read_text().splitlines()
+        return [note for note in map(json.loads, lines) if note["role"] == role]
+
+
+Start = Callable[..., Run]
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def up(tmp_path: Path, port: int) -> Iterator[Start]:
+    runs: list[Run] = []
+
+    def start(*flags: str, servers: bool = False, **roles: object) -> Run:
+        runs.append(Run(tmp_path / "data", *flags, port=port, servers=servers, **roles))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        if run.process.poll() is None:
+            run.process.kill()
+            run.process.communicate()
+
+
+def servers_gone(data_dir: Path) -> None:
+    """Block until the last process of each server has released its lock."""
+    for name in ("postgres", "redis"):
+        with (data_dir / name / "server.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> None:
+    run = up("--sample", servers=True)
+    run.until(f"answers at http://127.0.0.1:{port}")
+    (migrated,) = run.notes("migrate")
+    assert migrated["DATABASE_URL"].startswith("postgresql+psycopg://engram@/engram?host=")
+    assert migrated["REDIS_URL"].startswith("unix:///")
+
+    os.kill(int(run.notes("worker")[0]["pid"]), signal.SIGKILL)
+    run.until("The worker ended with exit code 137; starting it again")
+    os.kill(int((run.data_dir / "postgres" / "server.lock").read_text()), signal.SIGKILL)
+    run.until("Postgres ended; starting it again")
+
+    run.process.terminate()
+    code, _ = run.end()
+    assert code == 0
+    assert run.notes("sample")[0]["ENGRAM_URL"] == f"http://127.0.0.1:{port}"
+    servers_gone(run.data_dir)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent-death signal is Linux's")
+def test_a_killed_supervisor_takes_everything_along_and_the_next_one_finds_the_data(up: Start) -> None:
+    first = up(servers=True)
+    assert "runs: 1\n" in first.until("answers at")
+    first.process.kill()
+    first.end()
+    servers_gone(first.data_dir)
+
+    second = up(servers=True)
+    assert "runs: 2\n" in second.until("answers at")
+    second.process.send_signal(signal.SIGINT)
+    assert second.end()[0] == 0
+
+
+def test_the_second_run_of_a_data_directory_is_refused(up: Start) -> None:
+    first = up()
+    first.until("answers at")
+    code, output = up().end()
+    assert code == 1
+    assert output.splitlines() == [
+        f"engram: Another `engram up` uses {first.data_dir}; stop it or set ENGRAM_DATA_DIR."
+    ]
+    first.process.terminate()
+    assert first.end()[0] == 0
+
+
+def test_a_port_in_use_is_reported_before_anything_starts(up: Start, port: int) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        run = up(servers=True)
+        code, output = run.end()
+    assert code == 1
+    assert output.splitlines() == [
+        f"engram: Port {port} of 127.0.0.1 is in use; stop that program or set ENGRAM_PORT."
+    ]
+    assert not (run.data_dir / "postgres").exists()
+
+
+@pytest.mark.parametrize(
+    ("roles", "code", "reason"),
+    [
+        ({"migrate": "raise SystemExit(4)"}, 4, "The database migration failed with exit code 4."),
+        ({"serve": "raise SystemExit(3)"}, 3, "The API ended with exit code 3 before it was ready."),
+        ({"serve": "raise SystemExit(0)"}, 1, "The API ended with exit code 0 before it was ready."),
+    ],
+)
+def test_a_failing_start_ends_with_the_code_of_the_child(
+    up: Start, roles: dict[str, object], code: int, reason: str
+) -> None:
+    found, output = up(**roles).end()
+    assert found == code
+    assert reason in output
+
+
+def test_a_child_that_keeps_ending_is_given_up(up: Start) -> None:
+    flapping = WORKER.replace(
+        "time.sleep(600)", "while not os.path.exists(os.environ['ENGRAM_DATA_DIR'] + '/end'): time.sleep(0.01)"
+    )
+    run = up(worker=flapping)
+    run.until("answers at")
+    (run.data_dir / "end").touch()
+    code, output = run.end()
+    assert code == 1
+    assert "The worker ended with exit code 0, 6 times in a row; giving up." in output
+
+
+def test_a_failed_sample_leaves_the_service_running(up: Start) -> None:
+    run = up("--sample", sample="raise SystemExit(5)")
+    run.until("The sample was not loaded (exit code 5)")
+    run.process.terminate()
+    assert run.end()[0] == 0
+
+
+STUBBORN = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WORKER
+
+
+def test_a_child_that_does_not_stop_is_killed(up: Start) -> None:
+    run = up(worker=STUBBORN, stop_patience=0.1)
+    run.until("answers at")
+    run.process.terminate()
+    assert run.end()[0] == 0
+
+
+def test_a_second_signal_kills_at_once(up: Start) -> None:
+    run = up(worker=STUBBORN, stop_patience=600.0)
+    run.until("answers at")
+    run.process.send_signal(signal.SIGINT)
+    run.until("Stopping")
+    run.process.send_signal(signal.SIGINT)
+    assert run.end()[0] == 130
