@@ -192,9 +192,9 @@ def query(
         out.print(f"hop {hop['hop']}: {hop['candidates']} candidates from {list(hop['entities'])}", markup=False)
         for row in hop["sentences"]:
             out.print(
-                f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x semantic "
-                f"{row['semantic']:.3f} x task {row['task_factor']:.3f} x time {row['time_factor']:.3f} (normalised)"
-                f", recall {row['recall_prior']:.3f}, by {row['activated_by']}",
+                f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "
+                f"semantic {row['semantic']:.3f} x task {row['task_factor']:.3f} x time "
+                f"{row['time_factor']:.3f} (normalised), recall {row['recall_prior']:.3f}, by {row['activated_by']}",
                 markup=False,
                 highlight=False,
             )

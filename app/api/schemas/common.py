@@ -58,7 +58,7 @@ Text = Annotated[str, Field(min_length=1), AfterValidator(storable), AfterValida
 Question = Annotated[Text, Field(max_length=10_000)]
 ExternalId = Annotated[Text, Field(max_length=512)]
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
-CollectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}\Z")]
+CollectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$")]
 RowId = Annotated[StrictInt, Field(ge=1, le=MAX_ID)]
 Flag = StrictBool
 DEFAULT_COLLECTION = "default"

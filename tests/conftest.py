@@ -1,0 +1,106 @@
+"""Shared fixtures: the real embedded Postgres and Redis, one application on them, a collection per test."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application, Servers, servers
+from app.main import create_app
+from app.settings import Settings
+from app.storage.schema import migrate
+
+DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Defaults, on a data directory of this run; the environment of the machine does not count."""
+    return Settings(_env_file=None, data_dir=tmp_path_factory.mktemp("engram"), log_level="WARNING")
+
+
+@pytest.fixture(scope="session")
+def addresses(settings: Settings) -> Iterator[Servers]:
+    """Running servers with the schema in place."""
+    with servers(settings) as running:
+        migrate(running.database_url)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def application(settings: Settings, addresses: Servers) -> Iterator[Application]:
+    """The application, encoder and language loaded."""
+    services = Application(settings, addresses, consumer="tests")
+    services.warm_up()
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def collection() -> str:
+    """The name of a collection that no other test uses."""
+    return f"test-{uuid.uuid4().hex}"
+
+
+Ingest = Callable[..., Mapping[str, Any]]
+
+
+@pytest.fixture
+def ingest(application: Application, collection: str) -> Ingest:
+    """Ingest passages (dicts with id, title, text, ...) and return the finished job's counts."""
+
+    def run(*passages: Mapping[str, Any], into: str = collection) -> Mapping[str, Any]:
+        reception = application.ingest.receive(into)
+        bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
+        reception.add(list(enumerate(bodies, start=1)), [])
+        job_id = reception.finish()
+        application.index.run_ready_jobs()
+        job = application.ingest.job(into, job_id)
+        return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def http(application: Application) -> Iterator[TestClient]:
+    """A client of the real ASGI application; server errors come back as responses, as they would over TCP."""
+    with TestClient(create_app(application), raise_server_exceptions=False) as client:
+        yield client
+
+
+CURIE: Sequence[Mapping[str, Any]] = (
+    {
+        "id": "curie",
+        "title": "Marie Curie",
+        "text": "Marie Curie was born in Warsaw in 1867. Marie Curie discovered polonium in 1898.",
+    },
+    {
+        "id": "warsaw",
+        "title": "Warsaw",
+        "text": "Warsaw lies on the Vistula. Warsaw is the capital of Poland.",
+    },
+    {"id": "vistula", "title": "Vistula", "text": "The Vistula flows into the Baltic Sea."},
+    {"id": "polonium", "title": "Polonium", "text": "Polonium is named after Poland. Polonium is radioactive."},
+    {"id": "tokyo", "title": "Tokyo", "text": "Tokyo is the capital of Japan. Tokyo lies on Tokyo Bay."},
+)
+
+
+@pytest.fixture
+def curie(ingest: Ingest, collection: str) -> str:
+    """A collection with five linked passages."""
+    assert ingest(*CURIE)["created"] == len(CURIE)
+    return collection
+
+
+@pytest.fixture(scope="session")
+def evaluation_data() -> Path:
+    """The evaluation data folder; its absence fails in CI and skips elsewhere."""
+    if DATA and Path(DATA).is_dir():
+        return Path(DATA)
+    if os.environ.get("CI"):
+        pytest.fail("ENGRAM_EVALUATION_DATA does not name a folder")
+    pytest.skip("ENGRAM_EVALUATION_DATA does not name a folder")
