@@ -34,6 +34,7 @@ def create_app(application: Application | None) -> FastAPI:
         description=DESCRIPTION.strip(),
         lifespan=lifespan,
         redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.services = application
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))

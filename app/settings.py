@@ -77,7 +77,7 @@ class Settings(BaseSettings):
 
     # Retrieval
     recall_gate: UnitInterval = Field(
-        default=0.7,
+        default=0.6,
         description="Past questions nearer than this cosine recall the sentences that supported them.",
     )
     hub_limit: int = Field(

@@ -18,7 +18,7 @@ router = APIRouter(tags=["feedback"])
     status_code=status.HTTP_202_ACCEPTED,
     response_model=FeedbackOut,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415)
+    responses=responses(400, 404, 413, 415, 422, 503)
     | {200: {"model": FeedbackOut, "description": "Applied; `changes` says what it did."}},
     summary="Judge an answered query",
 )
@@ -31,7 +31,10 @@ def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredK
 
 
 @router.get(
-    "/feedback/{feedback_id}", response_model=FeedbackDetail, responses=responses(404), summary="Read a verdict"
+    "/feedback/{feedback_id}",
+    response_model=FeedbackDetail,
+    responses=responses(404, 422, 503),
+    summary="Read a verdict",
 )
 def get_feedback(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackDetail:
     """The verdict, whether it is applied, and what it changed."""
@@ -39,7 +42,7 @@ def get_feedback(feedback_id: EventId, app: App, collection: InCollection = DEFA
     return FeedbackDetail(**_out(receipt, collection), verdict=receipt.event.verdict)
 
 
-@router.get("/feedback", response_model=FeedbackPage, responses=responses(404), summary="List verdicts")
+@router.get("/feedback", response_model=FeedbackPage, responses=responses(404, 422, 503), summary="List verdicts")
 def list_feedback(
     app: App,
     collection: InCollection = DEFAULT_COLLECTION,

@@ -34,7 +34,7 @@ def get_health() -> Health:
     return Health(status="ok")
 
 
-@router.get("/readyz", response_model=Readiness, responses=responses(), summary="Can it serve?")
+@router.get("/readyz", response_model=Readiness, responses=responses(503), summary="Can it serve?")
 def get_readiness(app: App) -> Readiness:
     """503 while Postgres is out of reach. Without Redis queries go on and learning is delayed: degraded."""
     return Readiness.model_validate(app.health.readiness())

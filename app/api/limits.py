@@ -1,5 +1,6 @@
 """A bound on request bodies, enforced while they arrive."""
 
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api import problems
@@ -27,7 +28,8 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > MAX_BODY_BYTES:
-                raise PayloadTooLargeError(f"Bodies end at {MAX_BODY_BYTES} bytes.")
+                # FastAPI lets this pass through its reading of the body, and turns any other exception into a 400.
+                raise HTTPException(PayloadTooLargeError.status, f"Bodies end at {MAX_BODY_BYTES} bytes.")
             return message
 
         declared = dict(scope["headers"]).get(b"content-length", b"0")

@@ -1,15 +1,12 @@
 """Passages, ingest jobs and collections."""
 
-from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from uuid import UUID
 
-import orjson
 from fastapi import APIRouter, Path, Query, Request, Response, status
-from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
+from app.api.bodies import receive_document, receive_lines
 from app.api.dependencies import App, InCollection, Limit, OptionalKey
 from app.api.problems import responses
 from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, storable
@@ -19,26 +16,15 @@ from app.api.schemas.passages import (
     JobAccepted,
     JobOut,
     LineError,
-    PassageIn,
     PassageOut,
-    PassagesIn,
     StoredSentenceOut,
 )
-from app.errors import (
-    InvalidRequestError,
-    MalformedRequestError,
-    PayloadTooLargeError,
-    UnsupportedMediaTypeError,
-)
-from app.services.ingest import Reception
+from app.errors import InvalidRequestError, UnsupportedMediaTypeError
 
 router = APIRouter(tags=["passages"])
 
 JSON_TYPE = "application/json"
 NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
-MAX_JSON_BYTES = 64 * 1024 * 1024
-MAX_LINE_BYTES = 4 * 1024 * 1024
-LINES_PER_WRITE = 500
 
 BODY: dict[str, Any] = {
     "requestBody": {
@@ -57,7 +43,7 @@ BODY: dict[str, Any] = {
     "/passages",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    responses=responses(400, 413, 415),
+    responses=responses(400, 413, 415, 422, 503),
     openapi_extra=BODY,
     summary="Ingest passages",
 )
@@ -78,23 +64,18 @@ async def post_passages(
         raise UnsupportedMediaTypeError(f"Send {JSON_TYPE} or {NDJSON_TYPES[0]}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
-    if media_type == JSON_TYPE:
-        body = await _whole(request)
-        document = _parse_document(body)
-        reception = await run_in_threadpool(app.ingest.receive, collection, key)
-        reception.digest(body)
-        lines = [(number, passage.body()) for number, passage in enumerate(document.passages, start=1)]
-        await run_in_threadpool(reception.add, lines, [])
-    else:
-        reception = await run_in_threadpool(app.ingest.receive, collection, key)
-        await _receive_lines(request, reception)
+    reception = app.ingest.receive(collection, key)
+    receive = receive_document if media_type == JSON_TYPE else receive_lines
+    await receive(request, reception)
     job_id = await run_in_threadpool(reception.finish)
     status_url = f"/jobs/{job_id}?collection={collection}"
     response.headers["Location"] = status_url
     return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)
 
 
-@router.get("/jobs/{job_id}", response_model=JobOut, responses=responses(404), summary="Progress of an ingest")
+@router.get(
+    "/jobs/{job_id}", response_model=JobOut, responses=responses(404, 422, 503), summary="Progress of an ingest"
+)
 def get_job(
     job_id: UUID,
     app: App,
@@ -129,7 +110,10 @@ ExternalIdPath = Annotated[str, Path(min_length=1, max_length=512, description="
 
 
 @router.get(
-    "/passages/{passage_id:path}", response_model=PassageOut, responses=responses(404), summary="Read a passage"
+    "/passages/{passage_id:path}",
+    response_model=PassageOut,
+    responses=responses(404, 422, 503),
+    summary="Read a passage",
 )
 def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> PassageOut:
     """The passage with its sentences and their ids."""
@@ -149,7 +133,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection =
 @router.delete(
     "/passages/{passage_id:path}",
     status_code=status.HTTP_204_NO_CONTENT,
-    responses=responses(404),
+    responses=responses(404, 422, 503),
     summary="Remove a passage",
 )
 def delete_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> None:
@@ -157,7 +141,9 @@ def delete_passage(passage_id: ExternalIdPath, app: App, collection: InCollectio
     app.ingest.delete_passage(collection, _path_text(passage_id))
 
 
-@router.get("/collections", response_model=CollectionsOut, responses=responses(), summary="List collections")
+@router.get(
+    "/collections", response_model=CollectionsOut, responses=responses(422, 503), summary="List collections"
+)
 def get_collections(
     app: App, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
@@ -170,7 +156,10 @@ def get_collections(
 
 
 @router.get(
-    "/collections/{name}", response_model=CollectionOut, responses=responses(404), summary="Read a collection"
+    "/collections/{name}",
+    response_model=CollectionOut,
+    responses=responses(404, 422, 503),
+    summary="Read a collection",
 )
 def get_collection(name: CollectionName, app: App) -> CollectionOut:
     """What the collection holds."""
@@ -180,96 +169,12 @@ def get_collection(name: CollectionName, app: App) -> CollectionOut:
 @router.delete(
     "/collections/{name}",
     status_code=status.HTTP_204_NO_CONTENT,
-    responses=responses(404),
+    responses=responses(404, 422, 503),
     summary="Remove a collection",
 )
 def delete_collection(name: CollectionName, app: App) -> None:
     """Remove the collection with everything in it, learned state and its log included."""
     app.ingest.delete_collection(name)
-
-
-async def _whole(request: Request) -> bytes:
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_JSON_BYTES:
-                break
-    except ClientDisconnect as error:
-        raise MalformedRequestError("The body did not arrive whole.") from error
-    if len(body) > MAX_JSON_BYTES:
-        raise PayloadTooLargeError(f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
-    return bytes(body)
-
-
-def _parse_document(body: bytes) -> PassagesIn:
-    try:
-        return PassagesIn.model_validate(orjson.loads(body))
-    except orjson.JSONDecodeError as error:
-        raise MalformedRequestError(f"The body is not JSON: {error}") from error
-    except ValidationError as error:
-        raise InvalidRequestError(_reason(error)) from error
-
-
-async def _receive_lines(request: Request, reception: Reception) -> None:
-    """Stage the lines as they arrive; leave nothing behind if they do not all come."""
-    number = 0
-    try:
-        lines: list[tuple[int, dict[str, Any]]] = []
-        errors: list[tuple[int, str]] = []
-        async for raw in _lines(request, reception):
-            number += 1
-            if raw is None:
-                errors.append((number, f"longer than {MAX_LINE_BYTES} bytes"))
-            elif raw.strip():
-                _read_line(number, raw, lines, errors)
-            if len(lines) + len(errors) >= LINES_PER_WRITE:
-                await run_in_threadpool(reception.add, lines, errors)
-                lines, errors = [], []
-        if lines or errors:
-            await run_in_threadpool(reception.add, lines, errors)
-    except ClientDisconnect as error:
-        await run_in_threadpool(reception.abort)
-        raise MalformedRequestError("The body did not arrive whole.") from error
-    except BaseException:
-        await run_in_threadpool(reception.abort)
-        raise
-    if number == 0:
-        await run_in_threadpool(reception.abort)
-        raise InvalidRequestError("The body holds no line.")
-
-
-async def _lines(request: Request, reception: Reception) -> AsyncIterator[bytes | None]:
-    """The body's lines; None stands for one that is too long to keep."""
-    rest = b""
-    overlong = False
-    async for chunk in request.stream():
-        reception.digest(chunk)
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            yield None if overlong or len(line) > MAX_LINE_BYTES else line
-            overlong = False
-        if len(rest) > MAX_LINE_BYTES:
-            rest, overlong = b"", True
-    if rest or overlong:
-        yield None if overlong else rest
-
-
-def _read_line(
-    number: int, raw: bytes, lines: list[tuple[int, dict[str, Any]]], errors: list[tuple[int, str]]
-) -> None:
-    try:
-        lines.append((number, PassageIn.model_validate(orjson.loads(raw)).body()))
-    except orjson.JSONDecodeError as error:
-        errors.append((number, f"not JSON: {error}"))
-    except ValidationError as error:
-        errors.append((number, _reason(error)))
-
-
-def _reason(error: ValidationError) -> str:
-    """The first few mistakes in one line."""
-    parts = [f"{'.'.join(str(at) for at in item['loc']) or 'line'}: {item['msg']}" for item in error.errors()[:3]]
-    return "; ".join(parts).encode("utf-8", "replace").decode().replace("\x00", "\\0")
 
 
 def _path_text(text: str) -> str:

@@ -11,7 +11,16 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from app.errors import EngramError, InvalidRequestError, UnavailableError
+from app.errors import (
+    EngramError,
+    InvalidRequestError,
+    LlmError,
+    MalformedRequestError,
+    NotFoundError,
+    PayloadTooLargeError,
+    UnavailableError,
+    UnsupportedMediaTypeError,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -19,6 +28,7 @@ MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:engram:problem:"
 RETRY_AFTER_SECONDS = "5"
 MAX_ERRORS = 100
+NAME_CHARACTERS = 200
 
 
 class Problem(BaseModel):
@@ -35,14 +45,29 @@ class Problem(BaseModel):
     )
 
 
+# By our own words: the phrases of Python's ``http`` differ from version to version.
+_BY_STATUS: dict[int, type[EngramError]] = {
+    error.status: error
+    for error in (
+        MalformedRequestError,
+        NotFoundError,
+        PayloadTooLargeError,
+        UnsupportedMediaTypeError,
+        InvalidRequestError,
+        LlmError,
+        UnavailableError,
+    )
+}
+
+
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI entries for the problems a route can answer; every route can answer 503 as well."""
+    """OpenAPI entries for the problems a route can answer."""
     return {
         status: {
-            "description": http.HTTPStatus(status).phrase,
+            "description": _BY_STATUS[status].title,
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-        for status in sorted({*statuses, 422, 503})
+        for status in statuses
     }
 
 
@@ -77,8 +102,11 @@ async def _engram(_request: Request, error: Exception) -> JSONResponse:
 
 async def _validation(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class alone
+    unreadable = next((item for item in error.errors() if item["type"] == "json_invalid"), None)
+    if unreadable is not None:
+        return of(MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."))
     errors = [
-        {"loc": [str(part) for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
+        {"loc": [str(part)[:NAME_CHARACTERS] for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
         for item in error.errors()[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
@@ -87,9 +115,10 @@ async def _validation(_request: Request, error: Exception) -> JSONResponse:
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
-    phrase = http.HTTPStatus(error.status_code).phrase
-    kind = phrase.lower().replace(" ", "-")
-    return document(error.status_code, kind, phrase, str(error.detail), headers=error.headers)
+    known = _BY_STATUS.get(error.status_code)
+    title = known.title if known else http.HTTPStatus(error.status_code).phrase
+    kind = known.type if known else title.lower().replace(" ", "-")
+    return document(error.status_code, kind, title, str(error.detail), headers=error.headers)
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:

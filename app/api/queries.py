@@ -17,7 +17,7 @@ router = APIRouter(tags=["queries"])
     response_model=QueryOut,
     response_model_exclude_unset=False,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 502),
+    responses=responses(400, 404, 413, 415, 422, 502, 503),
     summary="Retrieve passages for a question",
 )
 def post_query(body: QueryIn, app: App) -> QueryOut:
@@ -26,7 +26,10 @@ def post_query(body: QueryIn, app: App) -> QueryOut:
 
 
 @router.get(
-    "/queries/{query_id}", response_model=EpisodeOut, responses=responses(404), summary="Read an answered query"
+    "/queries/{query_id}",
+    response_model=EpisodeOut,
+    responses=responses(404, 422, 503),
+    summary="Read an answered query",
 )
 def get_query(query_id: UUID, app: App, collection: InCollection = DEFAULT_COLLECTION) -> EpisodeOut:
     """The answer as it was given, with its trace."""
@@ -46,7 +49,7 @@ def get_query(query_id: UUID, app: App, collection: InCollection = DEFAULT_COLLE
     "/answer",
     response_model=AnswerOut,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 502),
+    responses=responses(400, 404, 413, 415, 422, 502, 503),
     summary="Answer a question in words",
 )
 def post_answer(body: AnswerIn, app: App) -> AnswerOut:

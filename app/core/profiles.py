@@ -14,6 +14,7 @@ class Profile:
         entities_per_hop: K_E, entities that lead the next hop.
         prior_weight: α, weight of passage-question similarity (Eq. 8).
         ranking_sentences: sentences per hop that rank passages; at least ``sentences_per_hop``.
+        learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
         recalls: whether past questions' verdicts activate sentences.
         recall_weight: weight of a fully supported recalled sentence in its passage's score.
     """
@@ -24,6 +25,7 @@ class Profile:
     entities_per_hop: int
     prior_weight: float
     ranking_sentences: int
+    learned_only: bool
     recalls: bool
     recall_weight: float
 
@@ -35,6 +37,7 @@ PAPER = Profile(
     entities_per_hop=5,
     prior_weight=0.01,
     ranking_sentences=3,
+    learned_only=False,
     recalls=False,
     recall_weight=0.0,
 )
@@ -46,6 +49,7 @@ DEFAULT = Profile(
     entities_per_hop=5,
     prior_weight=0.01,
     ranking_sentences=3,
+    learned_only=True,
     recalls=True,
     recall_weight=1.0,
 )

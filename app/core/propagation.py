@@ -41,13 +41,27 @@ def memory_factor(perplexity: Floats, similarity: Floats) -> Floats:
     return 1.0 + (1.0 - perplexity) * similarity
 
 
-def sentence_weights(candidates: Candidates) -> Floats:
+def task_factor(candidates: Candidates, *, learned_only: bool) -> Floats:
+    """g_task, (n,).
+
+    As published, a memory counts with its whole similarity to the question. Most of that is the sentence's own,
+    which s_sem has counted already, so any judged sentence, even a rejected one, gains on every question that
+    is remotely like it. With ``learned_only`` the memory counts with what verdicts changed of it.
+    """
+    similarity = candidates.task_similarity
+    if learned_only:
+        similarity = similarity - candidates.semantic
+    return memory_factor(candidates.task_perplexity, similarity)
+
+
+def time_factor(candidates: Candidates) -> Floats:
+    """g_time, (n,)."""
+    return memory_factor(candidates.time_perplexity, candidates.time_similarity)
+
+
+def sentence_weights(candidates: Candidates, *, learned_only: bool = False) -> Floats:
     """w = s_sem · g_task · g_time, (n,) (Eq. 4)."""
-    return (
-        candidates.semantic
-        * memory_factor(candidates.task_perplexity, candidates.task_similarity)
-        * memory_factor(candidates.time_perplexity, candidates.time_similarity)
-    )
+    return candidates.semantic * task_factor(candidates, learned_only=learned_only) * time_factor(candidates)
 
 
 def normalise_l1(values: Floats) -> Floats:
@@ -56,9 +70,9 @@ def normalise_l1(values: Floats) -> Floats:
     return values / total if total > 0 else np.zeros_like(values)
 
 
-def sentence_scores(candidates: Candidates) -> Floats:
+def sentence_scores(candidates: Candidates, *, learned_only: bool = False) -> Floats:
     """Norm_1(w · u) over all candidates of the hop, (n,) (Eq. 6)."""
-    return normalise_l1(sentence_weights(candidates) * candidates.activation)
+    return normalise_l1(sentence_weights(candidates, learned_only=learned_only) * candidates.activation)
 
 
 def strongest(scores: Floats, ids: Ids, limit: int) -> NDArray[np.intp]:

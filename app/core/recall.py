@@ -6,34 +6,41 @@ recall@5 of unrelated questions falls by a third.
 
 from collections.abc import Iterable
 
+# Width of the ramp from "not heard" to "the same question", in cosine.
+RAMP = 0.2
+# How much nearer a past question must be whose evidence names none of this question's entities: two questions of
+# one mould about different things are near as vectors, and share nothing that helps.
+STRANGER_MARGIN = 0.15
 
-def nearness(similarity: float, gate: float) -> float:
-    """How much a past question speaks for this one: 0 at the gate, 1 for the same question, linear between.
+
+def nearness(similarity: float, gate: float, *, shares_entity: bool) -> float:
+    """How much a past question speaks for this one: 0 at the gate, 1 from ``RAMP`` above it, linear between.
 
     Args:
         similarity: cosine of the two questions.
-        gate: in [0, 1).
+        gate: in [0, 1), for a past question whose evidence names an entity of this one.
+        shares_entity: whether it does.
 
     Raises:
         ValueError: the gate is out of its range.
     """
     if not 0 <= gate < 1:
         raise ValueError("the gate must lie in [0, 1)")
-    return min(1.0, max(0.0, (similarity - gate) / (1.0 - gate)))
+    start = min(gate if shares_entity else gate + STRANGER_MARGIN, 1.0 - 1e-6)
+    full = min(start + RAMP, 1.0)
+    return min(1.0, max(0.0, (similarity - start) / (full - start)))
 
 
-def recall_priors(supports: Iterable[tuple[int, float, float]], gate: float) -> dict[int, float]:
+def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, float]:
     """Sentence -> prior in [0, 1]: its surest support, weighted by how near that past question is.
 
     The maximum, not the sum, so that many middling neighbours do not outweigh the question itself.
 
     Args:
-        supports: (sentence, similarity of the past question, support in [0, 1]).
-        gate: see ``nearness``.
+        supports: (sentence, nearness of the past question, support in [0, 1]).
     """
     priors: dict[int, float] = {}
-    for sentence, similarity, support in supports:
-        prior = nearness(similarity, gate) * support
-        if prior > priors.get(sentence, 0.0):
-            priors[sentence] = prior
+    for sentence, near, support in supports:
+        if near * support > priors.get(sentence, 0.0):
+            priors[sentence] = near * support
     return priors

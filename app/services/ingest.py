@@ -9,7 +9,7 @@ import structlog
 
 from app.errors import NotFoundError
 from app.storage import collections, idempotency, jobs, passages
-from app.storage.collections import Collection
+from app.storage.collections import Collection, Opened
 from app.storage.database import Database
 from app.storage.jobs import Job
 from app.storage.passages import StoredPassage, StoredSentence
@@ -18,16 +18,18 @@ log = structlog.get_logger(__name__)
 
 
 class Reception:
-    """A job whose lines are arriving. It counts only once ``finish`` has returned; ``abort`` leaves nothing."""
+    """Passages that are arriving. Nothing is written before the first lines are added, which open the job.
 
-    def __init__(self, database: Database, collection_id: int, key: str | None) -> None:
+    The job counts only once ``finish`` has returned; ``abort`` leaves nothing, a collection made for it included.
+    """
+
+    def __init__(self, database: Database, collection: str, key: str | None) -> None:
         self._database = database
-        self._collection_id = collection_id
+        self._collection = collection
         self._key = key
         self._digest = hashlib.sha256()
+        self._opened: Opened | None = None
         self.job_id = uuid4()
-        with database.write() as writer:
-            jobs.open_job(writer, collection_id, self.job_id)
 
     def digest(self, chunk: bytes) -> None:
         """Count raw body bytes towards the fingerprint that the Idempotency-Key guards."""
@@ -35,8 +37,9 @@ class Reception:
 
     def add(self, lines: Sequence[tuple[int, Mapping[str, Any]]], errors: Sequence[tuple[int, str]]) -> None:
         """Stage (line number, passage) pairs and record (line number, reason) of rejected lines."""
+        collection_id = self._open().collection_id
         with self._database.write() as writer:
-            jobs.add_lines(writer, self._collection_id, self.job_id, lines, errors)
+            jobs.add_lines(writer, collection_id, self.job_id, lines, errors)
 
     def finish(self) -> UUID:
         """Release the job to the workers; the job to look at, which is the first one of a repeated key.
@@ -44,25 +47,35 @@ class Reception:
         Raises:
             IdempotencyConflictError: the key was used before with another body; this one is discarded.
         """
-        if self._key is None:
-            with self._database.write() as writer:
-                jobs.release(writer, self._collection_id, self.job_id)
-            return self.job_id
+        collection_id = self._open().collection_id
         body_hash = self._digest.digest()
+        answer = {"job_id": str(self.job_id)}
         with self._database.write() as writer:
-            answer = {"job_id": str(self.job_id)}
-            if idempotency.remember(writer, self._collection_id, self._key, body_hash, answer):
-                jobs.release(writer, self._collection_id, self.job_id)
+            if self._key is None or idempotency.remember(writer, collection_id, self._key, body_hash, answer):
+                jobs.release(writer, collection_id, self.job_id)
                 return self.job_id
         self.abort()
         with self._database.read() as reader:
-            first = idempotency.first_answer(reader, self._collection_id, self._key, body_hash)
+            first = idempotency.first_answer(reader, collection_id, self._key, body_hash)
         return UUID(first["job_id"]) if first else self.job_id
 
     def abort(self) -> None:
         """Forget the job and every line staged so far."""
+        if self._opened is None:
+            return
         with self._database.write() as writer:
-            jobs.discard(writer, self._collection_id, self.job_id)
+            jobs.discard(writer, self._opened.collection_id, self.job_id)
+            if self._opened.created:
+                collections.delete_unused(writer, self._opened.collection_id)
+        self._opened = None
+
+    def _open(self) -> Opened:
+        if self._opened is None:
+            with self._database.write() as writer:
+                opened = collections.open_for_writing(writer, self._collection)
+                jobs.open_job(writer, opened.collection_id, self.job_id)
+            self._opened = opened
+        return self._opened
 
 
 class IngestService:
@@ -72,10 +85,8 @@ class IngestService:
         self._database = database
 
     def receive(self, collection: str, key: str | None = None) -> Reception:
-        """Begin a job in ``collection``, which is made if it does not exist."""
-        with self._database.write() as writer:
-            target = collections.find_or_create(writer, collection)
-        return Reception(self._database, target.id, key)
+        """Passages for ``collection``, which is made if it does not exist."""
+        return Reception(self._database, collection, key)
 
     def job(self, collection: str, job_id: UUID) -> Job:
         """The job.

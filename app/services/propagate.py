@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app.core import coverage, propagation
 from app.core.profiles import Profile
 from app.core.propagation import Candidates
-from app.core.recall import recall_priors
+from app.core.recall import nearness, recall_priors
 from app.services.episode import StopReason, Sufficiency
 from app.storage import experience, graph
 from app.storage.database import Database
@@ -87,7 +87,7 @@ class Propagation:
         """
         walk = Walk()
         if profile.recalls and focus.use_memory:
-            self._recall(focus, walk)
+            self._recall(focus, list(entities), walk)
         activation = {entity: similarity for entity, (_, similarity) in entities.items()}
         names = {entity: name for entity, (name, _) in entities.items()}
         while True:
@@ -112,11 +112,16 @@ class Propagation:
                 walk.stop_reason = "no_entities"
                 return walk
 
-    def _recall(self, focus: Focus, walk: Walk) -> None:
+    def _recall(self, focus: Focus, entities: Sequence[int], walk: Walk) -> None:
         with self.database.read() as reader:
-            walk.recalled = experience.recall(reader, focus, self.recall_gate, RECALL_QUESTIONS)
+            walk.recalled = experience.recall(reader, focus, entities, self.recall_gate, RECALL_QUESTIONS)
         priors = recall_priors(
-            ((past.sentence_id, past.similarity, past.support) for past in walk.recalled), self.recall_gate
+            (
+                past.sentence_id,
+                nearness(past.similarity, self.recall_gate, shares_entity=past.shares_entity),
+                past.support,
+            )
+            for past in walk.recalled
         )
         strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
         walk.priors = dict(strongest)
@@ -142,7 +147,7 @@ class Propagation:
                 candidates = graph.all_sentences(reader, focus, within, recalled, self.limits)
             if not len(candidates):
                 return None
-            scores = propagation.sentence_scores(candidates)
+            scores = propagation.sentence_scores(candidates, learned_only=profile.learned_only)
             ranked = propagation.strongest(scores, candidates.sentence_ids, profile.ranking_sentences)
             walk.bonuses.append(propagation.passage_bonuses(scores[ranked], candidates.passage_ids[ranked]))
             selected = candidates.sentence_ids[ranked[: profile.sentences_per_hop]].tolist()

@@ -81,7 +81,7 @@ class RetrieveService:
         analysed = time.perf_counter()
         vector, time_vector, unmatched = self._embed(query.text, constraint, mentions, exact)
         embedded = time.perf_counter()
-        focus = Focus(collection, vector, time_vector, query.memory == "read", query.metadata)
+        focus = Focus(collection, vector, time_vector, query.memory == "read", profile.learned_only, query.metadata)
         aligned = self._align(collection, mentions, exact, unmatched)
         walk = self._propagation.walk(
             focus,
@@ -94,7 +94,7 @@ class RetrieveService:
         )
         ranked, found, sentences = self._rank(focus, query, profile, walk)
         searched = time.perf_counter()
-        trace = Trace(constraint, aligned, _recall_trace(walk), _hop_traces(walk, found))
+        trace = Trace(constraint, aligned, _recall_trace(walk), _hop_traces(walk, found, profile.learned_only))
         answer = Answer(
             query_id=uuid4(),
             collection=query.collection,
@@ -286,13 +286,13 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
     ]
 
 
-def _hop_traces(walk: Walk, found: Mapping[int, StoredPassage]) -> list[HopTrace]:
+def _hop_traces(walk: Walk, found: Mapping[int, StoredPassage], learned_only: bool) -> list[HopTrace]:
     return [
         HopTrace(
             number,
             {hop.names[entity]: score for entity, score in hop.activation.items()},
             len(hop.candidates),
-            _sentence_traces(hop, found, walk.priors if number == 1 else {}),
+            _sentence_traces(hop, found, walk.priors if number == 1 else {}, learned_only),
             hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)
@@ -300,11 +300,11 @@ def _hop_traces(walk: Walk, found: Mapping[int, StoredPassage]) -> list[HopTrace
 
 
 def _sentence_traces(
-    hop: Hop, found: Mapping[int, StoredPassage], priors: Mapping[int, float]
+    hop: Hop, found: Mapping[int, StoredPassage], priors: Mapping[int, float], learned_only: bool
 ) -> list[SentenceTrace]:
     rows = hop.candidates
-    task = propagation.memory_factor(rows.task_perplexity, rows.task_similarity)
-    timed = propagation.memory_factor(rows.time_perplexity, rows.time_similarity)
+    task = propagation.task_factor(rows, learned_only=learned_only)
+    timed = propagation.time_factor(rows)
     traces = []
     for sentence in hop.selected:
         at = int(np.searchsorted(rows.sentence_ids, sentence))

@@ -17,6 +17,14 @@ class Collection:
     entity_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A collection about to be written to, and whether this made it."""
+
+    collection_id: int
+    created: bool
+
+
 COLUMNS = "id, name, passage_count, sentence_count, entity_count"
 
 
@@ -32,10 +40,31 @@ def find(reader: Reader, name: str) -> Collection:
     return Collection(*row)
 
 
-def find_or_create(writer: Writer, name: str) -> Collection:
-    """The collection called ``name``, made if it does not exist."""
-    writer.execute("INSERT INTO collection (name) VALUES (%(name)s) ON CONFLICT (name) DO NOTHING", {"name": name})
-    return find(writer, name)
+def open_for_writing(writer: Writer, name: str) -> Opened:
+    """The collection called ``name``, made if it does not exist, and kept from deletion by this transaction."""
+    parameters = {"name": name}
+    while True:
+        insert = "INSERT INTO collection (name) VALUES (%(name)s) ON CONFLICT (name) DO NOTHING"
+        created = writer.execute(insert, parameters) > 0
+        # None: another transaction, waited for here, has just deleted what the insert collided with.
+        found = writer.scalar("SELECT id FROM collection WHERE name = %(name)s FOR KEY SHARE", parameters)
+        if found is not None:
+            return Opened(found, created)
+
+
+def delete_unused(writer: Writer, collection_id: int) -> None:
+    """Remove the collection if nothing was ever put into it and nothing is on its way."""
+    parameters = {"id": collection_id}
+    # The lock waits for jobs being opened, so that the deletion's own snapshot sees them.
+    writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", parameters)
+    writer.execute(
+        """
+        DELETE FROM collection c WHERE id = %(id)s AND passage_count = 0
+          AND NOT EXISTS (SELECT FROM ingest_job WHERE collection_id = c.id)
+          AND NOT EXISTS (SELECT FROM episode WHERE collection_id = c.id)
+        """,
+        parameters,
+    )
 
 
 def page(reader: Reader, after: str | None, limit: int) -> list[Collection]:

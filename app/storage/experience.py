@@ -18,21 +18,30 @@ class PastSupport:
     question_id: int
     question: str
     similarity: float
+    shares_entity: bool
     sentence_id: int
     passage_id: int
     support: float
     perplexity: float
 
 
-def recall(reader: Reader, focus: Focus, gate: float, questions: int) -> list[PastSupport]:
-    """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``."""
+def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
+    """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``.
+
+    A past question shares an entity if one of its supporting sentences names one of ``entities``.
+    """
     rows = reader.rows(
         f"""
         WITH near AS (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE collection_id = %(collection)s ORDER BY embedding <#> %(q)s LIMIT %(questions)s
         )
-        SELECT near.id, near.text, near.similarity, s.id, s.passage_id, known.support, known.perplexity
+        SELECT near.id, near.text, near.similarity, EXISTS (
+                   SELECT FROM question_support any_of
+                   JOIN entity_sentence link ON link.collection_id = %(collection)s
+                       AND link.sentence_id = any_of.sentence_id AND link.entity_id = ANY(%(entities)s::bigint[])
+                   WHERE any_of.collection_id = %(collection)s AND any_of.question_id = near.id
+               ), s.id, s.passage_id, known.support, known.perplexity
         FROM near
         JOIN question_support known ON known.collection_id = %(collection)s AND known.question_id = near.id
         JOIN sentence s ON s.collection_id = %(collection)s AND s.id = known.sentence_id
@@ -41,7 +50,7 @@ def recall(reader: Reader, focus: Focus, gate: float, questions: int) -> list[Pa
         {"AND p.metadata @> %(metadata)s" if focus.metadata else ""}
         ORDER BY near.similarity DESC, near.id, s.id
         """,
-        focus.parameters(gate=gate, questions=questions),
+        focus.parameters(entities=list(entities), gate=gate, questions=questions),
     )
     return [PastSupport(*row) for row in rows]
 

@@ -36,6 +36,7 @@ class Focus:
         vector: the question's embedding, (d,).
         time_vector: its time constraint's embedding, (d,), or None for a question without one.
         use_memory: whether learned state may be read.
+        learned_only: count of a memory only what verdicts changed.
         metadata: only passages whose metadata contain this; None for all.
     """
 
@@ -43,6 +44,7 @@ class Focus:
     vector: Vector
     time_vector: Vector | None
     use_memory: bool
+    learned_only: bool
     metadata: Mapping[str, Any] | None
 
     def parameters(self, **more: Any) -> dict[str, Any]:
@@ -52,6 +54,7 @@ class Focus:
             "q": self.vector,
             "q_time": self.vector if self.time_vector is None else self.time_vector,
             "timed": self.time_vector is not None and self.use_memory,
+            "learned_only": self.learned_only,
             "metadata": Jsonb(dict(self.metadata or {})),
             **more,
         }
@@ -205,7 +208,7 @@ def all_sentences(
             FROM sentence s {_IN_SCOPE if focus.metadata else ""} {_MEMORY_JOINS if focus.use_memory else ""}
             WHERE s.collection_id = %(collection)s {within}
         )
-        (SELECT * FROM weighed ORDER BY semantic {_FACTORS if focus.use_memory else ""} DESC, id
+        (SELECT * FROM weighed ORDER BY {_ORDER if focus.use_memory else "semantic"} DESC, id
          LIMIT %(candidate_limit)s)
         UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
     """
@@ -221,7 +224,10 @@ def all_sentences(
     )
 
 
-_FACTORS = "* (1 + (1 - task_perplexity) * task_similarity) * (1 + (1 - time_perplexity) * time_similarity)"
+_ORDER = """
+    semantic * (1 + (1 - task_perplexity) * (task_similarity - CASE WHEN %(learned_only)s THEN semantic ELSE 0 END))
+             * (1 + (1 - time_perplexity) * time_similarity)
+"""
 
 
 def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -> dict[int, Evidence]:
