@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,8 +105,7 @@ class IndexService:
             if current is None or current.status not in {"queued", "running"}:
                 return False
             try:
-                while not should_stop() and self.run_batch(job):
-                    pass
+                self._run_batches(job, should_stop)
             except UnavailableError:
                 raise
             except Exception as error:
@@ -117,27 +117,45 @@ class IndexService:
                 return False
             return True
 
-    def run_batch(self, job: Job) -> bool:
-        """Ingest the next lines; False once none are left and the job is closed."""
-        with self._database.read() as reader:
-            staged = jobs.next_lines(reader, job, self._batch_size)
-        if not staged:
-            with self._database.write() as writer:
-                jobs.finish(writer, job)
-            log.info("job finished", job_id=str(job.id), collection=job.collection)
-            return False
-        while True:
-            plan = self._plan(job.collection_id, _without_repeats(staged))
+    def _run_batches(self, job: Job, should_stop: Callable[[], bool]) -> None:
+        """Write batch after batch, the encoder working on the next one while Postgres takes this one."""
+        with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
+            planned = ahead.submit(self._plan, job, 0, frozenset())
+            while not should_stop():
+                plan = planned.result()
+                if plan is None:
+                    with self._database.write() as writer:
+                        jobs.finish(writer, job)
+                    log.info("job finished", job_id=str(job.id), collection=job.collection)
+                    return
+                planned = ahead.submit(self._plan, job, plan.lines[-1], frozenset(plan.names))
+                self._write(job, plan)
+
+    def _write(self, job: Job, plan: _Plan) -> None:
+        """Write a batch, planned anew as often as the graph changed meanwhile."""
+        current: _Plan | None = plan
+        while current is not None:
             try:
                 with self._database.write() as writer:
-                    self._write(writer, job, plan)
+                    self._write_plan(writer, job, current)
             except _StaleError:
-                continue
-            return True
+                current = self._plan(job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
+            else:
+                return
 
-    def _plan(self, collection_id: int, staged: Sequence[tuple[int, dict[str, Any]]]) -> _Plan:
+    def _plan(
+        self, job: Job, after_line: int, arriving: frozenset[str], *, limit: int | None = None
+    ) -> _Plan | None:
+        """The next batch after ``after_line``, analysed and embedded; None if no lines are left.
+
+        ``arriving`` are entity names that the batch being written brings along.
+        """
+        collection_id = job.collection_id
         with self._database.read() as reader:
+            staged = _without_repeats(jobs.next_lines(reader, job, after_line, limit or self._batch_size))
             versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
+        if not staged:
+            return None
         plan = _Plan([line for line, _ in staged], versions, [], {})
         changed: list[tuple[int, dict[str, Any], bytes]] = []
         for line, body in staged:
@@ -159,10 +177,10 @@ class IndexService:
         ]
         if self._time_llm is not None:
             plan.drafts = [_with_llm_times(draft, self._time_llm) for draft in plan.drafts]
-        self._embed(collection_id, plan)
+        self._embed(collection_id, plan, arriving)
         return plan
 
-    def _embed(self, collection_id: int, plan: _Plan) -> None:
+    def _embed(self, collection_id: int, plan: _Plan, arriving: frozenset[str]) -> None:
         """Embed what is not stored yet: passages, new sentences, new names, new time expressions."""
         with self._database.read() as reader:
             stored = passages.sentences_of(reader, collection_id, [known[0] for known in plan.versions.values()])
@@ -177,7 +195,7 @@ class IndexService:
             for sentence in draft.sentences
             if (plan.versions.get(draft.external_id, (0,))[0], sentence.text) not in kept
         }
-        names = {name: surface for name, surface in surfaces.items() if name not in known}
+        names = {name: surface for name, surface in surfaces.items() if name not in known and name not in arriving}
         times = sorted(expressions - dated)
         keys = [draft.key_text for draft in plan.drafts]
         wanted = list(dict.fromkeys([*keys, *sorted(sentences), *names.values(), *times]))
@@ -189,7 +207,7 @@ class IndexService:
                 text, span.start if span else None, span.end if span else None, plan.texts[text]
             )
 
-    def _write(self, writer: Writer, job: Job, plan: _Plan) -> None:
+    def _write_plan(self, writer: Writer, job: Job, plan: _Plan) -> None:
         collection_id = job.collection_id
         passages.lock_graph(writer, collection_id)
         ids = [draft.external_id for draft in plan.drafts]

@@ -141,14 +141,15 @@ def ready(reader: Reader) -> list[Job]:
     ]
 
 
-def next_lines(reader: Reader, job: Job, limit: int) -> list[tuple[int, dict[str, Any]]]:
-    """The next staged lines, in line order."""
+def next_lines(reader: Reader, job: Job, after: int, limit: int) -> list[tuple[int, dict[str, Any]]]:
+    """The next staged lines after line ``after``, in line order."""
     rows = reader.rows(
         """
         SELECT line, passage FROM ingest_line
-        WHERE collection_id = %(collection)s AND job_id = %(job)s ORDER BY line LIMIT %(limit)s
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
+        ORDER BY line LIMIT %(limit)s
         """,
-        {"collection": job.collection_id, "job": job.id, "limit": limit},
+        {"collection": job.collection_id, "job": job.id, "after": after, "limit": limit},
     )
     return [(row[0], row[1]) for row in rows]
 
