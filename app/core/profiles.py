@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from app.core.ranking import FeatureWeights
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -13,7 +15,9 @@ class Profile:
         sentences_per_hop: K_S, sentences selected per hop.
         entities_per_hop: K_E, entities that lead the next hop.
         prior_weight: α, weight of passage-question similarity (Eq. 8).
-        ranking_sentences: sentences per hop that rank passages; at least ``sentences_per_hop``.
+        weights: weights of the passage features; None ranks by Eq. 8.
+        ranked_sentences: reached sentences per hop that the features look at, best first.
+        ranked_passages: passages nearest to the question that are ranked, reached or not; at least top_k are.
         learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
         recalls: whether past questions' verdicts activate sentences.
         recall_weight: weight of a fully supported recalled sentence in its passage's score.
@@ -24,7 +28,9 @@ class Profile:
     sentences_per_hop: int
     entities_per_hop: int
     prior_weight: float
-    ranking_sentences: int
+    weights: FeatureWeights | None
+    ranked_sentences: int
+    ranked_passages: int
     learned_only: bool
     recalls: bool
     recall_weight: float
@@ -36,7 +42,9 @@ PAPER = Profile(
     sentences_per_hop=3,
     entities_per_hop=5,
     prior_weight=0.01,
-    ranking_sentences=3,
+    weights=None,
+    ranked_sentences=0,
+    ranked_passages=0,
     learned_only=False,
     recalls=False,
     recall_weight=0.0,
@@ -48,7 +56,9 @@ DEFAULT = Profile(
     sentences_per_hop=3,
     entities_per_hop=5,
     prior_weight=0.01,
-    ranking_sentences=3,
+    weights=FeatureWeights(),
+    ranked_sentences=100,
+    ranked_passages=50,
     learned_only=True,
     recalls=True,
     recall_weight=1.0,

@@ -13,7 +13,7 @@ from app.core import propagation, ranking
 from app.core.profiles import PROFILES, Profile
 from app.errors import LlmNotConfiguredError
 from app.providers.embedder import Embedder
-from app.providers.language import Language, normalise_entity
+from app.providers.language import Language, normalise_entity, title_entities
 from app.providers.llm import Llm
 from app.services.episode import (
     Answer,
@@ -33,7 +33,7 @@ from app.storage import collections, episodes, graph, passages
 from app.storage.collections import Collection
 from app.storage.database import Database
 from app.storage.episodes import EpisodeRow, StoredEpisode
-from app.storage.graph import Focus, GraphLimits, Vector
+from app.storage.graph import Focus, GraphLimits, Keyed, Vector
 from app.storage.passages import StoredPassage, StoredSentence
 
 log = structlog.get_logger(__name__)
@@ -92,7 +92,7 @@ class RetrieveService:
             sufficiency,
             self._ask_llm,
         )
-        ranked, found, sentences = self._rank(focus, query, profile, walk)
+        ranked, found, sentences = self._rank(focus, query, profile, walk, aligned)
         searched = time.perf_counter()
         trace = Trace(constraint, aligned, _recall_trace(walk), _hop_traces(walk, found, profile.learned_only))
         answer = Answer(
@@ -186,18 +186,24 @@ class RetrieveService:
         return self._llm.is_sufficient(question, sentences)
 
     def _rank(
-        self, focus: Focus, query: Query, profile: Profile, walk: Walk
+        self, focus: Focus, query: Query, profile: Profile, walk: Walk, aligned: Sequence[EntityAnswer]
     ) -> tuple[list[tuple[int, float]], dict[int, StoredPassage], dict[int, list[StoredSentence]]]:
         """The best passages with their scores, what is stored of them, and their sentences if asked for."""
         evidence = walk.evidence
         touched = {passage for bonus in walk.bonuses for passage in bonus}
         touched.update(e.passage_id for e in evidence.values())
         with self._database.read() as reader:
-            similarities = graph.nearest_passages(reader, focus, query.top_k, self._limits)
-            missing = sorted(touched - similarities.keys())
+            wanted = max(query.top_k, profile.ranked_passages)
+            keyed = graph.nearest_passages(reader, focus, wanted, self._limits)
+            missing = sorted((touched | walk.reached.keys()) - keyed.keys())
             if missing:
-                similarities |= graph.passage_similarities(reader, focus, missing)
-            scores = ranking.passage_scores(similarities, walk.bonuses, profile.prior_weight)
+                keyed |= graph.keyed_passages(reader, focus, missing)
+            similarities = {passage: key.similarity for passage, key in keyed.items()}
+            if profile.weights is None:
+                scores = ranking.passage_scores(similarities, walk.bonuses, profile.prior_weight)
+            else:
+                titled = _titled(keyed, aligned)
+                scores = ranking.weighted_scores(similarities, walk.bonuses, walk.reached, titled, profile.weights)
             for sentence, prior in walk.priors.items():
                 if sentence in evidence:
                     passage = evidence[sentence].passage_id
@@ -237,6 +243,16 @@ class RetrieveService:
         )
         with self._database.write() as writer:
             episodes.insert(writer, collection.id, row)
+
+
+def _titled(keyed: Mapping[int, Keyed], aligned: Sequence[EntityAnswer]) -> set[int]:
+    """Passages whose title is an entity of the question."""
+    names = {normalise_entity(entity.name) for entity in aligned}
+    return {
+        passage
+        for passage, key in keyed.items()
+        if names.intersection(map(normalise_entity, title_entities(key.title)))
+    }
 
 
 def _ms(start: float, end: float) -> float:

@@ -61,6 +61,14 @@ class Focus:
 
 
 @dataclass(frozen=True, slots=True)
+class Keyed:
+    """How near a passage's key is to the question (cosine), and its title."""
+
+    similarity: float
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """A sentence that was selected; ``entities`` maps entity -> surface."""
 
@@ -117,30 +125,30 @@ def nearest_entity(
     return None if row is None else (row.id, row.surface, row.similarity)
 
 
-def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimits) -> dict[int, float]:
-    """Passage -> cosine with the question, the ``limit`` nearest, best first."""
+def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimits) -> dict[int, Keyed]:
+    """The ``limit`` passages nearest to the question, best first."""
     scope = "AND metadata @> %(metadata)s" if focus.metadata else ""
     order = _distance("embedding", "q", focus.collection.passage_count, limits)
     rows = reader.rows(
         f"""
-        SELECT id, -(embedding <#> %(q)s) AS similarity FROM passage
+        SELECT id, -(embedding <#> %(q)s) AS similarity, title FROM passage
         WHERE collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
         """,
         focus.parameters(limit=limit),
     )
-    return {row.id: row.similarity for row in rows}
+    return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
-def passage_similarities(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:
-    """Passage -> cosine with the question, for the given passages."""
+def keyed_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, Keyed]:
+    """The given passages, as near as they are."""
     rows = reader.rows(
         """
-        SELECT id, -(embedding <#> %(q)s) AS similarity FROM passage
+        SELECT id, -(embedding <#> %(q)s) AS similarity, title FROM passage
         WHERE collection_id = %(collection)s AND id = ANY(%(passages)s)
         """,
         focus.parameters(passages=list(passages)),
     )
-    return {row.id: row.similarity for row in rows}
+    return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
 def linked_sentences(

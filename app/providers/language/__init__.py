@@ -6,6 +6,7 @@ from app.providers.language.base import (
     QuestionAnalysis,
     SentenceAnalysis,
     normalise_entity,
+    title_entities,
 )
 from app.providers.language.spacy_pipeline import load_language
 
@@ -16,4 +17,5 @@ __all__ = [
     "SentenceAnalysis",
     "load_language",
     "normalise_entity",
+    "title_entities",
 ]
