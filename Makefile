@@ -1,32 +1,51 @@
 # Two commands: `make run` starts everything and keeps it running, `make test` runs every test.
+# Settings are passed as they are to the service: make run ENGRAM_PORT=9000 ENGRAM_DATA_DIR=/var/lib/engram
 PYTHON ?= python3
 VENV := .venv
-ENGRAM := $(VENV)/bin/engram
+BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: run test check install clean
+.PHONY: run test check format docs install clean
 
 run: install
-	@exec $(ENGRAM) up --sample
+	@exec $(BIN)/engram up --sample
 
 test: install
-	@$(VENV)/bin/pytest $(PYTEST_ARGS)
+	@exec $(BIN)/pytest $(PYTEST_ARGS)
 
 check: install
-	@$(VENV)/bin/ruff check .
-	@$(VENV)/bin/ruff format --check .
-	@$(VENV)/bin/mypy
-	@$(VENV)/bin/lint-imports
-	@$(ENGRAM) openapi --check
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/engram openapi --check
+	@$(BIN)/python docs/settings.py --check
+
+format: install
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: install
+	@$(BIN)/engram openapi
+	@$(BIN)/python docs/settings.py
 
 install: $(STAMP)
 
+# Scripts in a virtual environment name its path and its Python: after a move of the checkout or an upgrade of
+# Python they no longer start, and it is made anew.
+ifneq "$(shell cat $(STAMP) 2>/dev/null; $(BIN)/python -c '' 2>/dev/null || echo gone)" "$(CURDIR)"
+.PHONY: $(STAMP)
+CLEAR := $(if $(wildcard $(STAMP)),--clear)
+endif
+
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Engram needs Python 3.11 or newer, found " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
+	@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON) here; name your Python: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit("Engram needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name another: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV) (about a minute, more where wheels must be downloaded) ..."
-	@$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "$(CURDIR)" > $@
 
 clean:
 	rm -rf $(VENV)

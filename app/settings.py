@@ -16,7 +16,9 @@ UnitInterval = Annotated[float, Field(ge=0.0, le=1.0)]
 class Settings(BaseSettings):
     """Configuration of every Engram process."""
 
-    model_config = SettingsConfigDict(env_prefix="ENGRAM_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ENGRAM_", env_file=".env", extra="ignore", frozen=True, populate_by_name=True
+    )
 
     # Where things are
     database_url: SecretStr | None = Field(

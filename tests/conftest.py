@@ -16,10 +16,14 @@ from app.storage.schema import migrate
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 
+for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
+    if _name.startswith("ENGRAM_") or _name in {"DATABASE_URL", "REDIS_URL"}:
+        del os.environ[_name]
+
 
 @pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Defaults, on a data directory of this run; the environment of the machine does not count."""
+    """Defaults, on a data directory of this run."""
     return Settings(_env_file=None, data_dir=tmp_path_factory.mktemp("engram"), log_level="WARNING")
 
 

@@ -14,9 +14,12 @@ def torch_encoder(folder: ModelFolder, threads: int) -> Encoder:
     """Encoder over all modules of the folder, whichever they are; ``threads`` holds for the whole process."""
     # Read by the Hugging Face libraries when they are imported: no look-up may leave the machine.
     os.environ["HF_HUB_OFFLINE"] = "1"
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
+    try:
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging
+    except ImportError as error:
+        raise ConfigurationError(f"The embedding runtime 'torch' is not installed here: {error}") from error
 
     logging.disable_progress_bar()
     if threads:

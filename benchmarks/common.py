@@ -1,0 +1,108 @@
+"""What the benchmarks share: reading a data set folder, filling a collection, percentiles and tables."""
+
+import gzip
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import structlog
+
+from app.composition import Application, Servers, servers
+from app.settings import Settings
+from app.storage.schema import migrate
+
+LINES_PER_WRITE = 500
+
+
+def read_jsonl(path: Path, limit: int | None = None) -> list[dict[str, Any]]:
+    """The first ``limit`` rows of a JSONL file, plain or .gz."""
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in islice(file, limit)]
+
+
+def dataset_file(folder: Path, name: str) -> Path:
+    """``name``.jsonl.gz or ``name``.jsonl, whichever the folder has."""
+    packed = folder / f"{name}.jsonl.gz"
+    return packed if packed.exists() else folder / f"{name}.jsonl"
+
+
+def passages(folder: Path, limit: int | None = None) -> list[dict[str, Any]]:
+    """Passages of a BEIR folder as the ingest service takes them."""
+    rows = read_jsonl(dataset_file(folder, "corpus"), limit)
+    return [
+        {
+            "id": row["_id"],
+            "title": row.get("title") or None,
+            "text": row["text"],
+            "metadata": {},
+            "sentences": None,
+        }
+        for row in rows
+    ]
+
+
+def questions(folder: Path, limit: int | None = None) -> list[str]:
+    """Questions of a BEIR folder."""
+    return [row["text"] for row in read_jsonl(dataset_file(folder, "queries"), limit)]
+
+
+@contextmanager
+def application() -> Iterator[tuple[Application, Servers]]:
+    """The configured application with everything loaded, and where its servers are.
+
+    An embedded database is migrated; one of your own should be already.
+    """
+    settings = Settings(log_level="ERROR")
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    with servers(settings) as addresses:
+        if settings.database_url is None:
+            migrate(addresses.database_url)
+        app = Application(settings, addresses, consumer=f"benchmark-{uuid.uuid4()}")
+        try:
+            app.warm_up()
+            yield app, addresses
+        finally:
+            app.close()
+
+
+def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]) -> uuid.UUID:
+    """Hand passages to an ingest job that nobody has begun; its id."""
+    reception = app.ingest.receive(collection)
+    for lines in chunks(list(enumerate(bodies, start=1)), LINES_PER_WRITE):
+        reception.add(lines, [])
+    return reception.finish()
+
+
+@contextmanager
+def scratch_collection(app: Application) -> Iterator[str]:
+    """The name of a collection that is removed at the end of the block."""
+    name = f"benchmark-{uuid.uuid4().hex}"
+    app.ingest.receive(name).abort()
+    try:
+        yield name
+    finally:
+        app.ingest.delete_collection(name)
+
+
+def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """Pieces of ``size`` items, the last one shorter."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def percentiles(samples: Sequence[float]) -> tuple[float, float]:
+    """p50 and p95."""
+    low, high = np.percentile(samples, [50, 95])
+    return float(low), float(high)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a Markdown table."""
+    print("| " + " | ".join(header) + " |")
+    print("|" + "---|" * len(header))
+    for row in rows:
+        print("| " + " | ".join(f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row) + " |")

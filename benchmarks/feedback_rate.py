@@ -1,0 +1,166 @@
+"""How many verdicts are accepted, and how many memories moved, per second?
+
+    python benchmarks/feedback_rate.py DATASET_DIR [--passages N] [--questions N] [--posts N] [--threads N ...]
+
+The first passages of DATASET_DIR (a BEIR folder) fill a collection that is removed again, its questions become
+episodes, and each post supports the sentences of one of them. For each number of threads, in the same run:
+
+- accept: `FeedbackService.accept` without waiting, one durable commit a post; floor: commits of one small row.
+- apply: `LearnService.apply` in batches of the worker's size; a memory update is one judged (sentence, channel)
+  state with its audit row. Floor: rows/s of an ordered UPDATE of as many vectors in batches, and nothing else.
+
+DATABASE_URL and REDIS_URL, or the embedded servers of ENGRAM_DATA_DIR, are used; no worker may run beside.
+"""
+
+import argparse
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+from pgvector import Vector
+from pgvector.psycopg import register_vector
+
+import common
+from app.composition import Application
+from app.services.episode import Query
+from app.services.feedback import Named, Verdict
+
+UPDATES_PER_BATCH = 500
+
+
+class Scratch:
+    """A table of vectors beside the schema, for the floors."""
+
+    def __init__(self, url: str, dimension: int, rows: int) -> None:
+        self._url = url.replace("+psycopg", "")
+        self._name = f"benchmark_{uuid.uuid4().hex}"
+        self._local = threading.local()
+        self._connections: list[psycopg.Connection[Any]] = []
+        self.rows = rows
+        connection = self.connection()
+        connection.execute(
+            f"CREATE TABLE {self._name} (id bigint PRIMARY KEY, vector vector({dimension}) NOT NULL) "
+            "WITH (fillfactor = 70)"
+        )
+        connection.execute(f"ALTER TABLE {self._name} ALTER vector SET STORAGE PLAIN")
+        connection.execute(f"CREATE TABLE {self._name}_log (id bigserial PRIMARY KEY, note text)")
+        self._vectors = np.random.default_rng(0).standard_normal((rows, dimension)).astype(np.float32)
+        connection.execute(
+            f"INSERT INTO {self._name} SELECT * FROM unnest(%b::bigint[], %b::vector[])",
+            (list(range(rows)), [Vector(vector) for vector in self._vectors]),
+        )
+
+    def connection(self) -> "psycopg.Connection[Any]":
+        """This thread's own."""
+        if not hasattr(self._local, "connection"):
+            self._local.connection = psycopg.connect(self._url, autocommit=True)
+            register_vector(self._local.connection)
+            self._connections.append(self._local.connection)
+        found: psycopg.Connection[Any] = self._local.connection
+        return found
+
+    def commit(self, _: object) -> None:
+        """One row, one commit."""
+        self.connection().execute(f"INSERT INTO {self._name}_log (note) VALUES ('verdict')")
+
+    def update(self, ids: Sequence[int]) -> None:
+        """One ordered UPDATE of these vectors."""
+        self.connection().execute(
+            f"UPDATE {self._name} t SET vector = new.vector "
+            "FROM unnest(%b::bigint[], %b::vector[]) AS new(id, vector) WHERE t.id = new.id",
+            (list(ids), [Vector(self._vectors[-at]) for at in ids]),
+        )
+
+    def drop(self) -> None:
+        """Remove the tables."""
+        self.connection().execute(f"DROP TABLE {self._name}, {self._name}_log")
+        for connection in self._connections:
+            connection.close()
+
+
+def seconds(threads: int, work: Callable[[Any], object], items: Sequence[Any]) -> float:
+    """How long ``threads`` take to do the work on all items."""
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda _: time.sleep(0.01), range(threads)))  # the threads exist before the clock starts
+        began = time.perf_counter()
+        list(pool.map(work, items))
+        return time.perf_counter() - began
+
+
+def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
+    """Query ids with the sentences that were selected for them."""
+    answers = [app.retrieve.query(Query(text=text, collection=collection)) for text in asked]
+    return [
+        (answer.query_id, [sentence.sentence_id for passage in answer.passages for sentence in passage.sentences])
+        for answer in answers
+    ]
+
+
+def measure(
+    app: Application,
+    collection: str,
+    asked: list[tuple[uuid.UUID, list[int]]],
+    posts: int,
+    threads: int,
+    scratch: Scratch,
+) -> list[object]:
+    """One row of the table."""
+    verdicts = []
+    for number in range(posts):
+        query_id, sentences = asked[number % len(asked)]
+        supported = [Named(sentence) for sentence in sentences[:2]]
+        verdicts.append(Verdict(query_id=query_id, collection=collection, supporting=supported))
+    events: list[int] = []
+
+    def accept(verdict: Verdict) -> None:
+        events.append(app.feedback.accept(verdict, str(uuid.uuid4())).event.id)
+
+    commits = posts / seconds(threads, scratch.commit, range(posts))
+    accepted = posts / seconds(threads, accept, verdicts)
+    batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
+    collection_id = app.ingest.collection(collection).id
+    applied = seconds(threads, lambda batch: app.learn.apply(collection_id, batch), batches)
+    changed = sum(len(app.feedback.event(collection, event).changes or []) for event in events)
+    ids = common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
+    plain = changed / seconds(threads, scratch.update, [sorted(set(batch)) for batch in ids])
+    updates = changed / applied
+    return [threads, accepted, accepted / commits, posts / applied, updates, updates / plain]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Verdicts accepted and memories moved per second.")
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--passages", type=int, default=500)
+    parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--posts", type=int, default=1000)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 4])
+    arguments = parser.parse_args()
+
+    with common.application() as (app, addresses), common.scratch_collection(app) as collection:
+        job = common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
+        app.index.run(app.ingest.job(collection, job))
+        asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
+        scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
+        try:
+            rows = [measure(app, collection, asked, arguments.posts, n, scratch) for n in arguments.threads]
+        finally:
+            scratch.drop()
+        header = [
+            "threads",
+            "posts/s",
+            "over commits/s",
+            "events applied/s",
+            "memory updates/s",
+            "over plain UPDATE",
+        ]
+        common.table(header, rows)
+
+
+if __name__ == "__main__":
+    main()

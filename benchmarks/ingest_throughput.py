@@ -1,0 +1,125 @@
+"""What does ingest cost beside the embedding it cannot do without?
+
+    python benchmarks/ingest_throughput.py DATASET_DIR [--passages N] [--rounds N]
+
+The corpus of DATASET_DIR (a BEIR folder) is ingested into a new collection, and the encoder alone embeds exactly
+the texts that this ingest gave it, in the same calls: ratio = encoder alone / ingest, 1 would be free. Rounds
+alternate with who comes first. DATABASE_URL, or the embedded Postgres of ENGRAM_DATA_DIR, is used; the collections
+are removed again. Staging (taking in and validating the lines) is reported on its own: it ends before the
+answer to `POST /passages`, ingest begins after it.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import common
+from app.composition import Application
+from app.providers.embedder import Embedder
+from app.services.index import IndexService
+
+
+class Recorder:
+    """An encoder that remembers what it was asked."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.calls: list[list[str]] = []
+
+    @property
+    def model(self) -> str:
+        """The encoder's own."""
+        return self._embedder.model
+
+    @property
+    def fingerprint(self) -> str:
+        """The encoder's own."""
+        return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """The encoder's own."""
+        return self._embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed and remember."""
+        self.calls.append(list(texts))
+        return self._embedder.embed(texts)
+
+
+def ingest(app: Application, bodies: Sequence[dict[str, Any]]) -> tuple[float, float, list[list[str]], int]:
+    """Seconds of staging and of ingest, the encoder's calls, and the number of sentences."""
+    recorder = Recorder(app.embedder)
+    index = IndexService(app.database, recorder, app.language, batch_size=app.settings.ingest_batch_size)
+    with common.scratch_collection(app) as collection:
+        began = time.perf_counter()
+        job = app.ingest.job(collection, common.stage(app, collection, bodies))
+        staged = time.perf_counter()
+        if not index.run(job):
+            raise SystemExit("Another worker took the job: stop it, or give the benchmark a database of its own.")
+        done = time.perf_counter()
+        status = app.ingest.job(collection, job.id).status
+        if status != "succeeded":
+            raise SystemExit(f"The ingest ended as {status}.")
+        return staged - began, done - staged, recorder.calls, app.ingest.collection(collection).sentence_count
+
+
+def alone(embedder: Embedder, calls: Sequence[list[str]]) -> float:
+    """Seconds that the encoder takes for these calls."""
+    began = time.perf_counter()
+    for texts in calls:
+        embedder.embed(texts)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Ingest as a ratio to the encoder alone on the same texts.")
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--passages", type=int, help="Only the first N; default: the whole corpus.")
+    parser.add_argument("--rounds", type=int, default=1)
+    arguments = parser.parse_args()
+    bodies = common.passages(arguments.dataset, arguments.passages)
+
+    with common.application() as (app, _):
+        rows: list[list[object]] = []
+        calls: list[list[str]] = []
+        for number in range(1, arguments.rounds + 1):
+            floor_first = number % 2 == 0
+            floor = alone(app.embedder, calls) if floor_first else 0.0
+            staging, seconds, calls, sentences = ingest(app, bodies)
+            floor = floor if floor_first else alone(app.embedder, calls)
+            texts = sum(map(len, calls))
+            rows.append(
+                [
+                    number,
+                    len(bodies),
+                    sentences,
+                    texts,
+                    staging,
+                    seconds,
+                    floor,
+                    len(bodies) / seconds,
+                    floor / seconds,
+                ]
+            )
+        header = [
+            "round",
+            "passages",
+            "sentences",
+            "texts",
+            "staging s",
+            "ingest s",
+            "encoder s",
+            "passages/s",
+            "ratio",
+        ]
+        common.table(header, rows)
+
+
+if __name__ == "__main__":
+    main()

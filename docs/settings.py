@@ -1,0 +1,70 @@
+"""Writes docs/settings.md from app/settings.py; with --check only says whether it is up to date."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from app.settings import Settings
+
+TARGET = Path(__file__).with_suffix(".md")
+HEADER = """# Settings
+
+Generated from `app/settings.py` by `make docs`. Values come from the environment or from a `.env` file in the
+working directory.
+"""
+
+
+def document() -> str:
+    """The page as it should be."""
+    lines = [HEADER]
+    groups = _groups()
+    for name, field in Settings.model_fields.items():
+        if name in groups:
+            lines += [f"## {groups[name]}\n", "| variable | default | meaning |", "|---|---|---|"]
+        lines.append(f"| `{variable(name, field)}` | {_default(field)} | {_meaning(field)} |")
+        if _next(name) in groups or _next(name) is None:
+            lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def variable(name: str, field: FieldInfo) -> str:
+    """The environment variable that sets a field."""
+    choices = getattr(field.validation_alias, "choices", None)
+    return str(choices[0]) if choices else f"ENGRAM_{name.upper()}"
+
+
+def _groups() -> dict[str, str]:
+    """First field of a group -> the comment above it in the source."""
+    source = inspect.getsource(Settings)
+    return {name: title for title, name in re.findall(r"^    # (.+)\n    (\w+):", source, re.MULTILINE)}
+
+
+def _next(name: str) -> str | None:
+    names = list(Settings.model_fields)
+    at = names.index(name) + 1
+    return names[at] if at < len(names) else None
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.default
+    if value is None:
+        return "unset"
+    shown = value.get_secret_value() if isinstance(value, SecretStr) else value
+    return f"`{str(shown).lower() if isinstance(shown, bool) else shown}`"
+
+
+def _meaning(field: FieldInfo) -> str:
+    return (field.description or "").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    page = document()
+    if "--check" in sys.argv[1:]:
+        if not TARGET.exists() or TARGET.read_text(encoding="utf-8") != page:
+            sys.exit(f"{TARGET.name} is out of date; run `make docs`.")
+    else:
+        TARGET.write_text(page, encoding="utf-8")

@@ -1,0 +1,128 @@
+"""docker-compose.yml, as far as it can be judged without Docker."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from app.cli import cli
+from app.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = ["migrate", "api", "worker", "judge"]
+SETTINGS = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
+COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "JUDGE_COLLECTION"}
+REFERENCE = re.compile(r"\$\{(\w+)(:-[^}]*)?\}")
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def services(text: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = yaml.safe_load(text)["services"]
+    return found
+
+
+def example_variables() -> set[str]:
+    """Names that .env.example sets or shows in a comment."""
+    lines = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
+    return {found[1] for line in lines if (found := re.match(r"#?([A-Z_]+)=", line))}
+
+
+def test_the_services_are_those_documented(services: dict[str, dict[str, Any]]) -> None:
+    assert list(services) == ["postgres", "redis", *OURS]
+
+
+def test_every_dependency_is_a_service_in_a_state_it_can_reach(services: dict[str, dict[str, Any]]) -> None:
+    for name, service in services.items():
+        for other, wanted in service.get("depends_on", {}).items():
+            if wanted["condition"] == "service_healthy":
+                assert "test" in services[other]["healthcheck"], (name, other)
+            else:
+                assert wanted["condition"] == "service_completed_successfully", (name, other)
+                assert services[other]["restart"] == "no", (name, other)
+
+
+def test_nothing_runs_before_the_migration_and_the_migration_waits_for_postgres(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    assert services["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    for name in ("api", "worker", "judge"):
+        assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
+        assert services[name]["restart"] == "unless-stopped"
+
+
+def test_dependencies_have_no_cycle(services: dict[str, dict[str, Any]]) -> None:
+    done: set[str] = set()
+    while len(done) < len(services):
+        ready = {
+            name
+            for name, service in services.items()
+            if name not in done and set(service.get("depends_on", {})) <= done
+        }
+        assert ready, set(services) - done
+        done |= ready
+
+
+def test_images_are_pinned_to_a_version(services: dict[str, dict[str, Any]]) -> None:
+    for name, service in services.items():
+        tag = service["image"].rpartition(":")[2]
+        assert re.match(r"\d+\.\d+\.\d+", tag), (name, service["image"])
+
+
+def test_every_engram_variable_is_a_setting(text: str, services: dict[str, dict[str, Any]]) -> None:
+    used = {name for name, _ in REFERENCE.findall(text)} | example_variables()
+    for name in OURS:
+        used |= set(services[name]["environment"]) - {"DATABASE_URL", "REDIS_URL"}
+    assert used - COMPOSE_VARIABLES <= SETTINGS
+
+
+def test_every_reference_has_a_default_and_stands_in_the_example(text: str) -> None:
+    for name, default in REFERENCE.findall(text):
+        assert default, name
+        assert name in example_variables()
+
+
+def test_commands_are_subcommands(services: dict[str, dict[str, Any]]) -> None:
+    known = {command.name or command.callback.__name__ for command in cli.registered_commands if command.callback}
+    assert {services[name]["command"][0] for name in OURS} <= known
+
+
+def test_only_the_api_is_published_and_only_to_this_machine(services: dict[str, dict[str, Any]]) -> None:
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert list(published) == ["api"]
+    assert all(str(port).startswith("127.0.0.1:") for port in published["api"])
+
+
+def test_servers_keep_their_data_and_sit_on_an_internal_network(
+    text: str, services: dict[str, dict[str, Any]]
+) -> None:
+    document = yaml.safe_load(text)
+    for name in ("postgres", "redis"):
+        (volume,) = services[name]["volumes"]
+        assert volume.partition(":")[0] in document["volumes"]
+        assert services[name]["networks"] == ["servers"]
+    assert document["networks"]["servers"] == {"internal": True}
+    assert "appendonly" in " ".join(services["redis"]["command"])
+
+
+def test_our_containers_have_no_privileges(services: dict[str, dict[str, Any]]) -> None:
+    for name in OURS:
+        assert services[name]["read_only"] is True
+        assert services[name]["cap_drop"] == ["ALL"]
+        assert "no-new-privileges:true" in services[name]["security_opt"]
+
+
+def test_only_the_api_answers_the_image_s_health_check(services: dict[str, dict[str, Any]]) -> None:
+    assert "healthcheck" not in services["api"]
+    for name in ("migrate", "worker", "judge"):
+        assert services[name]["healthcheck"] == {"disable": True}
+
+
+def test_the_judge_is_optional(services: dict[str, dict[str, Any]]) -> None:
+    assert [name for name, service in services.items() if "profiles" in service] == ["judge"]

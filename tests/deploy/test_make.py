@@ -1,0 +1,108 @@
+"""`make` and .ci/run: what they say when something is missing."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder whose name has a space, with what `make install` looks at."""
+    folder = tmp_path / "my engram"
+    folder.mkdir()
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def stand_in(folder: Path, script: str) -> str:
+    """A program that plays Python."""
+    program = folder / "stand-in"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_a_missing_python_is_named(checkout: Path) -> None:
+    done = make(checkout, "test", "PYTHON=python0.0")
+    assert done.returncode != 0
+    assert "There is no python0.0 here" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def test_a_python_without_venv_is_said_before_anything_is_made(checkout: Path) -> None:
+    python = stand_in(checkout, 'case "$2" in *ensurepip*) exit 1;; esac')
+    done = make(checkout, "run", f"PYTHON={python}")
+    assert done.returncode != 0
+    assert "has no venv module" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def installed(checkout: Path, at: str) -> Path:
+    """A virtual environment that looks like one installed at ``at``; returns its engram."""
+    binaries = checkout / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    for name, text in {"python": "exit 0", "engram": 'echo "engram $*"'}.items():
+        (binaries / name).write_text(f"#!/bin/sh\n{text}\n")
+        (binaries / name).chmod(0o755)
+    (checkout / ".venv" / ".installed").write_text(f"{at}\n")
+    return binaries / "engram"
+
+
+def test_an_installed_checkout_is_not_installed_again(checkout: Path) -> None:
+    installed(checkout, str(checkout))
+    done = make(checkout, "run", "PYTHON=python0.0")
+    assert (done.returncode, done.stdout) == (0, "engram up --sample\n"), done.stderr
+
+
+def test_a_moved_checkout_is_installed_anew(checkout: Path) -> None:
+    installed(checkout, "/somewhere/else")
+    done = make(checkout, "--dry-run", "run")
+    assert "-m venv --clear" in done.stdout
+
+
+def test_a_virtual_environment_whose_python_is_gone_is_installed_anew(checkout: Path) -> None:
+    installed(checkout, str(checkout)).with_name("python").unlink()
+    done = make(checkout, "--dry-run", "run")
+    assert "-m venv --clear" in done.stdout
+
+
+def test_changed_requirements_are_installed_into_what_is_there(checkout: Path) -> None:
+    installed(checkout, str(checkout))
+    os.utime(checkout / ".venv" / ".installed", (0, 0))
+    done = make(checkout, "--dry-run", "run")
+    assert "pip install" in done.stdout
+    assert "--clear" not in done.stdout
+
+
+def test_ci_runs_both_commands_and_fails_if_one_does(checkout: Path) -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    (checkout / ".ci").mkdir()
+    shutil.copy(script, checkout / ".ci" / "run")
+    (checkout / "Makefile").write_text(
+        "install:\ncheck:\n\t@false\ntest:\n\t@echo CI=$$CI ENGRAM_EVALUATION_DATA=$$ENGRAM_EVALUATION_DATA\n"
+    )
+    done = subprocess.run(
+        [checkout / ".ci" / "run"], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert f"CI=true ENGRAM_EVALUATION_DATA={checkout}/../shared/data" in done.stdout
