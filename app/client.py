@@ -1,12 +1,12 @@
 """The command line's HTTP client: one line for every failure, files streamed, jobs followed."""
 
 import gzip
-import io
-import json
 import time
+import zlib
 from collections.abc import Callable, Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import httpx
 
@@ -14,6 +14,7 @@ from app.errors import EngramError
 
 POLL_SECONDS = 0.3
 CHUNK_BYTES = 256 * 1024
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class ClientError(EngramError):
@@ -25,7 +26,12 @@ class Client:
 
     def __init__(self, base_url: str, *, timeout_seconds: float = 120.0) -> None:
         self._base_url = base_url
-        self._http = httpx.Client(base_url=base_url, timeout=timeout_seconds)
+        try:
+            # A proxy of the environment leads away from this machine, not to it.
+            trust_env = httpx.URL(base_url).host not in LOOPBACK
+            self._http = httpx.Client(base_url=base_url, timeout=timeout_seconds, trust_env=trust_env)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise ClientError(f"{base_url!r} is not a URL: {error}") from error
 
     def __enter__(self) -> "Client":
         return self
@@ -42,13 +48,19 @@ class Client:
         try:
             response = self._http.request(method, path, **arguments)
         except httpx.HTTPError as error:
-            raise ClientError(f"{self._base_url} is out of reach ({error}). Is `engram up` running?") from error
+            reason = str(error) or type(error).__name__
+            raise ClientError(f"{self._base_url} is out of reach ({reason}). Is `engram up` running?") from error
+        except UnicodeEncodeError as error:
+            raise ClientError(f"This cannot be sent as text: {error.object[error.start : error.end]!r}.") from error
         if response.is_error:
             raise ClientError(_problem(response))
-        return response.json() if response.content else None
+        try:
+            return response.json()
+        except ValueError as error:
+            raise ClientError(f"{self._base_url} answers, but it is not Engram.") from error
 
     def ingest(
-        self, stream: IO[bytes], collection: str, sent: Callable[[int], None] = lambda _: None
+        self, stream: BufferedIOBase, collection: str, sent: Callable[[int], None] = lambda _: None
     ) -> dict[str, Any]:
         """Stream NDJSON into a job; ``sent`` is told how many bytes of the stream have gone."""
         accepted: dict[str, Any] = self.send(
@@ -70,27 +82,24 @@ class Client:
             time.sleep(POLL_SECONDS)
 
 
-def open_corpus(path: Path) -> IO[bytes]:
+def open_corpus(path: Path) -> BufferedIOBase:
     """A JSONL file, plain or .gz.
 
     Raises:
         ClientError: it cannot be read.
     """
     try:
-        opened = path.open("rb")
-        if path.suffix == ".gz":
-            return io.BufferedReader(gzip.GzipFile(fileobj=opened))
+        return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
     except OSError as error:
         raise ClientError(f"{path}: {error.strerror}") from error
-    return opened
 
 
-def _chunks(stream: IO[bytes], sent: Callable[[int], None]) -> Iterator[bytes]:
+def _chunks(stream: BufferedIOBase, sent: Callable[[int], None]) -> Iterator[bytes]:
     try:
         while chunk := stream.read(CHUNK_BYTES):
             yield chunk
             sent(len(chunk))
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise ClientError(f"{getattr(stream, 'name', 'input')}: {error}") from error
 
 
@@ -98,5 +107,5 @@ def _problem(response: httpx.Response) -> str:
     try:
         problem = response.json()
         return f"{problem['title']}: {problem['detail']}"
-    except (json.JSONDecodeError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return f"HTTP {response.status_code} from {response.request.url}"

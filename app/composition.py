@@ -12,7 +12,9 @@ from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.services.answer import AnswerService
+from app.services.dense import DenseService
 from app.services.feedback import FeedbackService
+from app.services.forget import ForgetService
 from app.services.health import HealthService
 from app.services.index import IndexService
 from app.services.ingest import IngestService
@@ -133,18 +135,32 @@ class Application:
         )
 
     @cached_property
-    def learn(self) -> LearnService:
-        """Applies verdicts."""
+    def noise(self) -> Noise:
+        """How far verdicts move what is learned."""
         settings = self.settings
-        noise = Noise(
+        return Noise(
             settings.observation_noise_positive, settings.observation_noise_negative, settings.process_noise
         )
-        return LearnService(self.database, noise, max_attempts=settings.feedback_max_attempts)
+
+    @cached_property
+    def learn(self) -> LearnService:
+        """Applies verdicts."""
+        return LearnService(self.database, self.noise, max_attempts=self.settings.feedback_max_attempts)
 
     @cached_property
     def feedback(self) -> FeedbackService:
         """Accepts verdicts."""
         return FeedbackService(self.database, self.stream, self.learn)
+
+    @cached_property
+    def forget(self) -> ForgetService:
+        """Removes what verdicts taught."""
+        return ForgetService(self.database)
+
+    @cached_property
+    def dense(self) -> DenseService:
+        """Plain dense retrieval."""
+        return DenseService(self.database, self.embedder)
 
     @cached_property
     def answer(self) -> AnswerService:

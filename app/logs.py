@@ -5,6 +5,11 @@ import sys
 
 import structlog
 
+# Without local variables, here and on the console: they hold passages, vectors and addresses with passwords.
+_TRACEBACKS = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
+
 
 def configure(log_format: str, level: str) -> None:
     """Log to standard error from ``level`` on, as "console" or "json"."""
@@ -14,9 +19,13 @@ def configure(log_format: str, level: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     renderer: list[structlog.typing.Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        [_TRACEBACKS, structlog.processors.JSONRenderer()]
         if log_format == "json"
-        else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        else [
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            )
+        ]
     )
     threshold = logging.getLevelNamesMapping()[level]
     structlog.configure(

@@ -35,6 +35,7 @@ def create_app(application: Application | None) -> FastAPI:
         lifespan=lifespan,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.services = application
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))

@@ -1,6 +1,6 @@
 """What routes share: the application, and request parts that need checking."""
 
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Header, Path, Query, Request
 
@@ -44,20 +44,20 @@ def json_body(content_type: Annotated[str | None, Header(include_in_schema=False
         raise UnsupportedMediaTypeError("This route reads application/json.")
 
 
+KEY: dict[str, Any] = {"max_length": 200, "json_schema_extra": {"minLength": 1, "pattern": "^[!-~]+$"}}
+
+
 def _required_key(
     idempotency_key: Annotated[
-        str | None,
-        Header(max_length=200, description="Yours, unique per verdict; the same request again is answered alike."),
-    ] = None,
+        str, Header(description="Yours, unique per verdict; the same request again is answered alike.", **KEY)
+    ],
 ) -> str:
-    if idempotency_key is None:
-        raise MalformedRequestError("The Idempotency-Key header is missing.")
     return _checked(idempotency_key)
 
 
 def _optional_key(
     idempotency_key: Annotated[
-        str | None, Header(max_length=200, description="The same request again is answered alike.")
+        str | None, Header(description="The same request again is answered alike.", **KEY)
     ] = None,
 ) -> str | None:
     return None if idempotency_key is None else _checked(idempotency_key)

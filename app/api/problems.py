@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from app.errors import (
     EngramError,
@@ -105,6 +106,11 @@ async def _validation(_request: Request, error: Exception) -> JSONResponse:
     unreadable = next((item for item in error.errors() if item["type"] == "json_invalid"), None)
     if unreadable is not None:
         return of(MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."))
+    missing = next(
+        (item for item in error.errors() if item["type"] == "missing" and item["loc"][0] == "header"), None
+    )
+    if missing is not None:
+        return of(MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."))
     errors = [
         {"loc": [str(part)[:NAME_CHARACTERS] for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
         for item in error.errors()[:MAX_ERRORS]
@@ -113,12 +119,27 @@ async def _validation(_request: Request, error: Exception) -> JSONResponse:
     return of(InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors)))
 
 
-async def _http(_request: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class alone
     known = _BY_STATUS.get(error.status_code)
     title = known.title if known else http.HTTPStatus(error.status_code).phrase
     kind = known.type if known else title.lower().replace(" ", "-")
-    return document(error.status_code, kind, title, str(error.detail), headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods(request))
+    return document(error.status_code, kind, title, str(error.detail), headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """What the path allows; Starlette names the methods of the first of its routes only."""
+    scope = {"type": "http", "path": request.scope["path"], "root_path": request.scope.get("root_path", "")}
+    everything = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+    routes = request.app.router.routes
+    return [
+        method
+        for method in everything
+        if any(route.matches(scope | {"method": method})[0] is Match.FULL for route in routes)
+    ]
 
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:

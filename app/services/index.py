@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -89,7 +89,16 @@ class IndexService:
             log.warning("discarded jobs whose lines never all arrived", jobs=abandoned)
         with self._database.read() as reader:
             ready = jobs.ready(reader)
-        return sum(self.run(job, should_stop) for job in ready)
+        worked, held_back = 0, set[int]()
+        for job in ready:
+            # A job that could not go on holds back its collection's later ones, so that the later line wins.
+            if job.collection_id in held_back:
+                continue
+            if self.run(job, should_stop):
+                worked += 1
+            else:
+                held_back.add(job.collection_id)
+        return worked
 
     def run(self, job: Job, should_stop: Callable[[], bool] = lambda: False) -> bool:
         """Ingest a job to its end, one job of a collection at a time; False if nothing came of it.
@@ -111,8 +120,8 @@ class IndexService:
             except Exception as error:
                 log.exception("ingest batch failed", job_id=str(job.id))
                 with self._database.write() as writer:
-                    jobs.record_failure(writer, job, f"{type(error).__name__}: {error}")
-                    if current.attempts + 1 >= MAX_ATTEMPTS:
+                    attempts = jobs.record_failure(writer, job, f"{type(error).__name__}: {error}")
+                    if attempts >= MAX_ATTEMPTS:
                         jobs.finish(writer, job, f"{type(error).__name__}: {error}")
                 return False
             return True
@@ -186,14 +195,14 @@ class IndexService:
             stored = passages.sentences_of(reader, collection_id, [known[0] for known in plan.versions.values()])
             surfaces = _surfaces(plan.drafts)
             known = passages.known_names(reader, collection_id, surfaces)
-            expressions = {s.time_expression for draft in plan.drafts for s in draft.sentences if s.time_expression}
+            expressions = _expressions(plan.drafts)
             dated = passages.known_times(reader, collection_id, expressions)
-        kept = {(sentence.passage_id, sentence.text) for sentence in stored}
+        kept = Counter((sentence.passage_id, sentence.text) for sentence in stored)
         sentences = {
-            sentence.text
+            text
             for draft in plan.drafts
-            for sentence in draft.sentences
-            if (plan.versions.get(draft.external_id, (0,))[0], sentence.text) not in kept
+            for text, times in Counter(sentence.text for sentence in draft.sentences).items()
+            if times > kept[plan.versions.get(draft.external_id, (0,))[0], text]
         }
         names = {name: surface for name, surface in surfaces.items() if name not in known and name not in arriving}
         times = sorted(expressions - dated)
@@ -271,6 +280,9 @@ class IndexService:
         gone = passages.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         if passages.known_names(writer, collection_id, _surfaces(plan.drafts)) != set(_surfaces(plan.drafts)):
             raise _StaleError
+        expressions = _expressions(plan.drafts)
+        if passages.known_times(writer, collection_id, expressions) != expressions:
+            raise _StaleError
         passages.add_counts(
             writer,
             collection_id,
@@ -309,6 +321,10 @@ def _surfaces(drafts: Sequence[_Draft]) -> dict[str, str]:
             for surface in sentence.entities:
                 surfaces.setdefault(normalise_entity(surface), surface)
     return surfaces
+
+
+def _expressions(drafts: Sequence[_Draft]) -> set[str]:
+    return {s.time_expression for draft in drafts for s in draft.sentences if s.time_expression}
 
 
 def _by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:

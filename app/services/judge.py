@@ -1,10 +1,19 @@
 """The judge: an LLM that says which sentences of recent unjudged episodes helped, and posts feedback."""
 
 import threading
+from collections import Counter
+from uuid import UUID
 
 import structlog
 
-from app.errors import LlmError, LlmNotConfiguredError, NotFoundError, UnavailableError
+from app.errors import (
+    IdempotencyConflictError,
+    InvalidRequestError,
+    LlmError,
+    LlmNotConfiguredError,
+    NotFoundError,
+    UnavailableError,
+)
 from app.providers.llm import Llm
 from app.services.feedback import FeedbackService, Named, Verdict
 from app.storage import collections, episodes, passages
@@ -36,6 +45,7 @@ class JudgeService:
         self._interval_seconds = interval_seconds
         self._window_hours = window_hours
         self._stopping = threading.Event()
+        self._failures: Counter[UUID] = Counter()
 
     def stop(self) -> None:
         """Finish the episode in hand and return from ``run``."""
@@ -47,7 +57,7 @@ class JudgeService:
         Raises:
             LlmNotConfiguredError: no endpoint is configured.
             NotFoundError: there is no such collection, and ``once``.
-            LlmError: the endpoint failed, and ``once``.
+            LlmError: the endpoint failed, and ``once``; without it the episode waits behind the others.
         """
         if self._llm is None:
             raise LlmNotConfiguredError("engram judge needs ENGRAM_LLM_BASE_URL to be set.")
@@ -72,15 +82,22 @@ class JudgeService:
             target = collections.find(reader, collection)
             waiting = episodes.unjudged(reader, target.id, self._window_hours, EPISODES_PER_ROUND)
         judged = 0
-        for episode in waiting:
+        for episode in sorted(waiting, key=lambda episode: self._failures[episode.id]):
             if self._stopping.is_set():
                 break
-            self._judge(collection, target.id, episode, llm)
-            judged += 1
+            try:
+                judged += self._judge(collection, target.id, episode, llm)
+            except LlmError:
+                self._failures[episode.id] += 1
+                raise
+            self._failures.pop(episode.id, None)
         return judged
 
-    def _judge(self, collection: str, collection_id: int, episode: StoredEpisode, llm: Llm) -> None:
+    def _judge(self, collection: str, collection_id: int, episode: StoredEpisode, llm: Llm) -> bool:
+        """Whether this judged the episode; the sentences are those that are still there."""
         with self._database.read() as reader:
+            if episodes.find(reader, collection_id, episode.id).judged:
+                return False
             sentences = passages.sentences_by_id(reader, collection_id, episode.activated)
         shown = [(key, sentences[key].text) for key in episode.activated if key in sentences]
         judgement = llm.judge_support(episode.question, shown)
@@ -95,4 +112,12 @@ class JudgeService:
             judge=self._name,
             confidence=1.0 if judgement.confidence is None else max(0.01, judgement.confidence),
         )
-        self._feedback.accept(verdict, f"{self._name}:{episode.id}")
+        try:
+            self._feedback.accept(verdict, f"{self._name}:{episode.id}")
+        except IdempotencyConflictError:
+            log.info("episode judged by another judge meanwhile", query_id=str(episode.id))
+            return False
+        except InvalidRequestError as error:
+            log.info("evidence changed while it was judged", query_id=str(episode.id), reason=error.detail)
+            return False
+        return True

@@ -9,7 +9,8 @@ import numpy as np
 import structlog
 
 from app.core import kalman
-from app.storage import experience, feedback, memories
+from app.errors import UnavailableError
+from app.storage import collections, experience, feedback, memories
 from app.storage.database import Database, Writer
 from app.storage.feedback import PendingEvent
 from app.storage.memories import AuditRow, Memory
@@ -22,14 +23,22 @@ UNKNOWN = (0.0, 1.0, 0)  # support, perplexity and update count of a sentence no
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The filter's constants: R_pos, R_neg and Q (GAM-RAG, Appendix C)."""
+    """The filter's constants: R_pos, R_neg and Q (GAM-RAG, Appendix C).
+
+    The other two are for ablations: ``fixed_gain`` moves every state by the same share whatever its perplexity,
+    ``frozen`` names scopes ("task", "time", "recall") that verdicts leave alone.
+    """
 
     positive: float
     negative: float
     process: float
+    fixed_gain: float | None = None
+    frozen: frozenset[str] = frozenset()
 
-    def of(self, target: int, confidence: float) -> float:
+    def of(self, target: int, confidence: float, perplexity: float) -> float:
         """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
+        if self.fixed_gain is not None:  # the R at which K = π / (π + R) is the fixed gain
+            return perplexity * (1.0 - self.fixed_gain) / self.fixed_gain
         return (self.positive if target else self.negative) / confidence
 
 
@@ -68,10 +77,22 @@ class LearnService:
         by_collection: dict[int, list[int]] = {}
         for collection_id, event in overdue:
             by_collection.setdefault(collection_id, []).append(event)
-        return sum(self.apply(collection_id, events) for collection_id, events in by_collection.items())
+        return sum(self._apply_apart(collection_id, waiting) for collection_id, waiting in by_collection.items())
+
+    def _apply_apart(self, collection_id: int, events: Sequence[int]) -> int:
+        """Apply one collection's events; what is wrong with it does not keep the others waiting."""
+        try:
+            return self.apply(collection_id, events)
+        except UnavailableError:
+            raise
+        except Exception:
+            log.exception("collection not learned", collection_id=collection_id)
+            return 0
 
     def _apply(self, collection_id: int, events: Sequence[int]) -> int:
         with self._database.write() as writer:
+            if not collections.keep(writer, collection_id):
+                return 0
             pending = feedback.lock_pending(writer, collection_id, events)
             if not pending:
                 return 0
@@ -155,10 +176,10 @@ class _Application:
         direction: np.ndarray,
     ) -> list[AuditRow]:
         judged = [sentence for sentence in sorted(targets) if (sentence, channel) in states]
-        if not judged:
+        if not judged or channel in self._noise.frozen:
             return []
         before = [states[sentence, channel] for sentence in judged]
-        noise = np.array([self._noise.of(targets[sentence], confidence) for sentence in judged])
+        noise = np.array([self._noise.of(targets[m.sentence_id], confidence, m.perplexity) for m in before])
         update = kalman.update_memories(
             np.stack([memory.vector for memory in before]),
             np.array([memory.perplexity for memory in before]),
@@ -198,10 +219,12 @@ class _Application:
     ) -> list[AuditRow]:
         """The question's own state. A rejection of what nothing ever supported says nothing new."""
         judged = [sentence for sentence in sorted(targets) if targets[sentence] or sentence in known]
-        if not judged:
+        if not judged or RECALL in self._noise.frozen:
             return []
         before = [known.get(sentence, UNKNOWN) for sentence in judged]
-        noise = np.array([self._noise.of(targets[sentence], confidence) for sentence in judged])
+        noise = np.array(
+            [self._noise.of(targets[s], confidence, state[1]) for s, state in zip(judged, before, strict=True)]
+        )
         update = kalman.update_supports(
             np.array([state[0] for state in before]),
             np.array([state[1] for state in before]),
@@ -230,10 +253,14 @@ class _Application:
 
 
 def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int, int]:
-    """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial."""
+    """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial.
+
+    Raises:
+        ValueError, TypeError, KeyError: the verdict names something that is no sentence id.
+    """
     targets = {} if verdict["partial"] else dict.fromkeys(activated, 0)
-    targets.update(dict.fromkeys(verdict["rejects"], 0))
-    targets.update(dict.fromkeys(verdict["supports"], 1))
+    targets.update(dict.fromkeys(map(int, verdict["rejects"]), 0))
+    targets.update(dict.fromkeys(map(int, verdict["supports"]), 1))
     return targets
 
 

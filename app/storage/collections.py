@@ -52,6 +52,16 @@ def open_for_writing(writer: Writer, name: str) -> Opened:
             return Opened(found, created)
 
 
+def keep(writer: Writer, collection_id: int) -> bool:
+    """Keep the collection from deletion until the transaction ends; False if it is gone already.
+
+    Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
+    came to the collection only after its rows would deadlock with it.
+    """
+    held = writer.row("SELECT id FROM collection WHERE id = %(id)s FOR KEY SHARE", {"id": collection_id})
+    return held is not None
+
+
 def delete_unused(writer: Writer, collection_id: int) -> None:
     """Remove the collection if nothing was ever put into it and nothing is on its way."""
     parameters = {"id": collection_id}

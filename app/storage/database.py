@@ -9,15 +9,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from pgvector.psycopg import register_vector
-from psycopg import ClientCursor, Connection, Cursor, pq
+from psycopg import ClientCursor, Connection, Cursor, ProgrammingError, errors, pq
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import Engine, create_engine, event, exc
+from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
-from app.errors import ConfigurationError, UnavailableError
+from app.errors import ConfigurationError, NotFoundError, UnavailableError
 
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
 CONNECT_TIMEOUT_SECONDS = 5
+NOT_MIGRATED = "The database does not have this version's schema; `engram migrate` brings it there."
 
 
 class _BinaryCursor(Cursor[Any]):
@@ -74,10 +75,17 @@ class Database:
             "hnsw.ef_search": str(hnsw_ef_search),
             "hnsw.iterative_scan": "strict_order",
         }
-        self._writers = _engine(url, pool_size, settings)
-        self._readers = _engine(
-            url, pool_size, settings | {"default_transaction_read_only": "on"}
-        ).execution_options(isolation_level="AUTOCOMMIT")
+        pool = {
+            "pool_size": pool_size,
+            "max_overflow": 0,
+            "pool_timeout": POOL_TIMEOUT_SECONDS,
+            "pool_pre_ping": True,
+            "pool_use_lifo": True,
+        }
+        reading = settings | {"default_transaction_read_only": "on"}
+        self._writers = _engine(url, settings, **pool)
+        self._readers = _engine(url, reading, **pool).execution_options(isolation_level="AUTOCOMMIT")
+        self._locks = _engine(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
@@ -95,6 +103,7 @@ class Database:
 
         Raises:
             UnavailableError: Postgres cannot be reached, was lost, or has no room left; nothing was written.
+            NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
         """
         with _explained(), self._writers.connect() as connection:
             yield Writer(connection)
@@ -104,9 +113,10 @@ class Database:
     def hold_lock(self, name: str) -> Iterator[bool]:
         """Try to be the only process that holds ``name`` for the block; whether it is.
 
-        The lock lives in its own connection, so a killed process lets go at once.
+        The lock lives in its own connection, so a killed process lets go at once. The connection is no pooled
+        one, so whoever holds a lock cannot starve the block of connections.
         """
-        with _explained(), self._readers.connect() as connection:
+        with _explained(), self._locks.connect() as connection:
             reader = Reader(connection)
             key = {"name": name}
             held = bool(reader.scalar("SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))", key))
@@ -122,15 +132,11 @@ class Database:
         self._readers.dispose()
 
 
-def _engine(url: str, pool_size: int, settings: Mapping[str, str]) -> Engine:
+def _engine(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
     engine = create_engine(
         with_driver(url),
-        pool_size=pool_size,
-        max_overflow=0,
-        pool_timeout=POOL_TIMEOUT_SECONDS,
-        pool_pre_ping=True,
-        pool_use_lifo=True,
         connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS, "cursor_factory": _BinaryCursor},
+        **pool,
     )
 
     @event.listens_for(engine, "connect")
@@ -142,7 +148,10 @@ def _engine(url: str, pool_size: int, settings: Mapping[str, str]) -> Engine:
         with ClientCursor(driver) as cursor:
             for name, value in settings.items():
                 cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
-        register_vector(driver)
+        try:
+            register_vector(driver)
+        except ProgrammingError as error:
+            raise ConfigurationError(NOT_MIGRATED) from error
         driver.autocommit = autocommit
 
     return engine
@@ -163,3 +172,11 @@ def _explained() -> Iterator[None]:
     except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
         raise UnavailableError(f"Postgres: {cause[0] if cause else type(error).__name__}") from error
+    except exc.ProgrammingError as error:
+        if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):
+            raise ConfigurationError(NOT_MIGRATED) from error
+        raise
+    except exc.IntegrityError as error:
+        if isinstance(error.orig, errors.ForeignKeyViolation):
+            raise NotFoundError("What this belongs to was deleted meanwhile.") from error
+        raise

@@ -183,7 +183,7 @@ def advance(writer: Writer, job: Job, lines: Sequence[int], *, created: int, upd
 
 
 def finish(writer: Writer, job: Job, error: str | None = None) -> None:
-    """Close the job: it succeeded, or failed for good with ``error``."""
+    """Close the job: it succeeded, or failed for good with ``error``, and the lines still staged are let go."""
     writer.execute(
         """
         UPDATE ingest_job SET status = %(status)s, error = %(error)s, updated_at = now(), finished_at = now()
@@ -196,14 +196,19 @@ def finish(writer: Writer, job: Job, error: str | None = None) -> None:
             "error": error,
         },
     )
-
-
-def record_failure(writer: Writer, job: Job, error: str) -> None:
-    """Note a failed try, so that the next one knows how many there were."""
     writer.execute(
+        "DELETE FROM ingest_line WHERE collection_id = %(collection)s AND job_id = %(job)s",
+        {"collection": job.collection_id, "job": job.id},
+    )
+
+
+def record_failure(writer: Writer, job: Job, error: str) -> int:
+    """Note a failed try; how many there were since the last batch that went well."""
+    attempts: int | None = writer.scalar(
         """
         UPDATE ingest_job SET attempts = attempts + 1, error = %(error)s, updated_at = now()
-        WHERE collection_id = %(collection)s AND id = %(job)s
+        WHERE collection_id = %(collection)s AND id = %(job)s RETURNING attempts
         """,
         {"collection": job.collection_id, "job": job.id, "error": error},
     )
+    return attempts or 0

@@ -69,8 +69,12 @@ class TimeRow:
 
 
 def lock_graph(writer: Writer, collection_id: int) -> None:
-    """Serialise writers of one collection's graph until the transaction ends; readers are not held up."""
-    writer.row("SELECT pg_advisory_xact_lock(hashtextextended('graph', %(c)s))", {"c": collection_id})
+    """Serialise writers of one collection's graph until the transaction ends; readers are not held up.
+
+    The lock is the collection's row, which their counts change in the end: taken first, so that a deletion of the
+    collection waits for them instead of deadlocking.
+    """
+    writer.row("SELECT id FROM collection WHERE id = %(c)s FOR NO KEY UPDATE", {"c": collection_id})
 
 
 def versions(reader: Reader, collection_id: int, external_ids: Iterable[str]) -> dict[str, tuple[int, bytes]]:

@@ -10,6 +10,8 @@ STREAM = "engram:feedback"
 GROUP = "learners"
 MAX_LENGTH = 100_000
 CLAIM_IDLE_MS = 60_000
+# Longer than a worker blocks for wake-ups, and all that a Redis that hangs can cost whoever gives feedback.
+SOCKET_TIMEOUT_SECONDS = 3
 
 log = structlog.get_logger(__name__)
 Wake = tuple[str, int, int]  # (message, collection, event)
@@ -19,7 +21,7 @@ class WakeStream:
     """Feedback wake-ups, delivered to one worker each."""
 
     def __init__(self, url: str, consumer: str = "") -> None:
-        self._redis = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=10)
+        self._redis = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=SOCKET_TIMEOUT_SECONDS)
         self._consumer = consumer
 
     def wake(self, collection_id: int, event_id: int) -> bool:

@@ -340,7 +340,7 @@ ingest_error = Table(
 idempotency = Table(
     "idempotency",
     metadata,
-    _tenant(),
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
     Column("key", Text, nullable=False),
     Column("body_hash", LargeBinary, nullable=False),
     Column("answer", JSONB, nullable=False),

@@ -58,6 +58,12 @@ def upgrade() -> None:
         sa.Column("body_hash", sa.LargeBinary(), nullable=False),
         sa.Column("answer", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column("created_at", sa.TIMESTAMP(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["collection_id"],
+            ["collection.id"],
+            name=op.f("idempotency_collection_fkey"),
+            ondelete="CASCADE",
+        ),
         sa.PrimaryKeyConstraint("collection_id", "key", name=op.f("idempotency_pkey")),
         comment="First answers of keyed writes other than feedback, whose log keeps its own keys.",
     )

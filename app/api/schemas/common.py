@@ -3,9 +3,10 @@
 import math
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
 
 MAX_DEPTH = 20
+MAX_SENTENCE_CHARACTERS = 20_000
 MAX_ID = 2**63 - 1
 
 
@@ -22,6 +23,11 @@ def storable(text: str) -> str:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise ValueError("must not contain lone surrogates")
     return text
+
+
+def whole(value: Any) -> Any:
+    """An integer written as 5.0, as it is an integer to JSON Schema and to some languages' JSON writers."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def not_blank(text: str) -> str:
@@ -54,11 +60,17 @@ def _check(value: Any, depth: int) -> None:
 
 
 Storable = Annotated[str, AfterValidator(storable)]
-Text = Annotated[str, Field(min_length=1), AfterValidator(storable), AfterValidator(not_blank)]
+Text = Annotated[
+    str,
+    Field(min_length=1, json_schema_extra={"pattern": r"\S"}),
+    AfterValidator(storable),
+    AfterValidator(not_blank),
+]
 Question = Annotated[Text, Field(max_length=10_000)]
 ExternalId = Annotated[Text, Field(max_length=512)]
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
 CollectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$")]
-RowId = Annotated[StrictInt, Field(ge=1, le=MAX_ID)]
+Whole = BeforeValidator(whole)
+RowId = Annotated[StrictInt, Field(ge=1, le=MAX_ID), Whole]
 Flag = StrictBool
 DEFAULT_COLLECTION = "default"

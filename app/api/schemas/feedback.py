@@ -1,41 +1,56 @@
 """Verdicts on the wire."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
-from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, ExternalId, Flag, Model, RowId, Text
+from app.api.schemas.common import (
+    DEFAULT_COLLECTION,
+    MAX_SENTENCE_CHARACTERS,
+    CollectionName,
+    ExternalId,
+    Flag,
+    Model,
+    RowId,
+    Text,
+)
 from app.services.feedback import Expansion, Named, Verdict
 
 MAX_NAMED = 1_000
 
 
-class SentenceRef(Model):
-    """A sentence, by its id or by its passage and its text."""
+class SentenceById(Model):
+    """A sentence by its id, as answers give it."""
 
-    sentence_id: RowId | None = None
-    passage_id: ExternalId | None = None
-    text: Text | None = Field(default=None, max_length=20_000)
-
-    @model_validator(mode="after")
-    def _one_way(self) -> Self:
-        by_text = self.passage_id is not None and self.text is not None
-        if (self.sentence_id is not None) == by_text or (
-            self.sentence_id is not None and (self.passage_id is not None or self.text is not None)
-        ):
-            raise ValueError("name a sentence by sentence_id, or by passage_id and text")
-        return self
+    sentence_id: RowId
 
 
-def _named(reference: RowId | SentenceRef) -> Named:
-    if isinstance(reference, SentenceRef):
-        return Named(reference.sentence_id, reference.passage_id, reference.text)
-    return Named(sentence_id=reference)
+class SentenceByText(Model):
+    """A sentence by your id of its passage and its text."""
+
+    passage_id: ExternalId
+    text: Text = Field(max_length=MAX_SENTENCE_CHARACTERS)
 
 
-SentenceList = Annotated[list[RowId | SentenceRef], Field(max_length=MAX_NAMED)]
+def _way(reference: Any) -> str:
+    if isinstance(reference, dict):
+        return "by_id" if "sentence_id" in reference else "by_text"
+    return "id"
+
+
+def _named(reference: int | SentenceById | SentenceByText) -> Named:
+    if isinstance(reference, SentenceByText):
+        return Named(passage_id=reference.passage_id, text=reference.text)
+    return Named(sentence_id=reference.sentence_id if isinstance(reference, SentenceById) else reference)
+
+
+Reference = Annotated[
+    Annotated[RowId, Tag("id")] | Annotated[SentenceById, Tag("by_id")] | Annotated[SentenceByText, Tag("by_text")],
+    Discriminator(_way),
+]
+SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]
 
 
 class ExpansionIn(Model):
@@ -45,8 +60,23 @@ class ExpansionIn(Model):
     text: Text = Field(max_length=20_000)
 
 
+_QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+_LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
+FEEDBACK_EXAMPLES: list[JsonValue] = [
+    {
+        "query_id": _QUERY_ID,
+        "collection": "sample",
+        "supporting": [{"passage_id": "titan", "text": _LAKES}],
+        "wait": True,
+    },
+    {"query_id": _QUERY_ID, "supporting": [17], "rejected": [4], "missed": [23], "partial": True},
+]
+
+
 class FeedbackIn(Model):
     """What a judge says of one answered query."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
 
     query_id: UUID
     collection: CollectionName = DEFAULT_COLLECTION

@@ -1,20 +1,40 @@
 """Passages, jobs and collections on the wire."""
 
 from datetime import datetime
-from typing import Any, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
-from app.api.schemas.common import ExternalId, JsonObject, Model, Storable, Text
+from app.api.schemas.common import MAX_SENTENCE_CHARACTERS, ExternalId, JsonObject, Model, Storable, Text
 
 MAX_PASSAGES = 1_000
+MAX_SENTENCES = 20_000
+
+
+Sentence = Annotated[Text, Field(max_length=MAX_SENTENCE_CHARACTERS)]
+_SENTENCES = TypeAdapter(Annotated[list[Sentence], Field(max_length=MAX_SENTENCES)])
+PASSAGE_EXAMPLE: dict[str, JsonValue] = {
+    "id": "warsaw",
+    "title": "Warsaw",
+    "text": "Warsaw lies on the Vistula. Warsaw is the capital of Poland.",
+    "metadata": {"topic": "cities"},
+}
 
 
 class PassageIn(Model):
     """A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well."""
 
-    model_config = ConfigDict(populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
 
     id: ExternalId = Field(
         validation_alias=AliasChoices("id", "_id"), description="Yours; the same id again replaces the passage."
@@ -22,10 +42,10 @@ class PassageIn(Model):
     title: Storable | None = Field(default=None, max_length=2_000)
     text: Text = Field(max_length=500_000)
     metadata: JsonObject = Field(default_factory=dict, description="Kept as given; queries can filter on it.")
-    sentences: list[Text] | None = Field(
+    sentences: list[Sentence] | None = Field(
         default=None,
         min_length=1,
-        max_length=20_000,
+        max_length=MAX_SENTENCES,
         description="The passage's sentences in order; without them Engram splits the text itself.",
     )
 
@@ -34,9 +54,10 @@ class PassageIn(Model):
         """``metadata.sentences`` of the BEIR layout are the passage's sentences."""
         lifted = self.metadata.get("sentences")
         if self.sentences is None and isinstance(lifted, list) and lifted:
-            if not all(isinstance(sentence, str) and sentence.strip() for sentence in lifted):
-                raise ValueError("metadata.sentences must be a list of sentences")
-            self.sentences = lifted
+            try:
+                self.sentences = _SENTENCES.validate_python(lifted, strict=True)
+            except ValidationError as error:
+                raise ValueError(f"metadata.sentences must be a list of sentences: {_first(error)}") from error
             self.metadata = {key: value for key, value in self.metadata.items() if key != "sentences"}
         return self
 
@@ -51,8 +72,15 @@ class PassageIn(Model):
         }
 
 
+def _first(error: ValidationError) -> str:
+    mistake = error.errors(include_url=False)[0]
+    return f"{'.'.join(str(at) for at in mistake['loc'])}: {mistake['msg']}"
+
+
 class PassagesIn(Model):
     """Up to 1,000 passages in one JSON document."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"passages": [PASSAGE_EXAMPLE]}]})
 
     passages: list[PassageIn] = Field(min_length=1, max_length=MAX_PASSAGES)
 

@@ -1,13 +1,26 @@
 """Queries and answers on the wire."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable
+from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Whole
 from app.services.episode import Include, Memory, ProfileName, Query, StopReason, Sufficiency
+
+QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+QUERY_EXAMPLES: list[JsonValue] = [
+    {"collection": "sample", "query": QUESTION},
+    {
+        "collection": "sample",
+        "query": QUESTION,
+        "top_k": 10,
+        "arm": {"memory": "off", "profile": "paper"},
+        "filter": {"topic": "space"},
+        "include": ["trace"],
+    },
+]
 
 
 class ArmIn(Model):
@@ -22,10 +35,14 @@ class ArmIn(Model):
 class QueryIn(Model):
     """A question."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": QUERY_EXAMPLES})
+
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
-    top_k: StrictInt = Field(default=5, ge=1, le=100, description="Passages wanted.")
-    max_hops: StrictInt | None = Field(default=None, ge=1, le=10, description="Null: the profile's own.")
+    top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages wanted.")
+    max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
+        default=None, description="Null: the profile's own."
+    )
     arm: ArmIn = Field(default_factory=ArmIn)
     filter: JsonObject | None = Field(
         default=None, description="Only passages whose metadata contain this JSON object."

@@ -1,0 +1,38 @@
+"""The ``engram`` command: run the service, and talk to a running one."""
+
+import sys
+
+from pydantic import ValidationError
+
+from app.cli import evaluate, processes, requests
+from app.cli.console import cli, complain
+from app.errors import EngramError
+from app.settings import Settings
+
+__all__ = ["cli", "evaluate", "main", "processes", "requests"]
+
+
+def main() -> None:
+    """Run the command line; a failure is one line and exit code 1."""
+    try:
+        cli()
+    except EngramError as error:
+        complain(f"engram: {error.detail}")
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        complain(f"engram: {error.filename}: {error.strerror}")
+        sys.exit(1)
+    except ValidationError as error:
+        if error.title != Settings.__name__:
+            raise
+        complain(f"engram: setting {_first_mistake(error)}")
+        sys.exit(1)
+
+
+def _first_mistake(error: ValidationError) -> str:
+    mistake = error.errors(include_input=False, include_url=False)[0]
+    name = ".".join(str(part) for part in mistake["loc"])
+    variable = name if name.isupper() else f"ENGRAM_{name.upper()}"
+    return f"{variable}: {mistake['msg']}"

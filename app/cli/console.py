@@ -1,0 +1,46 @@
+"""What all commands share: the Typer application, the two consoles, common options, settings."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from app import logs
+from app.settings import Settings
+
+cli = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Engram: retrieval that learns from being used.",
+)
+_out = Console(soft_wrap=True)
+err = Console(stderr=True, soft_wrap=True)
+
+CollectionOption = Annotated[str, typer.Option("--collection", "-c", help="The collection's name.")]
+UrlOption = Annotated[str | None, typer.Option(help="Where the service is; ENGRAM_URL sets it as well.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's JSON as it is.")]
+
+
+def settings() -> Settings:
+    """The configuration; logs go where it says from here on."""
+    loaded = Settings()
+    logs.configure(loaded.log_format, loaded.log_level)
+    return loaded
+
+
+def say(text: str) -> None:
+    """One line for the caller, as it stands."""
+    _out.print(text, markup=False, highlight=False)
+
+
+def complain(text: str) -> None:
+    """One line about what went wrong, as it stands."""
+    err.print(" ".join(text.split()), markup=False, highlight=False)
+
+
+def say_json(value: Any) -> None:
+    """The service's answer, indented."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

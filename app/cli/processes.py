@@ -1,0 +1,110 @@
+"""Commands that run a part of Engram in this process."""
+
+import json
+import signal
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from app.cli.console import CollectionOption, cli, say, settings
+from app.errors import ConfigurationError
+
+
+@cli.command()
+def up(
+    sample: Annotated[bool, typer.Option("--sample", help="Ingest the sample corpus and print a tour.")] = False,
+) -> None:
+    """Start everything on this machine: Postgres, Redis, migrations, API, worker. Ctrl-C stops it all."""
+    from app import local
+
+    sys.exit(local.run(settings(), sample=sample))
+
+
+@cli.command()
+def serve() -> None:
+    """Run the API."""
+    import uvicorn
+
+    from app.composition import application
+    from app.main import create_app
+
+    configured = settings()
+    with application(configured) as services:
+        services.claim_embedding_space()
+        uvicorn.run(
+            create_app(services),
+            host=configured.host,
+            port=configured.port,
+            access_log=False,
+            log_level="warning",
+            timeout_graceful_shutdown=15,
+        )
+
+
+@cli.command()
+def worker() -> None:
+    """Apply feedback and ingest passages."""
+    from app.composition import application
+    from app.worker import Worker
+
+    with application(settings(), consumer=f"worker-{uuid.uuid4()}") as services:
+        process = Worker(services)
+        _on_stop(process.stop)
+        process.run()
+
+
+@cli.command()
+def judge(
+    collection: CollectionOption = "default",
+    once: Annotated[bool, typer.Option(help="Judge what is there and return.")] = False,
+) -> None:
+    """Let the configured LLM judge recent unjudged episodes and post feedback."""
+    from app.composition import application
+
+    with application(settings()) as services:
+        service = services.judge
+        _on_stop(service.stop)
+        judged = service.run(collection, once=once)
+    say(f"{judged} episodes judged")
+
+
+@cli.command()
+def migrate(
+    revision: Annotated[str, typer.Argument(help="Alembic revision; 'base' removes the schema.")] = "head",
+) -> None:
+    """Bring the database's schema to a revision."""
+    from app.composition import servers
+    from app.storage.schema import migrate as run
+
+    with servers(settings()) as addresses:
+        run(addresses.database_url, revision)
+
+
+@cli.command()
+def openapi(
+    path: Annotated[Path, typer.Argument(help="Where the document is kept.")] = Path("openapi/openapi.json"),
+    check: Annotated[bool, typer.Option("--check", help="Only see whether the file is up to date.")] = False,
+) -> None:
+    """Export the OpenAPI document."""
+    from app.main import create_app
+
+    document = json.dumps(create_app(None).openapi(), indent=2, sort_keys=True) + "\n"
+    if check:
+        if not path.exists() or path.read_text(encoding="utf-8") != document:
+            raise ConfigurationError(f"{path} is out of date; run `engram openapi`.")
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(document, encoding="utf-8")
+
+
+def _on_stop(stop: Callable[[], None]) -> None:
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        stop()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)

@@ -1,0 +1,272 @@
+"""Data sets in the BEIR layout: a corpus, queries, relevance labels and, at best, gold sentences."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.errors import EngramError
+
+
+class DatasetError(EngramError):
+    """A data set cannot be read; the message names the file and the line."""
+
+    type = "dataset"
+    title = "Unreadable data set"
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A sentence that supports a query's answer."""
+
+    passage_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query with what is known to answer it.
+
+    Attributes:
+        relevant: ids of its relevant passages.
+        gold: its supporting sentences; empty where the data set has labels of passages only.
+        type: the data set's own kind of question, or "".
+    """
+
+    id: str
+    text: str
+    relevant: frozenset[str]
+    gold: tuple[Gold, ...]
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One corpus with its questions.
+
+    Attributes:
+        passages: as the ingest use case takes them: id, title, text, metadata, sentences.
+        questions: those with at least one relevant passage, in file order.
+        paraphrases: question id -> the same question in other words.
+        unlabelled: how many queries were left out because no passage is labelled relevant to them.
+        fingerprint: changes with any of the above.
+    """
+
+    name: str
+    passages: tuple[dict[str, Any], ...]
+    questions: tuple[Question, ...]
+    paraphrases: Mapping[str, Question]
+    unlabelled: int
+    fingerprint: str
+
+
+Line = tuple[str, dict[str, Any]]
+"""Where a row stands (file and line) and the row."""
+
+
+def load(folder: Path) -> Dataset:
+    """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``), ``qrels.tsv`` and ``paraphrases.jsonl``.
+
+    JSONL files may be compressed (``.gz``). Without a file of paraphrases, a query's own ``metadata.paraphrase``
+    counts, if it has one.
+
+    Raises:
+        DatasetError: a file is missing or a line cannot be used.
+    """
+    if not folder.is_dir():
+        raise DatasetError(
+            f"{folder} is no folder. A data set is a folder with corpus.jsonl, queries.jsonl, qrels.tsv."
+        )
+    queries = _json_lines(_find(folder, "questions.jsonl") or _existing(folder, "queries.jsonl"))
+    separate = _find(folder, "paraphrases.jsonl")
+    return build(
+        folder.resolve().name,
+        _json_lines(_existing(folder, "corpus.jsonl")),
+        queries,
+        _labels(_existing(folder, "qrels.tsv")),
+        _json_lines(separate) if separate else _own_paraphrases(queries),
+    )
+
+
+def build(
+    name: str,
+    corpus: Iterable[Line],
+    queries: Iterable[Line],
+    labels: Iterable[tuple[str, str, str]],
+    paraphrases: Iterable[Line] = (),
+) -> Dataset:
+    """Put a data set together from rows; ``labels`` are (where, query id, passage id).
+
+    Raises:
+        DatasetError: a row lacks something, repeats an id or names what is not there.
+    """
+    passages = [_passage(where, row) for where, row in corpus]
+    if not passages:
+        raise DatasetError(f"{name}: the corpus is empty.")
+    known = _unique(name, "passage", (passage["id"] for passage in passages))
+    rows = list(queries)
+    asked = _unique(name, "query", (_text(where, row, "_id") for where, row in rows))
+    relevant: dict[str, set[str]] = {}
+    for where, query, passage in labels:
+        if query not in asked:
+            raise DatasetError(f"{where}: there is no query {query!r}.")
+        if passage not in known:
+            raise DatasetError(f"{where}: there is no passage {passage!r}.")
+        relevant.setdefault(query, set()).add(passage)
+    if not relevant:
+        raise DatasetError(f"{name}: qrels.tsv labels no passage, so nothing can be measured.")
+    questions = [
+        _question(where, row, relevant[row["_id"]], known) for where, row in rows if row["_id"] in relevant
+    ]
+    by_id = {question.id: question for question in questions}
+    reworded = {}
+    for where, row in paraphrases:
+        of = _metadata(where, row).get("paraphrase_of")
+        if of not in asked:
+            raise DatasetError(f"{where}: metadata.paraphrase_of names no query: {of!r}.")
+        if of in by_id:
+            original = by_id[of]
+            reworded[of] = Question(
+                _text(where, row, "_id"), _text(where, row, "text"), original.relevant, original.gold, original.type
+            )
+    digest = hashlib.sha256(json.dumps([passages, [row for _, row in rows]], sort_keys=True).encode())
+    digest.update(json.dumps([[q, sorted(relevant[q])] for q in sorted(relevant)]).encode())
+    digest.update(json.dumps([[of, reworded[of].text] for of in sorted(reworded)]).encode())
+    return Dataset(
+        name, tuple(passages), tuple(questions), reworded, len(rows) - len(questions), digest.hexdigest()[:16]
+    )
+
+
+def _passage(where: str, row: dict[str, Any]) -> dict[str, Any]:
+    metadata = dict(_metadata(where, row))
+    sentences = metadata.pop("sentences", None)
+    if sentences is not None and not (isinstance(sentences, list) and all(isinstance(s, str) for s in sentences)):
+        raise DatasetError(f"{where}: metadata.sentences must be a list of strings.")
+    title = row.get("title")
+    if title is not None and not isinstance(title, str):
+        raise DatasetError(f"{where}: title must be a string.")
+    return {
+        "id": _text(where, row, "_id"),
+        "title": title if title and title.strip() else None,
+        "text": _text(where, row, "text"),
+        "metadata": metadata,
+        "sentences": sentences or None,
+    }
+
+
+def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[str]) -> Question:
+    metadata = _metadata(where, row)
+    gold = []
+    for support in metadata.get("supporting_sentences") or []:
+        if not (isinstance(support, list) and len(support) == 3 and isinstance(support[2], str)):
+            raise DatasetError(f"{where}: a supporting sentence is [passage id, index, sentence], not {support!r}.")
+        if support[0] not in known:
+            raise DatasetError(
+                f"{where}: a supporting sentence names passage {support[0]!r}, which does not exist."
+            )
+        gold.append(Gold(support[0], support[2]))
+    return Question(
+        _text(where, row, "_id"),
+        _text(where, row, "text"),
+        frozenset(relevant),
+        tuple(dict.fromkeys(gold)),
+        str(metadata.get("type") or ""),
+    )
+
+
+def _own_paraphrases(queries: Iterable[Line]) -> list[Line]:
+    return [
+        (where, {"_id": f"{row['_id']}-para", "text": reworded, "metadata": {"paraphrase_of": row["_id"]}})
+        for where, row in queries
+        if (reworded := _metadata(where, row).get("paraphrase")) is not None and "_id" in row
+    ]
+
+
+def _text(where: str, row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise DatasetError(f"{where}: {name} must be a string that is not empty.")
+    return value
+
+
+def _metadata(where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    metadata = row.get("metadata")
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise DatasetError(f"{where}: metadata must be an object.")
+    return metadata
+
+
+def _unique(name: str, what: str, ids: Iterable[str]) -> set[str]:
+    seen: set[str] = set()
+    for identity in ids:
+        if identity in seen:
+            raise DatasetError(f"{name}: {what} {identity!r} comes twice.")
+        seen.add(identity)
+    return seen
+
+
+def _find(folder: Path, name: str) -> Path | None:
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def _existing(folder: Path, name: str) -> Path:
+    found = _find(folder, name)
+    if found is None:
+        raise DatasetError(f"{folder}: there is no {name} or {name}.gz.")
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        return content.decode("utf-8").splitlines()
+    except (OSError, EOFError, zlib.error) as error:
+        raise DatasetError(f"{path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path}: not UTF-8 at byte {error.start}.") from error
+
+
+def _json_lines(path: Path) -> list[Line]:
+    rows: list[Line] = []
+    for number, line in enumerate(_lines(path), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DatasetError(f"{where}: not JSON ({error.msg}).") from error
+        if not isinstance(row, dict):
+            raise DatasetError(f"{where}: not a JSON object.")
+        rows.append((where, row))
+    return rows
+
+
+def _labels(path: Path) -> list[tuple[str, str, str]]:
+    """Positive labels of a BEIR qrels file: a header, then query id, passage id and score."""
+    labels = []
+    rows: Sequence[list[str]] = list(
+        csv.reader(io.StringIO("\n".join(_lines(path))), delimiter="\t", quoting=csv.QUOTE_NONE)
+    )
+    for number, row in enumerate(rows[1:], start=2):
+        where = f"{path}, line {number}"
+        if not row:
+            continue
+        try:
+            query, passage, score = row
+            relevant = float(score) > 0
+        except ValueError as error:
+            raise DatasetError(f"{where}: expected query id, passage id and score, separated by tabs.") from error
+        if relevant:
+            labels.append((where, query, passage))
+    return labels

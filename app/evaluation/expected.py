@@ -1,0 +1,69 @@
+"""Published figures as a regression file: commands and the figures that they must give again."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.evaluation.options import Options
+from app.evaluation.report import Report
+
+FILE = Path(__file__).with_name("expected.toml")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One expected figure; ``arm`` None takes the only one there is."""
+
+    group: str
+    turn: int
+    metric: str
+    value: float
+    tolerance: float
+    arm: str | None = None
+
+    def __str__(self) -> str:
+        arm = f"{self.arm}, " if self.arm else ""
+        return f"{self.metric} of {arm}{self.group}, turn {self.turn}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A run and its figures.
+
+    Attributes:
+        quick: whether every test run checks it.
+    """
+
+    dataset: str
+    options: Options
+    quick: bool
+    figures: tuple[Figure, ...]
+
+    @property
+    def command(self) -> str:
+        """What gives these figures."""
+        return self.options.command(self.dataset)
+
+    def deviations(self, report: Report) -> list[str]:
+        """A line for every figure that the report contradicts."""
+        lines = []
+        for figure in self.figures:
+            got = report.value(figure.metric, figure.group, figure.turn, figure.arm)
+            if abs(got - figure.value) > figure.tolerance:
+                lines.append(f"{figure}: expected {figure.value} ± {figure.tolerance}, got {got:.4f}")
+        return lines
+
+
+def published(file: Path = FILE) -> Sequence[Expected]:
+    """Every run of the regression file."""
+    runs = tomllib.loads(file.read_text(encoding="utf-8"))["run"]
+    return [
+        Expected(
+            run["dataset"],
+            Options(**{**run["options"], "seeds": tuple(run["options"].get("seeds", (0,)))}),
+            run["quick"],
+            tuple(Figure(**figure) for figure in run["figures"]),
+        )
+        for run in runs
+    ]

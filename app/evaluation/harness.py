@@ -1,0 +1,165 @@
+"""The system under measurement: the use cases the API calls, driven in this process on one collection."""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.errors import EngramError
+from app.evaluation.dataset import Dataset, Question
+from app.evaluation.judges import Judge, Shown
+from app.evaluation.metrics import DEPTH, Observation
+from app.providers.llm import Llm
+from app.services.dense import DenseService
+from app.services.episode import Answer, Memory, ProfileName, Query, Sufficiency
+from app.services.feedback import FeedbackService
+from app.services.forget import ForgetService
+from app.services.index import IndexService
+from app.services.ingest import IngestService
+from app.services.retrieve import RetrieveService
+
+LINES_PER_CHUNK = 500
+POLL_SECONDS = 0.2
+
+Tick = Callable[[int, int], None]
+"""Told how much is done and of how much."""
+
+
+class IngestFailedError(EngramError):
+    """The corpus could not be ingested."""
+
+
+class Services(Protocol):
+    """The use cases that an evaluation drives."""
+
+    @property
+    def ingest(self) -> IngestService: ...
+    @property
+    def index(self) -> IndexService: ...
+    @property
+    def retrieve(self) -> RetrieveService: ...
+    @property
+    def feedback(self) -> FeedbackService: ...
+    @property
+    def forget(self) -> ForgetService: ...
+    @property
+    def dense(self) -> DenseService: ...
+    @property
+    def llm(self) -> Llm | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """How questions are asked."""
+
+    profile: ProfileName
+    memory: Memory
+    sufficiency: Sufficiency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """One data set in its own collection."""
+
+    services: Services
+    collection: str
+
+    def ingest(self, dataset: Dataset, tick: Tick) -> None:
+        """Bring the collection to the data set's passages; those it holds already cost a comparison each.
+
+        Raises:
+            IngestFailedError: a batch cannot be ingested.
+        """
+        ingest = self.services.ingest
+        self._send(dataset, tick)
+        if ingest.collection(self.collection).passage_count != len(dataset.passages):
+            # Passages of an earlier version of the data set are still there.
+            ingest.delete_collection(self.collection)
+            self._send(dataset, tick)
+
+    def reset(self) -> None:
+        """Forget every verdict."""
+        self.services.forget.reset(self.collection)
+
+    def ask(self, question: Question, arm: Arm) -> tuple[Answer, list[Shown], Observation]:
+        """Ask one question: the answer, the sentences it selected, and what is to be measured of it."""
+        query = Query(
+            text=question.text,
+            collection=self.collection,
+            top_k=DEPTH,
+            memory=arm.memory,
+            profile=arm.profile,
+            sufficiency=arm.sufficiency,
+            include=frozenset({"trace"}),
+        )
+        began = time.perf_counter()
+        answer = self.services.retrieve.query(query)
+        ms = (time.perf_counter() - began) * 1000.0
+        shown = _shown(answer)
+        # Between hops the model is asked whether the evidence suffices, but not after the last one allowed.
+        calls = answer.hops - (answer.stop_reason == "max_hops") if answer.sufficiency == "llm" else 0
+        observation = Observation(
+            question,
+            [passage.passage_id for passage in answer.passages],
+            [sentence.place for sentence in shown],
+            answer.hops,
+            calls,
+            ms,
+        )
+        return answer, shown, observation
+
+    def teach(self, question: Question, arm: Arm, judge: Judge) -> bool:
+        """Ask, have it judged, and apply the verdict; whether there was one."""
+        answer, shown, _ = self.ask(question, arm)
+        verdict = judge.verdict(self.collection, answer.query_id, question, shown)
+        if verdict is None:
+            return False
+        receipt = self.services.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
+        if receipt.event.status != "applied":
+            raise IngestFailedError(f"The verdict on {question.id} was not applied: {receipt.event.error}")
+        return True
+
+    def _send(self, dataset: Dataset, tick: Tick) -> None:
+        reception = self.services.ingest.receive(self.collection)
+        lines = list(enumerate(dataset.passages, start=1))
+        for start in range(0, len(lines), LINES_PER_CHUNK):
+            reception.add(lines[start : start + LINES_PER_CHUNK], [])
+        job_id = reception.finish()
+        with ThreadPoolExecutor(1, thread_name_prefix="ingest") as worker:
+            while True:
+                job = self.services.ingest.job(self.collection, job_id)
+                running = worker.submit(self.services.index.run, job)
+                while not running.done():
+                    time.sleep(POLL_SECONDS)
+                    job = self.services.ingest.job(self.collection, job_id)
+                    tick(job.created + job.updated + job.unchanged, job.received)
+                running.result()
+                job = self.services.ingest.job(self.collection, job_id)
+                tick(job.created + job.updated + job.unchanged, job.received)
+                if job.status == "failed":
+                    raise IngestFailedError(f"{dataset.name}: {job.error}")
+                if job.status == "succeeded":
+                    return
+
+
+def open_harness(services: Services, dataset: Dataset, tick: Tick) -> Harness:
+    """The data set in its collection, ``evaluate-NAME``, ingested."""
+    harness = Harness(services, f"evaluate-{dataset.name}")
+    harness.ingest(dataset, tick)
+    return harness
+
+
+def _shown(answer: Answer) -> list[Shown]:
+    """Every sentence that a hop selected, once each, in order of selection."""
+    seen: dict[int, Shown] = {}
+    for hop in answer.trace.hops if answer.trace else []:
+        for sentence in hop.sentences:
+            seen.setdefault(sentence.sentence_id, Shown(sentence.sentence_id, sentence.passage_id, sentence.text))
+    return list(seen.values())
+
+
+def texts(dataset: Dataset) -> Sequence[str]:
+    """What each passage is searched by: its title and its text, as the dense key is made."""
+    return [f"{p['title']}. {p['text']}" if p["title"] else p["text"] for p in dataset.passages]

@@ -1,0 +1,130 @@
+"""What is measured of one answered question, and means over many.
+
+Ranking metrics come from ir_measures (trec_eval's definitions). A ranking is given to it as descending ranks,
+so that its own tie-breaking never reorders what was answered.
+"""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.evaluation.dataset import Gold, Question
+
+DEPTH = 10
+RANKING = ("recall@2", "recall@5", "recall@10", "ndcg@10", "mrr")
+COSTS = ("support", "hops", "shown", "llm_calls", "ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One question, asked once.
+
+    Attributes:
+        ranking: passage ids, best first.
+        shown: the sentences selected in any hop, which is what a judge sees.
+        llm_calls: requests to a language model while retrieving.
+        ms: wall-clock time of the query.
+    """
+
+    question: Question
+    ranking: Sequence[str]
+    shown: Sequence[Gold] | None = None
+    hops: int | None = None
+    llm_calls: int = 0
+    ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """An observation in numbers: what a report keeps of each question."""
+
+    id: str
+    type: str
+    ranking: tuple[str, ...]
+    values: dict[str, float] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {"id": self.id, "type": self.type, "ranking": list(self.ranking), "values": self.values}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> "Scored":
+        """The inverse of ``as_json``."""
+        return cls(row["id"], row["type"], tuple(row["ranking"]), dict(row["values"]))
+
+
+def score(observations: Sequence[Observation]) -> list[Scored]:
+    """Every metric of every observation, in the order given. Question ids must differ."""
+    ranking = _ranking_metrics(observations)
+    return [
+        Scored(
+            seen.question.id,
+            seen.question.type,
+            tuple(seen.ranking[:DEPTH]),
+            ranking[seen.question.id] | _costs(seen),
+        )
+        for seen in observations
+    ]
+
+
+def summary(rows: Iterable[Scored]) -> dict[str, float]:
+    """Means over questions, the median of ``ms``; of a metric that some questions lack, over those that have it."""
+    columns: dict[str, list[float]] = {}
+    for row in rows:
+        for name, value in row.values.items():
+            columns.setdefault(name, []).append(value)
+    return {
+        name: statistics.median(values) if name == "ms" else statistics.fmean(values)
+        for name, values in columns.items()
+    }
+
+
+def supporting_recall(gold: Sequence[Gold], shown: Sequence[Gold]) -> float:
+    """The share of ``gold`` that is among ``shown``."""
+    return sum(any(same(wanted, seen) for seen in shown) for wanted in gold) / len(gold)
+
+
+def same(gold: Gold, seen: Gold) -> bool:
+    """Whether a sentence is the gold sentence; another splitter may have cut it wider or narrower."""
+    wanted, text = _plain(gold.text), _plain(seen.text)
+    return gold.passage_id == seen.passage_id and bool(wanted and text) and (wanted in text or text in wanted)
+
+
+def _costs(seen: Observation) -> dict[str, float]:
+    values = {"llm_calls": float(seen.llm_calls), "ms": seen.ms}
+    if seen.hops is not None:
+        values["hops"] = float(seen.hops)
+    if seen.shown is not None:
+        values["shown"] = float(len(seen.shown))
+        if seen.question.gold:
+            values["support"] = supporting_recall(seen.question.gold, seen.shown)
+    return values
+
+
+def _ranking_metrics(observations: Sequence[Observation]) -> dict[str, dict[str, float]]:
+    import ir_measures
+    from ir_measures import RR, R, nDCG
+
+    measures = dict(zip((R @ 2, R @ 5, R @ 10, nDCG @ 10, RR @ 10), RANKING, strict=True))
+    labels = [
+        ir_measures.Qrel(seen.question.id, passage, 1)
+        for seen in observations
+        for passage in sorted(seen.question.relevant)
+    ]
+    run = [
+        ir_measures.ScoredDoc(seen.question.id, passage, float(-rank))
+        for seen in observations
+        for rank, passage in enumerate(seen.ranking[:DEPTH])
+    ]
+    values: dict[str, dict[str, float]] = {seen.question.id: dict.fromkeys(RANKING, 0.0) for seen in observations}
+    if len(values) != len(observations):
+        raise ValueError("a question was observed twice")
+    if run:
+        for metric in ir_measures.iter_calc(list(measures), labels, run):
+            values[metric.query_id][measures[metric.measure]] = float(metric.value)
+    return values
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,22 @@
+"""Everything that verdicts left behind in a collection, taken together."""
+
+from app.storage.database import Writer
+
+# In the order in which a worker locks them while it applies an event, so that the two wait instead of deadlocking.
+# Audit rows go with their events, supports with their questions.
+TABLES = ("feedback_event", "question", "sentence_memory", "episode")
+
+
+def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
+    """Remove a collection's episodes, events with their audit, questions with their supports, and memories.
+
+    Returns:
+        Table -> rows removed from it directly.
+    """
+    parameters = {"collection": collection_id}
+    # Events that are being applied hold the collection; those accepted from now on wait for it.
+    writer.row("SELECT id FROM collection WHERE id = %(collection)s FOR UPDATE", parameters)
+    return {
+        table: writer.execute(f"DELETE FROM {table} WHERE collection_id = %(collection)s", parameters)
+        for table in TABLES
+    }

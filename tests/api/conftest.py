@@ -1,0 +1,73 @@
+"""Applications beside the shared one: with an LLM, without Postgres, without Redis."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application, Servers
+from app.main import create_app
+from app.settings import Settings
+from tests.support.openai_server import OpenAiServer
+
+NOWHERE = "127.0.0.1:1"
+Variant = Callable[..., Application]
+
+
+@pytest.fixture
+def variant(application: Application, addresses: Servers, settings: Settings) -> Iterator[Variant]:
+    """The shared application with other settings or addresses; what is heavy is shared with it."""
+    with ExitStack() as stack:
+
+        def build(
+            *, database_url: str = addresses.database_url, redis_url: str = addresses.redis_url, **changed: Any
+        ) -> Application:
+            built = Application(settings.model_copy(update=changed), Servers(database_url, redis_url))
+            built.__dict__.update(embedder=application.embedder, language=application.language)
+            stack.callback(built.close)
+            return built
+
+        yield build
+
+
+@pytest.fixture
+def without_postgres(variant: Variant) -> TestClient:
+    """A client of an application whose Postgres is out of reach."""
+    dead = variant(database_url=f"postgresql://{NOWHERE}/engram")
+    return TestClient(create_app(dead), raise_server_exceptions=False)
+
+
+@pytest.fixture
+def without_redis(variant: Variant) -> TestClient:
+    """A client of an application whose Redis is out of reach."""
+    return TestClient(create_app(variant(redis_url=f"redis://{NOWHERE}/0")), raise_server_exceptions=False)
+
+
+@pytest.fixture
+def llm_server() -> Iterator[OpenAiServer]:
+    """An endpoint without any programmed reply: it answers 400."""
+    with OpenAiServer() as server:
+        yield server
+
+
+@pytest.fixture
+def with_llm(variant: Variant, llm_server: OpenAiServer) -> TestClient:
+    """A client of an application that uses ``llm_server``."""
+    return TestClient(create_app(variant(llm_base_url=llm_server.base_url)), raise_server_exceptions=False)
+
+
+Counts = Callable[[], Mapping[str, int]]
+
+
+@pytest.fixture
+def counts(application: Application) -> Counts:
+    """How many rows every table that a request can write to has."""
+    tables = "collection ingest_job ingest_line ingest_error idempotency passage episode feedback_event".split()
+
+    def count() -> Mapping[str, int]:
+        with application.database.read() as reader:
+            return {table: reader.scalar(f"SELECT count(*) FROM {table}") for table in tables}
+
+    return count

@@ -1,0 +1,96 @@
+"""Every operation of the OpenAPI document with a request for each problem that it documents."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from app.main import create_app
+
+Operation = tuple[str, str]
+Arguments = dict[str, Any]
+DOCUMENT = create_app(None).openapi()
+OPERATIONS: list[Operation] = [
+    (method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods
+]
+PROBLEMS: list[tuple[str, str, int]] = [
+    (method, path, int(status))
+    for method, path in OPERATIONS
+    for status in DOCUMENT["paths"][path][method.lower()]["responses"]
+    if int(status) >= 400
+]
+UNKNOWN_ID = UUID(int=0)
+ABSENT = {
+    "{collection}": "no-such-collection",
+    "{name}": "no-such-collection",
+    "{passage_id}": "no-such-passage",
+    "{query_id}": str(UNKNOWN_ID),
+    "{job_id}": str(UNKNOWN_ID),
+    "{feedback_id}": "1",
+}
+BODIES: dict[str, Any] = {
+    "/query": {"query": "Where was Marie Curie born?"},
+    "/answer": {"query": "Where was Marie Curie born?"},
+    "/feedback": {"query_id": str(UNKNOWN_ID)},
+    "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
+}
+OVER_LIMIT = {"/passages": 64 * 2**20 + 1}
+KEY = {"idempotency-key": "operations"}
+
+
+def url(path: str) -> str:
+    """The path with ids that nothing has."""
+    for name, value in ABSENT.items():
+        path = path.replace(name, value)
+    return path
+
+
+def well_formed(method: str, path: str, collection: str = "no-such-collection") -> Arguments:
+    """A request that is right in itself."""
+    if method != "POST":
+        return {"params": {"collection": collection}}
+    body = BODIES[path] if path == "/passages" else BODIES[path] | {"collection": collection}
+    params = {"collection": collection} if path == "/passages" else {}
+    return {"json": body, "params": params, "headers": KEY}
+
+
+def provoking(method: str, path: str, status: int) -> Arguments:
+    """A request that ``status`` answers, wherever the application itself is in order."""
+    json_type = KEY | {"content-type": "application/json"}
+    match status:
+        case 400:
+            return {"content": b'{"query": ', "headers": json_type}
+        case 413:
+            return {"content": b" " * OVER_LIMIT.get(path, 4 * 2**20 + 1), "headers": json_type}
+        case 415:
+            return {"content": b"{}", "headers": KEY | {"content-type": "text/plain"}}
+        case 422 if method == "POST":
+            return {"content": b'{"unknown": 1}', "headers": json_type}
+        case 422:
+            return {"params": {"collection": "not a name", "after": "not a name"}}
+        case _:
+            return well_formed(method, path)
+
+
+def refused_path(path: str) -> str:
+    """The path with ids that are none; a path without any stays as it is."""
+    for name in ABSENT:
+        path = path.replace(name, "-" if name == "{name}" else "x")
+    return path
+
+
+def assert_problem(response: httpx.Response) -> None:
+    """An RFC 9457 document that agrees with its response."""
+    assert 400 <= response.status_code < 600, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert problem["type"].startswith("urn:engram:problem:")
+    assert problem["status"] == response.status_code
+    assert problem["title"]
+    assert problem["detail"]
+
+
+def assert_refused(response: httpx.Response) -> None:
+    """The caller's mistake, said as a problem document."""
+    assert_problem(response)
+    assert response.status_code < 500, response.text

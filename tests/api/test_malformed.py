@@ -1,0 +1,185 @@
+"""What cannot be carried out is refused with a problem document and leaves nothing behind."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.api.conftest import Counts
+from tests.api.operations import BODIES, UNKNOWN_ID, assert_refused
+
+JSON_TYPE = {"content-type": "application/json"}
+PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
+VERDICT = {"query_id": str(UNKNOWN_ID)}
+NESTED = "[" * 100_000
+SURROGATE = "\ud800"
+ENDLESS = "x" * 600_000
+TEXTS = ["", "   ", "\n\t", "a\x00b", SURROGATE, f"a{SURROGATE}b", ENDLESS]
+NOT_TEXTS: list[Any] = [None, 1, 1.5, True, [], {}, ["text"], float("nan"), float("inf")]
+NOT_INTEGERS: list[Any] = [0, -1, 101, 2**63, 10**400, 1.5, 1e300, float("nan"), float("inf"), "5", True, [], {}]
+NOT_IDS: list[Any] = [0, -1, 2**63, 10**400, 1.5, True, "1", None, [1], {}, float("nan"), {"sentence_id": True}]
+NOT_OBJECTS: list[Any] = [1, "text", True, [], [{}], float("nan")]
+NOT_STORABLE: list[Any] = [
+    {"a\x00": 1},
+    {SURROGATE: 1},
+    {"a": {"b": [SURROGATE]}},
+    {"a": "\x00"},
+    {"a": float("nan")},
+    {"a": [float("-inf")]},
+    {str(number): number for number in range(1_001)},
+    {"a": json.loads("[" * 30 + "]" * 30)},
+]
+NOT_NAMES: list[Any] = ["", " ", "-a", ".a", "a b", "a/b", "ä", "a\n", "a\x00", SURROGATE, "a" * 101, 1, None, {}]
+
+
+def cases(**fields: list[Any]) -> list[tuple[str, Any]]:
+    return [(name.replace("__", "."), value) for name, values in fields.items() for value in values]
+
+
+def changed(body: dict[str, Any], field: str, value: Any) -> bytes:
+    """The body with ``a.b`` set to the value, as JSON with NaN and lone surrogates kept."""
+    body = json.loads(json.dumps(body))
+    *parents, last = field.split(".")
+    target: Any = body
+    for parent in parents:
+        target = target[int(parent) if isinstance(target, list) else parent]
+    target[int(last) if isinstance(target, list) else last] = value
+    return json.dumps(body).encode("ascii")
+
+
+QUERY_CASES = cases(
+    query=TEXTS + NOT_TEXTS,
+    collection=NOT_NAMES,
+    top_k=[*NOT_INTEGERS, None],
+    max_hops=[11, *NOT_INTEGERS],
+    arm=[None, 1, "off", []],
+    arm__memory=["on", "", None, 1, "\x00", SURROGATE],
+    arm__profile=["ours", None, 2, SURROGATE],
+    arm__unknown=[1],
+    filter=NOT_OBJECTS + NOT_STORABLE,
+    time_constraint=["a\x00", SURROGATE, "x" * 501, 1, [], {}, float("nan")],
+    sufficiency=["", "maybe", 1, SURROGATE],
+    include=["trace", ["everything"], [1], [SURROGATE], ["trace"] * 11, {}, None],
+    unknown=[1, None],
+)
+SAYS = {"passage_id": "p", "text": "t"}
+FEEDBACK_CASES = cases(
+    query_id=["", "x", "\x00", SURROGATE, 1, None, [], "0" * 31, float("nan"), str(UNKNOWN_ID) + "0"],
+    collection=NOT_NAMES,
+    supporting=[None, 1, "1", {}, [1] * 1_001],
+    supporting__0=[*NOT_IDS, SAYS | {"sentence_id": 1}, {"passage_id": "p"}, {"text": "t"}, SAYS | {"x": 1}],
+    supporting__0__text=[*TEXTS, 1, None],
+    supporting__0__passage_id=[*TEXTS, 1, None, "x" * 513],
+    rejected__0=NOT_IDS,
+    missed__0=NOT_IDS,
+    partial=[None, 1, "true", "yes", [], float("nan")],
+    wait=[None, 0, "false"],
+    retrieval_success=[1, "true", []],
+    generation_success=[0, "no"],
+    expansions=[None, {}, [1], ["x"], [{}], [{"method": "m", "text": "t"}] * 101],
+    expansions__0__method=[*TEXTS, "x" * 101, 1, None],
+    expansions__0__text=[*TEXTS, 1, None],
+    expansions__0__unknown=[1],
+    judge=[*TEXTS, "x" * 201, 1, None, []],
+    confidence=[0, 0.0, -0.5, 1.01, 10**400, 1e300, float("nan"), float("inf"), "1", True, None, []],
+    unknown=[1, None],
+)
+FULL_VERDICT = VERDICT | {
+    "supporting": [SAYS],
+    "rejected": [1],
+    "missed": [2],
+    "expansions": [{"method": "m", "text": "t"}],
+}
+PASSAGE_CASES = cases(
+    id=[*TEXTS, 1, None, [], "x" * 513],
+    _id=["another"],
+    title=["\x00", SURROGATE, "x" * 2_001, 1, [], {}],
+    text=[*TEXTS, 1, None, []],
+    metadata=[None, *NOT_OBJECTS, *NOT_STORABLE],
+    metadata__sentences=[[1], [""], ["a", " "], [ENDLESS], [SURROGATE], ["\x00"], [None]],
+    sentences=[[], [""], [ENDLESS], [" "], ["\x00"], [SURROGATE], [1], [None], "text", 1, {}],
+    unknown=[1, None],
+)
+LIST_CASES = cases(passages=[None, [], {}, 1, "x", [PASSAGE] * 1_001, [1], [None], [[]]], unknown=[1])
+
+
+def identified(case: tuple[str, Any]) -> str:
+    return f"{case[0]}={ascii(case[1])[:30]}"
+
+
+def of(path: str, body: dict[str, Any], found: list[tuple[str, Any]], prefix: str = "") -> list[Any]:
+    return [
+        pytest.param(path, changed(body, prefix + case[0], case[1]), id=f"{path} {identified(case)}")
+        for case in found
+    ]
+
+
+BODY_CASES = [
+    *of("/query", BODIES["/query"] | {"arm": {}}, QUERY_CASES),
+    *of("/feedback", FULL_VERDICT, FEEDBACK_CASES),
+    *of("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
+    *of("/passages", {}, LIST_CASES),
+]
+
+
+@pytest.mark.parametrize(("path", "content"), BODY_CASES)
+def test_a_wrong_value_is_refused(path: str, content: bytes, http: TestClient, counts: Counts) -> None:
+    before = counts()
+    response = http.post(path, content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    assert_refused(response)
+    assert response.status_code in {400, 404, 422}
+    assert counts() == before
+
+
+UNREADABLE = [b"", b" ", b"{", b"[]", b"1", b"null", b'"x"', b"\xff\xfe", b'{"query": "\xff"}', b"{'query': 'x'}"]
+UNREADABLE += [NESTED.encode(), b'{"query": ' + NESTED.encode(), b'{"a":' * 100_000, b"9" * 5_000, b"1e400", b"NaN"]
+UNREADABLE += [
+    b'{"query": "x"} {}',
+    b'{"query": "x", "top_k": ' + b"9" * 5_000 + b"}",
+    b"\x00",
+    b'\xef\xbb\xbf{"a"',
+]
+
+
+@pytest.mark.parametrize("content", UNREADABLE, ids=lambda content: ascii(content[:20]))
+@pytest.mark.parametrize("path", BODIES)
+def test_an_unreadable_body_is_refused(path: str, content: bytes, http: TestClient, counts: Counts) -> None:
+    before = counts()
+    response = http.post(path, content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    assert_refused(response)
+    assert response.status_code in {400, 422}
+    assert counts() == before
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "text/plain", "application/xml", "multipart/form-data; boundary=x", "json", ";"]
+)
+@pytest.mark.parametrize("path", BODIES)
+def test_another_content_type_is_refused(path: str, kind: str, http: TestClient, counts: Counts) -> None:
+    before = counts()
+    content = json.dumps(BODIES[path])
+    response = http.post(path, content=content, headers={"content-type": kind, "idempotency-key": "malformed"})
+    assert response.status_code == 415
+    assert_refused(response)
+    assert counts() == before
+
+
+def test_a_compressed_body_is_refused(http: TestClient, counts: Counts) -> None:
+    before = counts()
+    headers = {"content-type": "application/x-ndjson", "content-encoding": "gzip"}
+    response = http.post("/passages", content=b"{}", headers=headers)
+    assert response.status_code == 415
+    assert_refused(response)
+    assert counts() == before
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_huge_body_is_refused_while_it_arrives(path: str, http: TestClient, counts: Counts) -> None:
+    """Chunked, so that no length announces it."""
+    before = counts()
+    sent = (b" " * 2**20 for _ in range(66))
+    response = http.post(path, content=sent, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    assert response.status_code == 413
+    assert_refused(response)
+    assert counts() == before

@@ -1,0 +1,108 @@
+"""The OpenAPI document: well formed, true about problems, and exported."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import TypeAdapter
+
+from app import sample
+from app.api.schemas.feedback import FeedbackIn
+from app.api.schemas.passages import PassageIn, PassagesIn
+from app.api.schemas.queries import AnswerIn, QueryIn
+from tests.api import operations
+from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = {model.__name__: model for model in (QueryIn, AnswerIn, FeedbackIn, PassageIn, PassagesIn)}
+
+
+def test_the_exported_document_is_up_to_date() -> None:
+    exported = (ROOT / "openapi" / "openapi.json").read_text(encoding="utf-8")
+    assert json.loads(exported) == DOCUMENT, "run `engram openapi`"
+
+
+def test_every_reference_leads_somewhere() -> None:
+    def follow(node: Any) -> None:
+        if isinstance(node, dict):
+            if "$ref" in node:
+                target: Any = DOCUMENT
+                for part in node["$ref"].removeprefix("#/").split("/"):
+                    target = target[part]
+            for value in node.values():
+                follow(value)
+        elif isinstance(node, list):
+            for value in node:
+                follow(value)
+
+    follow(DOCUMENT)
+
+
+def test_nothing_is_left_unsaid() -> None:
+    for method, path in OPERATIONS:
+        operation = DOCUMENT["paths"][path][method.lower()]
+        assert operation["summary"], (method, path)
+        assert operation["description"], (method, path)
+    named = [DOCUMENT["paths"][path][method.lower()]["operationId"] for method, path in OPERATIONS]
+    assert len(set(named)) == len(named)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_examples_are_accepted_by_their_own_model(name: str) -> None:
+    examples = DOCUMENT["components"]["schemas"][name]["examples"]
+    assert examples
+    for example in examples:
+        assert TypeAdapter(MODELS[name]).validate_json(json.dumps(example))
+
+
+@pytest.mark.parametrize(("method", "path", "status"), PROBLEMS)
+def test_documented_problems_occur_and_have_one_shape(
+    method: str,
+    path: str,
+    status: int,
+    http: TestClient,
+    with_llm: TestClient,
+    without_postgres: TestClient,
+    request: pytest.FixtureRequest,
+) -> None:
+    described = DOCUMENT["paths"][path][method.lower()]["responses"][str(status)]
+    assert list(described["content"]) == ["application/problem+json"]
+    assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
+    client = {502: with_llm, 503: without_postgres}.get(status, with_llm if path == "/answer" else http)
+    arguments = operations.provoking(method, path, status)
+    target = operations.refused_path(path) if status == 422 else operations.url(path)
+    if status == 502:
+        arguments["json"] |= {"collection": request.getfixturevalue("curie"), "sufficiency": "llm"}
+    response = client.request(method, target, **arguments)
+    assert response.status_code == status, response.text
+    assert_problem(response)
+    if status == 503 and path != "/answer":
+        assert int(response.headers["retry-after"]) > 0
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_what_is_not_documented_is_refused_alike(method: str, path: str, http: TestClient) -> None:
+    documented = {verb.upper() for verb in DOCUMENT["paths"][path]}
+    for other in {"GET", "POST", "PUT", "PATCH", "DELETE"} - documented:
+        response = http.request(other, operations.url(path))
+        assert response.status_code == 405, (other, path)
+        assert_problem(response)
+        assert set(response.headers["allow"].split(", ")) == documented
+    response = http.request(method, f"/no-such-thing{path}")
+    assert response.status_code == 404
+    assert_problem(response)
+
+
+def test_examples_can_be_tried_on_the_sample_corpus() -> None:
+    passages = {row["_id"]: row for row in map(json.loads, sample.corpus().splitlines())}
+    schemas = DOCUMENT["components"]["schemas"]
+    for example in schemas["QueryIn"]["examples"]:
+        assert example["collection"] == sample.COLLECTION
+        assert example["query"] in {question.text for question in sample.questions()}
+        topic = example.get("filter", {"topic": "space"})["topic"]
+        assert topic in {row["metadata"]["topic"] for row in passages.values()}
+    for example in schemas["FeedbackIn"]["examples"]:
+        for named in example["supporting"]:
+            assert isinstance(named, int) or named["text"] in passages[named["passage_id"]]["text"]

@@ -1,0 +1,141 @@
+"""Bodies nobody thought of: made up around the true fields, they are accepted or refused and never fail."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.composition import Application
+from tests.api.operations import assert_refused
+
+bounded = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+texts = st.text(st.characters(codec=None, categories=None), max_size=30)
+numbers = st.one_of(
+    st.integers(), st.integers(-(10**40), 10**40), st.floats(), st.sampled_from([2**31, 2**53, 2**63 - 1, 2**63])
+)
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, texts),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(texts, inner, max_size=4)),
+    max_leaves=8,
+)
+
+
+def bodies(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Mostly right: each field has its true kind of value, or rarely anything."""
+
+    def rarely_wrong(right: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        return st.integers(0, 9).flatmap(lambda dice: values if dice == 0 else right)
+
+    known = st.fixed_dictionaries(
+        {name: rarely_wrong(right) for name, right in required.items()},
+        optional={name: rarely_wrong(right) for name, right in optional.items()},
+    )
+    strange = st.one_of(st.just({}), st.just({}), st.just({}), st.dictionaries(texts, values, max_size=2))
+    return st.builds(lambda body, more: body | more, known, strange)
+
+
+def send(http: TestClient, path: str, body: Any) -> httpx.Response:
+    response = http.post(
+        path,
+        content=json.dumps(body).encode("ascii"),
+        headers={"content-type": "application/json", "idempotency-key": str(uuid4())},
+    )
+    if response.status_code >= 400:
+        assert_refused(response)
+    return response
+
+
+words = st.one_of(texts, st.sampled_from(["Where was Marie Curie born in 1867?", "Warsaw", "in 1898", "?", "the"]))
+metadata = st.dictionaries(texts, values, max_size=3)
+queries = bodies(
+    {"query": words},
+    {
+        "top_k": st.integers(1, 100),
+        "max_hops": st.none() | st.integers(1, 10),
+        "arm": bodies(
+            {}, {"memory": st.sampled_from(["off", "read"]), "profile": st.sampled_from(["paper", "default"])}
+        ),
+        "filter": st.none() | metadata,
+        "time_constraint": st.none() | words,
+        "sufficiency": st.sampled_from([None, "none", "coverage"]),
+        "include": st.lists(st.sampled_from(["sentences", "entities", "trace"]), max_size=3),
+    },
+)
+references = st.one_of(
+    st.integers(1, 40),
+    bodies({"passage_id": st.sampled_from(["curie", "warsaw", "nowhere"]), "text": words}, {}),
+)
+verdicts = bodies(
+    {},
+    {
+        "supporting": st.lists(references, max_size=3),
+        "rejected": st.lists(references, max_size=3),
+        "missed": st.lists(references, max_size=3),
+        "partial": st.booleans(),
+        "retrieval_success": st.none() | st.booleans(),
+        "expansions": st.lists(bodies({"method": words, "text": words}, {}), max_size=2),
+        "judge": words,
+        "confidence": st.floats(0.01, 1.0),
+        "wait": st.booleans(),
+    },
+)
+documents = bodies(
+    {
+        "passages": st.lists(
+            bodies(
+                {"id": words, "text": words},
+                {"title": words, "metadata": metadata, "sentences": st.lists(words, max_size=3)},
+            ),
+            max_size=3,
+        )
+    },
+    {},
+)
+
+
+@bounded
+@given(body=queries)
+def test_queries(http: TestClient, curie: str, body: dict[str, Any]) -> None:
+    send(http, "/query", {"collection": curie} | body)
+
+
+@bounded
+@given(body=verdicts)
+def test_verdicts(http: TestClient, curie: str, body: dict[str, Any]) -> None:
+    query = http.post("/query", json={"collection": curie, "query": "Where was Marie Curie born?"}).json()
+    send(http, "/feedback", {"collection": curie, "query_id": query["query_id"]} | body)
+
+
+def test_passages(http: TestClient, application: Application, collection: str) -> None:
+    """What is accepted is also ingested: nothing that passes the door fails behind it."""
+    accepted: list[str] = []
+
+    @bounded
+    @given(body=documents)
+    def post(body: dict[str, Any]) -> None:
+        response = send(http, f"/passages?collection={collection}", body)
+        if response.status_code == 202:
+            accepted.append(response.json()["status_url"])
+
+    post()
+    assert accepted
+    application.index.run_ready_jobs()
+    for status_url in accepted:
+        job = http.get(status_url).json()
+        assert job["status"] == "succeeded", job
+        assert job["received"] == job["created"] + job["updated"] + job["unchanged"]
+
+
+@bounded
+@given(body=values)
+def test_anything(http: TestClient, body: Any) -> None:
+    for path in ("/query", "/answer", "/feedback", "/passages"):
+        send(http, path, body)

@@ -1,0 +1,77 @@
+"""Servers out of reach: without Postgres everything says so, without Redis only learning is late."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.main import create_app
+from tests.api import operations
+from tests.api.conftest import Variant
+from tests.api.operations import OPERATIONS, assert_problem
+
+PATHS = [operation for operation in OPERATIONS if operation[1] != "/healthz"]
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_without_postgres_every_route_says_when_to_come_back(
+    method: str, path: str, without_postgres: TestClient
+) -> None:
+    arguments = operations.well_formed(method, path)
+    response = without_postgres.request(method, operations.url(path), **arguments)
+    assert response.status_code == 503
+    assert_problem(response)
+    if path != "/answer":  # it needs an LLM first
+        assert response.json()["type"] == "urn:engram:problem:unavailable"
+        assert int(response.headers["retry-after"]) > 0
+
+
+def test_without_postgres_a_stream_is_refused_too(without_postgres: TestClient) -> None:
+    content = b"\n".join([b'{"id": "a", "text": "b"}'] * 1_200)
+    response = without_postgres.post("/passages", content=content, headers={"content-type": "application/x-ndjson"})
+    assert response.status_code == 503
+    assert_problem(response)
+
+
+def test_without_postgres_the_process_is_alive_and_not_ready(without_postgres: TestClient) -> None:
+    assert without_postgres.get("/healthz").json() == {"status": "ok"}
+    ready = without_postgres.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (503, 503)
+
+
+def test_no_secret_of_the_address_is_told(variant: Variant) -> None:
+    dead = variant(database_url="postgresql://engram:open-sesame@127.0.0.1:1/engram")
+    response = TestClient(create_app(dead), raise_server_exceptions=False).get("/collections")
+    assert response.status_code == 503
+    assert "open-sesame" not in response.text
+
+
+def test_without_redis_everything_goes_on(without_redis: TestClient, http: TestClient, curie: str) -> None:
+    ready = without_redis.get("/readyz")
+    assert ready.status_code == 200
+    assert (ready.json()["status"], ready.json()["redis"], ready.json()["postgres"]) == (
+        "degraded",
+        "unreachable",
+        "ok",
+    )
+    asked = without_redis.post("/query", json={"collection": curie, "query": QUESTION})
+    assert asked.status_code == 200
+    body = {"collection": curie, "query_id": asked.json()["query_id"], "supporting": [], "partial": True}
+    later = without_redis.post("/feedback", json=body, headers={"idempotency-key": "later"})
+    assert (later.status_code, later.json()["status"]) == (202, "pending")
+    now = without_redis.post("/feedback", json=body | {"wait": True}, headers={"idempotency-key": "now"})
+    assert (now.status_code, now.json()["status"]) == (200, "applied")
+    http.app.state.services.learn.apply_overdue(0.0, 100)  # type: ignore[attr-defined]
+    read = http.get(f"/feedback/{later.json()['feedback_id']}", params={"collection": curie})
+    assert read.json()["status"] == "applied"
+    sent = without_redis.post(f"/passages?collection={curie}", json={"passages": [{"id": "a", "text": "b"}]})
+    assert sent.status_code == 202
+
+
+def test_with_everything_it_is_ready(http: TestClient) -> None:
+    ready = http.get("/readyz").json()
+    assert (ready["status"], ready["postgres"], ready["redis"], ready["llm"]) == (
+        "ok",
+        "ok",
+        "ok",
+        "not configured",
+    )

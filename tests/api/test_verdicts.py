@@ -1,0 +1,114 @@
+"""Which verdicts are taken, and that one which is not leaves nothing behind."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from tests.api.conftest import Counts
+from tests.api.operations import assert_refused
+
+BORN = {"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}
+
+
+@pytest.fixture
+def judge(http: TestClient, curie: str) -> Any:
+    """Judges one answered question."""
+    query = http.post("/query", json={"collection": curie, "query": "Where was Marie Curie born?"}).json()
+
+    def send(key: str | None = None, **verdict: Any) -> Any:
+        body = {"collection": curie, "query_id": query["query_id"], "wait": True} | verdict
+        return http.post("/feedback", json=body, headers={"idempotency-key": key or str(uuid4())})
+
+    return send
+
+
+@pytest.fixture
+def born(http: TestClient, curie: str) -> int:
+    """The id of the sentence that answers it."""
+    sentences = http.get("/passages/curie", params={"collection": curie}).json()["sentences"]
+    identity: int = next(row["sentence_id"] for row in sentences if row["text"] == BORN["text"])
+    return identity
+
+
+def test_a_sentence_cannot_be_both_supported_and_rejected(judge: Any, born: int, counts: Counts) -> None:
+    before = counts()
+    ways = [born, {"sentence_id": born}, BORN]
+    for one in ways:
+        for other in ways:
+            for name in ("supporting", "missed"):
+                response = judge(**{name: [one], "rejected": [other]})
+                assert response.status_code == 422
+                assert_refused(response)
+                assert str(born) in response.json()["detail"]
+    assert counts() == before
+
+
+def test_naming_a_sentence_twice_counts_once(judge: Any, born: int) -> None:
+    response = judge(supporting=[born, born, BORN, {"sentence_id": born}], missed=[born], partial=True)
+    assert response.status_code == 200, response.text
+    changes = response.json()["changes"]
+    assert sorted(change["channel"] for change in changes) == ["recall", "task"]
+    assert {change["sentence_id"] for change in changes} == {born}
+
+
+def test_whole_numbers_may_be_written_with_a_point(judge: Any, born: int, http: TestClient, curie: str) -> None:
+    assert judge(supporting=[float(born)], partial=True).status_code == 200
+    body = {"collection": curie, "query": "Where was Marie Curie born?", "top_k": 2.0, "max_hops": 1.0}
+    answer = http.post("/query", json=body).json()
+    assert (len(answer["passages"]), answer["hops"]) == (2, 1)
+
+
+def test_what_is_not_there_cannot_be_named(
+    judge: Any, born: int, counts: Counts, application: Application, ingest: Any
+) -> None:
+    other = f"other-{uuid4().hex}"
+    ingest({"id": "elsewhere", "text": "Nobody lives here."}, into=other)
+    sentence = application.ingest.passage(other, "elsewhere")[1][0].id
+    before = counts()
+    wrong: list[Any] = [
+        2**63 - 1,
+        sentence,
+        {"sentence_id": sentence},
+        {"passage_id": "nowhere", "text": "x"},
+        {"passage_id": "elsewhere", "text": "Nobody lives here."},
+        BORN | {"text": "Marie Curie was born in Paris."},
+    ]
+    for name in ("supporting", "rejected", "missed"):
+        for reference in wrong:
+            response = judge(**{name: [reference]})
+            assert response.status_code == 422, reference
+            assert_refused(response)
+    for missing in ({"query_id": str(uuid4())}, {"collection": other}, {"collection": "nowhere"}):
+        response = judge(**missing)
+        assert response.status_code == 404
+        assert_refused(response)
+    assert counts() == before
+
+
+def test_a_key_stands_for_one_verdict(judge: Any, born: int, counts: Counts) -> None:
+    first = judge("key", supporting=[born], partial=True)
+    before = counts()
+    again = judge("key", supporting=[born], partial=True)
+    assert (first.status_code, first.json()) == (again.status_code, again.json())
+    other = judge("key", rejected=[born], partial=True)
+    assert other.status_code == 422
+    assert other.json()["type"] == "urn:engram:problem:idempotency-conflict"
+    assert_refused(other)
+    assert counts() == before
+
+
+def test_verdicts_are_listed_page_by_page(judge: Any, http: TestClient, curie: str) -> None:
+    given = [judge(partial=True).json()["feedback_id"] for _ in range(5)]
+    seen: list[int] = []
+    after: int | None = 0
+    while after is not None:
+        page = http.get("/feedback", params={"collection": curie, "after": after, "limit": 2}).json()
+        seen += [event["feedback_id"] for event in page["feedback"]]
+        after = page["next_after"]
+    assert seen == given
+    for status, expected in (("applied", given), ("pending", []), ("parked", [])):
+        page = http.get("/feedback", params={"collection": curie, "status": status}).json()
+        assert [event["feedback_id"] for event in page["feedback"]] == expected

@@ -1,0 +1,34 @@
+"""The sample corpus as a data set, and a way to run a protocol on a part of it."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from app import sample
+from app.composition import Application
+from app.evaluation.dataset import Dataset, load
+from app.evaluation.options import Options
+from app.evaluation.report import Report
+from app.evaluation.run import evaluate
+
+Evaluate = Callable[..., Report]
+
+
+@pytest.fixture(scope="session")
+def sample_dataset() -> Dataset:
+    return load(Path(sample.__path__[0]))
+
+
+@pytest.fixture
+def run_protocol(application: Application, sample_dataset: Dataset, tmp_path: Path) -> Evaluate:
+    """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``."""
+
+    def run(protocol: Any, dataset: Dataset = sample_dataset, **options: Any) -> Report:
+        console = Console(file=io.StringIO())
+        return evaluate(application, dataset, Options(protocol=protocol, **options), tmp_path, console)
+
+    return run

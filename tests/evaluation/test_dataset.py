@@ -1,0 +1,147 @@
+"""Reading data sets: both spellings of the files, and one clear line for each mistake."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.evaluation.dataset import DatasetError, Gold, load
+
+CORPUS = [
+    {
+        "_id": "a",
+        "title": "A",
+        "text": "A is first. It is old.",
+        "metadata": {"sentences": ["A is first.", "It is old."]},
+    },
+    {"_id": "b", "title": "", "text": "B is second."},
+]
+QUERIES = [
+    {
+        "_id": "q1",
+        "text": "What is first?",
+        "metadata": {"type": "order", "supporting_sentences": [["a", 0, "A is first."], ["a", 0, "A is first."]]},
+    },
+    {"_id": "q2", "text": "What is second?"},
+    {"_id": "q3", "text": "Unlabelled?"},
+]
+QRELS = "query-id\tcorpus-id\tscore\nq1\ta\t1\nq2\tb\t1\nq2\ta\t0\n"
+PARAPHRASES = [
+    {"_id": "q1-para", "text": "Which one leads?", "metadata": {"paraphrase_of": "q1"}},
+    {"_id": "q3-para", "text": "No label?", "metadata": {"paraphrase_of": "q3"}},
+]
+
+
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "corpus.jsonl").write_text(lines(CORPUS), encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text(lines(QUERIES), encoding="utf-8")
+    (tmp_path / "qrels.tsv").write_text(QRELS, encoding="utf-8")
+    (tmp_path / "paraphrases.jsonl").write_text(lines(PARAPHRASES), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_folder_is_read(folder: Path) -> None:
+    dataset = load(folder)
+    assert dataset.passages[0] == {
+        "id": "a",
+        "title": "A",
+        "text": "A is first. It is old.",
+        "metadata": {},
+        "sentences": ["A is first.", "It is old."],
+    }
+    assert dataset.passages[1]["title"] is None
+    first, second = dataset.questions
+    assert (first.relevant, first.gold, first.type) == ({"a"}, (Gold("a", "A is first."),), "order")
+    assert (second.relevant, second.gold) == ({"b"}, ())
+    assert dataset.unlabelled == 1
+    assert list(dataset.paraphrases) == ["q1"]
+    assert dataset.paraphrases["q1"].gold == first.gold
+
+
+def test_compressed_files_are_the_same_data_set(folder: Path) -> None:
+    plain = load(folder)
+    for name in ("corpus.jsonl", "queries.jsonl", "paraphrases.jsonl"):
+        path = folder / name
+        (folder / f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    assert load(folder) == plain
+
+
+def test_the_fingerprint_follows_the_content(folder: Path) -> None:
+    before = load(folder).fingerprint
+    (folder / "qrels.tsv").write_text(QRELS + "q1\tb\t1\n", encoding="utf-8")
+    assert load(folder).fingerprint != before
+
+
+def drop(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).unlink()
+
+
+def write(name: str, content: str | bytes) -> Callable[[Path], object]:
+    data = content if isinstance(content, bytes) else content.encode()
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def no_gold(supports: Any) -> Callable[[Path], object]:
+    return write(
+        "queries.jsonl", lines([QUERIES[0] | {"metadata": {"supporting_sentences": supports}}, *QUERIES[1:]])
+    )
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (drop("corpus.jsonl"), r"there is no corpus\.jsonl or corpus\.jsonl\.gz"),
+        (drop("queries.jsonl"), r"there is no queries\.jsonl"),
+        (drop("qrels.tsv"), r"there is no qrels\.tsv"),
+        (write("corpus.jsonl", lines(CORPUS) + "{broken\n"), r"corpus\.jsonl, line 3: not JSON"),
+        (write("corpus.jsonl", lines(CORPUS) + "[1]\n"), r"line 3: not a JSON object"),
+        (write("corpus.jsonl", lines([*CORPUS, CORPUS[0]])), "passage 'a' comes twice"),
+        (write("corpus.jsonl", '{"_id": "a", "text": " "}\n'), r"line 1: text must be a string"),
+        (write("corpus.jsonl", '{"text": "x"}\n'), r"line 1: _id must be a string"),
+        (write("corpus.jsonl", '{"_id": "a", "text": "x", "title": 1}\n'), "title must be a string"),
+        (write("corpus.jsonl", '{"_id": "a", "text": "x", "metadata": 1}\n'), "metadata must be an object"),
+        (write("corpus.jsonl", '{"_id": "a", "text": "x", "metadata": {"sentences": [1]}}\n'), "a list of strings"),
+        (write("corpus.jsonl", "\n"), "the corpus is empty"),
+        (write("corpus.jsonl", b"\xff\n"), "not UTF-8 at byte 0"),
+        (write("queries.jsonl", lines([*QUERIES, QUERIES[0]])), "query 'q1' comes twice"),
+        (no_gold([["a", "A is first."]]), r"queries\.jsonl, line 1: a supporting sentence is"),
+        (no_gold([["zzz", 0, "A is first."]]), "names passage 'zzz', which does not exist"),
+        (write("qrels.tsv", QRELS + "q1\ta\n"), r"qrels\.tsv, line 5: expected query id, passage id and score"),
+        (write("qrels.tsv", QRELS + "q1\ta\tyes\n"), r"line 5: expected query id"),
+        (write("qrels.tsv", QRELS + "q9\ta\t1\n"), r"line 5: there is no query 'q9'"),
+        (write("qrels.tsv", QRELS + "q1\tzzz\t1\n"), r"line 5: there is no passage 'zzz'"),
+        (write("qrels.tsv", "query-id\tcorpus-id\tscore\n"), "labels no passage"),
+        (write("paraphrases.jsonl", '{"_id": "p", "text": "x"}\n'), "names no query: None"),
+        (write("corpus.jsonl.gz", b"no gzip"), None),
+    ],
+)
+def test_a_mistake_is_one_clear_error(folder: Path, damage: Callable[[Path], object], message: str | None) -> None:
+    damage(folder)
+    if message is None:  # the plain file is preferred
+        load(folder)
+        return
+    with pytest.raises(DatasetError, match=message) as caught:
+        load(folder)
+    assert "\n" not in caught.value.detail
+
+
+def test_a_broken_archive_names_its_file(folder: Path) -> None:
+    (folder / "corpus.jsonl").unlink()
+    for content in (b"no gzip", gzip.compress(b"cut off" * 100)[:-12]):
+        (folder / "corpus.jsonl.gz").write_bytes(content)
+        with pytest.raises(DatasetError, match=r"corpus\.jsonl\.gz: "):
+            load(folder)
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="is no folder"):
+        load(tmp_path / "absent")

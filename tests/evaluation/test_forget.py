@@ -1,0 +1,72 @@
+"""Reset takes a collection back to the day before its first verdict, and touches no other."""
+
+import pytest
+
+from app.composition import Application
+from app.errors import NotFoundError
+from app.services.episode import Query
+from app.services.feedback import Named, Verdict
+from app.storage.tables import metadata
+from tests.support.state import rows
+
+QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
+# What a corpus consists of. Any other table of a collection is learned state, and a reset empties it.
+CORPUS = {
+    "passage",
+    "sentence",
+    "entity",
+    "entity_sentence",
+    "time_expression",
+    "ingest_job",
+    "ingest_line",
+    "ingest_error",
+    "idempotency",
+}
+TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_id" in table.columns}
+
+
+def teach(application: Application, collection: str) -> None:
+    answer = application.retrieve.query(Query(text=QUESTION + " In 1867?", collection=collection))
+    supporting = [Named(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
+    verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
+    assert application.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
+
+
+def test_everything_learned_goes_and_the_corpus_stays(application: Application, curie: str) -> None:
+    corpus = {table: rows(application, curie, table) for table in sorted(CORPUS)}
+    before = application.retrieve.query(Query(text=QUESTION, collection=curie, memory="off"))
+    teach(application, curie)
+    learned = TENANT_TABLES - CORPUS
+    assert {table for table in learned if rows(application, curie, table)} >= {
+        "episode",
+        "feedback_event",
+        "memory_audit",
+        "question",
+        "question_support",
+        "sentence_memory",
+    }
+    application.forget.reset(curie)
+    assert {table for table in learned if rows(application, curie, table)} == set()
+    assert {table: rows(application, curie, table) for table in sorted(CORPUS)} == corpus
+    after = application.retrieve.query(Query(text=QUESTION, collection=curie))
+    assert [(p.passage_id, p.score) for p in after.passages] == [(p.passage_id, p.score) for p in before.passages]
+
+
+def test_the_neighbour_keeps_what_it_learned(application: Application, curie: str, ingest: object) -> None:
+    other = f"{curie}-other"
+    assert callable(ingest)
+    ingest({"id": "vistula", "title": "Vistula", "text": "The Vistula flows into the Baltic Sea."}, into=other)
+    teach(application, other)
+    kept = {table: rows(application, other, table) for table in sorted(TENANT_TABLES)}
+    application.forget.reset(curie)
+    assert {table: rows(application, other, table) for table in sorted(TENANT_TABLES)} == kept
+
+
+def test_a_collection_without_verdicts_can_be_reset_twice(application: Application, curie: str) -> None:
+    application.forget.reset(curie)
+    application.forget.reset(curie)
+
+
+def test_an_unknown_collection(application: Application, collection: str) -> None:
+    with pytest.raises(NotFoundError, match="There is no collection"):
+        application.forget.reset(collection)

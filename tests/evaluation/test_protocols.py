@@ -1,0 +1,209 @@
+"""Protocols on the sample corpus: who is judged and measured, resuming, verdicts, reports."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from rich.console import Console
+
+from app.composition import Application
+from app.errors import InvalidRequestError, LlmNotConfiguredError
+from app.evaluation.dataset import Dataset, Gold, Question
+from app.evaluation.expected import published
+from app.evaluation.harness import Harness
+from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
+from app.evaluation.options import Options
+from app.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
+from app.providers.llm import Llm
+from app.services.feedback import Named
+from tests.evaluation.conftest import Evaluate
+from tests.support.openai_server import OpenAiServer, keyword_handler
+
+QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Gold("b", "B did.")), "")
+SHOWN = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+
+
+def options(protocol: Any, **more: Any) -> Options:
+    return Options(protocol=protocol, **more)
+
+
+def test_plans_of_the_sample(sample_dataset: Dataset) -> None:
+    count = len(sample_dataset.questions)
+    everything = plan(sample_dataset, options("same"), 0)
+    assert {name: len(group) for name, group in everything.groups.items()} == {JUDGED: count, PARAPHRASES: count}
+    few = plan(sample_dataset, options("unrelated", limit=5), 0)
+    assert {name: len(group) for name, group in few.groups.items()} == {
+        JUDGED: 5,
+        PARAPHRASES: 5,
+        UNJUDGED: count - 5,
+    }
+    assert [q.id for q in few.groups[JUDGED]] == [q.id for q in sample_dataset.questions[:5]]
+    with pytest.raises(InvalidRequestError, match="unjudged questions"):
+        plan(sample_dataset, options("unrelated"), 0)
+    with pytest.raises(InvalidRequestError, match="their paraphrases"):
+        plan(replace(sample_dataset, paraphrases={}), options("similar"), 0)
+
+
+def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
+    first, second = (plan(sample_dataset, options("different"), seed) for seed in (0, 1))
+    assert plan(sample_dataset, options("different"), 0) == first
+    assert first.judged != second.judged
+    other = {q.id for q in first.groups[OTHER_HALF]}
+    assert not other & {q.id for q in first.judged}
+    for kind in {q.type for q in sample_dataset.questions}:
+        of_kind = [q for q in sample_dataset.questions if q.type == kind]
+        assert sum(q.id in other for q in of_kind) == len(of_kind) - len(of_kind) // 2
+    assert len(plan(sample_dataset, options("different", limit=7), 0).judged) == 7
+
+
+def test_the_oracle_names_what_it_may() -> None:
+    query_id = uuid4()
+    full = OracleJudge("full").verdict("c", query_id, QUESTION, SHOWN)
+    assert full is not None
+    assert full.supporting == [Named(passage_id="a", text="A did."), Named(passage_id="b", text="B did.")]
+    returned = OracleJudge("returned").verdict("c", query_id, QUESTION, SHOWN)
+    assert returned is not None
+    assert returned.supporting == [Named(1)]
+    assert not full.partial
+    assert not returned.partial
+    assert OracleJudge("full").verdict("c", query_id, replace(QUESTION, gold=()), SHOWN) is None
+
+
+def test_the_llm_judges_what_it_was_shown() -> None:
+    with OpenAiServer(lambda _: '{"supporting": [1], "confidence": 0.5}') as server:
+        llm = Llm(base_url=server.base_url, api_key=None, model="test")
+        verdict = LlmJudge(llm).verdict("c", uuid4(), QUESTION, SHOWN)
+        nothing = LlmJudge(llm).verdict("c", uuid4(), QUESTION, [])
+        llm.close()
+    assert verdict is not None
+    assert (verdict.supporting, verdict.rejected, verdict.partial) == ([Named(1)], [Named(2)], True)
+    assert verdict.confidence == 0.5
+    assert nothing is None
+
+
+def test_no_endpoint_no_llm_judge(run_protocol: Evaluate) -> None:
+    with pytest.raises(LlmNotConfiguredError, match="ENGRAM_LLM_BASE_URL"):
+        choose("llm", "full", None)
+    with pytest.raises(LlmNotConfiguredError):
+        run_protocol("same", judge="llm", limit=1)
+
+
+def test_model_requests_are_counted(
+    application: Application, sample_dataset: Dataset, monkeypatch: pytest.MonkeyPatch, run_protocol: Evaluate
+) -> None:
+    with OpenAiServer(keyword_handler) as server:
+        llm = Llm(base_url=server.base_url, api_key=None, model="test")
+        monkeypatch.setattr(application.retrieve, "_llm", llm)
+        report = run_protocol("cold", limit=3, sufficiency="llm")
+        llm.close()
+        asked = len(server.requests)
+    counted = sum(row.values["llm_calls"] for phase in report.phases for row in phase.rows)
+    assert counted == asked > 0
+
+
+def test_a_stopped_run_goes_on_where_it_was(
+    run_protocol: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    ask, teach = Harness.ask, Harness.teach
+
+    def counted(self: Harness, question: Question, arm: Any) -> Any:
+        asked.append(question.id)
+        return ask(self, question, arm)
+
+    def stopped(self: Harness, question: Question, arm: Any, judge: Any) -> bool:
+        if "verdict" in asked:
+            raise KeyboardInterrupt
+        asked.append("verdict")
+        return teach(self, question, arm, judge)
+
+    monkeypatch.setattr(Harness, "ask", counted)
+    with monkeypatch.context() as patch:
+        patch.setattr(Harness, "teach", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run_protocol("similar", limit=4)
+    finished = len(list(tmp_path.rglob("*.json")))
+    assert finished == 3  # before, one file per group
+    before = len(asked)
+    resumed = run_protocol("similar", limit=4)
+    groups = len(resumed.phases[0].rows), len(resumed.phases[1].rows), len(resumed.phases[2].rows)
+    # Nothing of "before" is measured again: only the verdicts and turn 1.
+    assert len(asked) - before == 4 + sum(groups)
+    asked.clear()
+    again = run_protocol("similar", limit=4)
+    assert asked == []
+    assert [phase.rows for phase in again.phases] == [phase.rows for phase in resumed.phases]
+    whole = run_protocol("same", limit=4)
+    assert asked == []  # the same questions judged and measured: nothing is new
+    assert whole.value("recall@5", JUDGED, 1) == resumed.value("recall@5", JUDGED, 1)
+
+
+def test_a_damaged_phase_is_measured_again(run_protocol: Evaluate, tmp_path: Path) -> None:
+    first = run_protocol("cold", limit=3)
+    for path in tmp_path.glob("phases/*/*.json"):
+        path.write_text("{", encoding="utf-8")
+    second = run_protocol("cold", limit=3)
+    assert [row.ranking for p in first.phases for row in p.rows] == [
+        row.ranking for p in second.phases for row in p.rows
+    ]
+
+
+def test_reports_say_what_was_done(run_protocol: Evaluate, tmp_path: Path) -> None:
+    report = run_protocol("different", limit=6, seeds=(0, 1), turns=2)
+    slug = "sample-different-default-turns-2-full-seed-0-seed-1-limit-6"
+    document = json.loads((tmp_path / f"{slug}.json").read_text(encoding="utf-8"))
+    assert document["command"] == (
+        "engram evaluate sample --protocol different --profile default --turns 2 --verdicts full "
+        "--seed 0 --seed 1 --limit 6"
+    )
+    assert len(document["phases"]) == 2 * 2 * 3  # seeds, groups, turns
+    assert {row["group"] for row in document["summary"]} == {JUDGED, OTHER_HALF}
+    question = document["phases"][0]["questions"][0]
+    assert set(question["values"]) >= {"recall@5", "ndcg@10", "mrr", "support", "hops", "shown", "ms"}
+    markdown = (tmp_path / f"{slug}.md").read_text(encoding="utf-8")
+    assert document["command"] in markdown
+    assert "Means over 2 seeds." in markdown
+    assert "95% interval" in markdown
+    console = Console(width=100, record=True, quiet=True)
+    console.print(report.table())
+    assert "judged questions, turn 2" in console.export_text()
+
+
+def test_an_older_version_of_the_corpus_leaves_nothing_behind(
+    application: Application, run_protocol: Evaluate, sample_dataset: Dataset
+) -> None:
+    smaller = replace(sample_dataset, name="sample-versions", passages=sample_dataset.passages[:5], questions=())
+    harness = Harness(application, "evaluate-sample-versions")
+    harness.ingest(smaller, lambda *_: None)
+    harness.ingest(replace(smaller, passages=smaller.passages[1:4]), lambda *_: None)
+    assert application.ingest.collection("evaluate-sample-versions").passage_count == 3
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"protocol": "nonsense"},
+        {"profile": "x"},
+        {"turns": 0},
+        {"limit": 0},
+        {"verdicts": "x"},
+        {"judge": "x"},
+        {"seeds": (1, 1)},
+        {"sufficiency": "x"},
+    ],
+)
+def test_options_are_checked(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequestError, match="--"):
+        Options(**({"protocol": "cold"} | wrong))
+
+
+@pytest.mark.parametrize("expected", [run for run in published() if run.quick], ids=lambda run: run.command)
+def test_published_figures(run_protocol: Evaluate, expected: Any) -> None:
+    report = run_protocol(
+        expected.options.protocol,
+        **{k: v for k, v in expected.options.as_json().items() if k != "protocol"},
+    )
+    assert expected.deviations(report) == []

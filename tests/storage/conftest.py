@@ -1,0 +1,28 @@
+"""Connections and databases of their own for tests that look from outside, or that change or lose the schema."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+
+from app.composition import Servers
+
+
+@pytest.fixture
+def bystander(addresses: Servers) -> Iterator["psycopg.Connection[Any]"]:
+    """A connection that belongs to none of ours."""
+    address = make_url(addresses.database_url).set(drivername="postgresql")
+    with psycopg.connect(address.render_as_string(hide_password=False), autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def empty_database(addresses: Servers, bystander: "psycopg.Connection[Any]") -> Iterator[str]:
+    """The address of a new database on the embedded server, dropped afterwards."""
+    name = f"test_{uuid.uuid4().hex}"
+    bystander.execute(f'CREATE DATABASE "{name}"')
+    yield make_url(addresses.database_url).set(database=name).render_as_string(hide_password=False)
+    bystander.execute(f'DROP DATABASE "{name}" WITH (FORCE)')

@@ -1,0 +1,196 @@
+"""Connections: what a reader may, what a writer keeps, and what a lost or slow server looks like."""
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import exc
+
+import app
+from app.composition import Servers
+from app.errors import ConfigurationError, UnavailableError
+from app.storage import collections
+from app.storage.database import Database
+from app.storage.schema import migrate
+
+
+@pytest.fixture
+def database(addresses: Servers) -> Iterator[Database]:
+    database = Database(addresses.database_url, pool_size=1, statement_timeout_seconds=10)
+    yield database
+    database.close()
+
+
+def exists(database: Database, name: str) -> bool:
+    with database.read() as reader:
+        return bool(reader.scalar("SELECT EXISTS (SELECT FROM collection WHERE name = %(n)s)", {"n": name}))
+
+
+INSERT = "INSERT INTO collection (name) VALUES (%(n)s)"
+
+
+def test_a_writer_keeps_what_its_block_wrote(database: Database, collection: str) -> None:
+    with database.write() as writer:
+        assert writer.execute(INSERT, {"n": collection}) == 1
+
+    assert exists(database, collection)
+
+
+def test_a_writer_forgets_what_a_failed_block_wrote(database: Database, collection: str) -> None:
+    def write_and_fail() -> None:
+        with database.write() as writer:
+            writer.execute(INSERT, {"n": collection})
+            raise KeyError("later")
+
+    with pytest.raises(KeyError):
+        write_and_fail()
+    assert not exists(database, collection)
+
+
+def test_a_failed_statement_takes_the_whole_block_along(database: Database, collection: str) -> None:
+    def write_twice() -> None:
+        with database.write() as writer:
+            writer.execute(INSERT, {"n": collection})
+            writer.execute(INSERT, {"n": collection})
+
+    with pytest.raises(exc.IntegrityError):
+        write_twice()
+    assert not exists(database, collection)
+
+
+def test_the_server_refuses_what_a_reader_writes(database: Database, collection: str) -> None:
+    with pytest.raises(exc.DBAPIError) as refusal, database.read() as reader:
+        reader.rows(f"{INSERT} RETURNING id", {"n": collection})
+
+    assert isinstance(refusal.value.orig, psycopg.errors.ReadOnlySqlTransaction)
+    assert not exists(database, collection)
+
+
+def test_a_reader_sees_what_was_committed_meanwhile(database: Database, collection: str) -> None:
+    with database.read() as reader:
+        before = reader.scalar("SELECT count(*) FROM collection WHERE name = %(n)s", {"n": collection})
+        with database.write() as writer:
+            writer.execute(INSERT, {"n": collection})
+        after = reader.scalar("SELECT count(*) FROM collection WHERE name = %(n)s", {"n": collection})
+
+    assert (before, after) == (0, 1)
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_the_use_after_a_lost_backend_works(
+    database: Database, bystander: "psycopg.Connection[Any]", kind: str
+) -> None:
+    use = getattr(database, kind)
+    with use() as connection:
+        backend = connection.scalar("SELECT pg_backend_pid()")
+    bystander.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
+
+    with use() as connection:
+        assert connection.scalar("SELECT pg_backend_pid()") != backend
+
+
+def test_a_backend_lost_in_the_middle_is_unavailable_and_writes_nothing(
+    database: Database, bystander: "psycopg.Connection[Any]", collection: str
+) -> None:
+    def write_and_be_cut_off() -> None:
+        with database.write() as writer:
+            writer.execute(INSERT, {"n": collection})
+            backend = writer.scalar("SELECT pg_backend_pid()")
+            bystander.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
+            writer.scalar("SELECT 1")
+
+    with pytest.raises(UnavailableError, match="Postgres"):
+        write_and_be_cut_off()
+    assert not exists(database, collection)
+
+
+def test_an_unreachable_server_is_unavailable() -> None:
+    database = Database("postgresql://nobody@127.0.0.1:1/nothing")
+    for use in (database.read, database.write):
+        with pytest.raises(UnavailableError, match="Postgres"), use():
+            pass
+
+
+def test_a_statement_that_takes_too_long_is_unavailable(addresses: Servers) -> None:
+    database = Database(addresses.database_url, pool_size=1, statement_timeout_seconds=0.05)
+    try:
+        for use in (database.read, database.write):
+            with pytest.raises(UnavailableError, match="statement timeout"), use() as connection:
+                connection.scalar("SELECT pg_sleep(30)")
+            with use() as connection:
+                assert connection.scalar("SELECT 1") == 1
+    finally:
+        database.close()
+
+
+@pytest.mark.parametrize("state", ["never migrated", "migrated back"])
+def test_a_database_without_the_schema_says_what_to_do(empty_database: str, state: str) -> None:
+    if state == "migrated back":
+        migrate(empty_database)
+        migrate(empty_database, "base")
+    database = Database(empty_database, pool_size=1)
+    try:
+        with pytest.raises(ConfigurationError, match="engram migrate"), database.read() as reader:
+            collections.find(reader, "any")
+    finally:
+        database.close()
+
+
+def test_an_address_of_something_else_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="postgresql://"):
+        Database("mysql://localhost/engram")
+
+
+def test_a_lock_is_held_by_one_and_let_go_at_the_end(database: Database, addresses: Servers) -> None:
+    other = Database(addresses.database_url, pool_size=1)
+    try:
+        with database.hold_lock("one") as mine, other.hold_lock("one") as theirs, other.hold_lock("two") as free:
+            assert (mine, theirs, free) == (True, False, True)
+        with other.hold_lock("one") as theirs:
+            assert theirs
+    finally:
+        other.close()
+
+
+def test_a_lock_is_let_go_when_its_block_raises(database: Database) -> None:
+    with pytest.raises(KeyError), database.hold_lock("one"):
+        raise KeyError("later")
+    with database.hold_lock("one") as held:
+        assert held
+
+
+def test_whoever_holds_a_lock_can_still_read_and_write(database: Database) -> None:
+    with database.hold_lock("one") as held, database.read() as reader, database.write() as writer:
+        assert held
+        assert reader.scalar("SELECT 1") == writer.scalar("SELECT 1")
+
+
+def test_many_threads_share_a_small_pool(database: Database) -> None:
+    seen: list[int] = []
+
+    def read() -> None:
+        with database.read() as reader:
+            seen.append(reader.scalar("SELECT 1"))
+
+    threads = [threading.Thread(target=read) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert seen == [1] * 8
+
+
+def test_only_the_database_module_commits() -> None:
+    folder = Path(app.__file__).parent
+    committing = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*.py")
+        if re.search(r"\.commit\(", path.read_text())
+    }
+
+    assert committing == {"storage/database.py"}

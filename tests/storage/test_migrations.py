@@ -1,0 +1,134 @@
+"""Migrations: up, down, up again, and nothing between what they make and what the tables say."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
+
+from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, UnavailableError
+from app.storage import collections
+from app.storage.database import Database, with_driver
+from app.storage.schema import migrate
+from app.storage.tables import metadata
+
+
+@pytest.fixture
+def engine(empty_database: str) -> Iterator[Engine]:
+    engine = create_engine(with_driver(empty_database))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def migrated(empty_database: str) -> Iterator[Database]:
+    migrate(empty_database)
+    database = Database(empty_database, pool_size=2)
+    yield database
+    database.close()
+
+
+def all_but_vector_dimensions(
+    _context: Any, _inspected: Any, _column: Any, inspected_type: Any, metadata_type: Any
+) -> bool | None:
+    return False if type(inspected_type).__name__ == type(metadata_type).__name__ == "VECTOR" else None
+
+
+def table_names(engine: Engine) -> set[str]:
+    return set(inspect(engine).get_table_names()) - {"alembic_version"}
+
+
+def spaces(database: Database) -> list[tuple[Any, ...]]:
+    with database.read() as reader:
+        return [tuple(row) for row in reader.rows("SELECT model, fingerprint, dimension FROM embedding_space")]
+
+
+def test_the_schema_goes_up_down_and_up_again(empty_database: str, engine: Engine) -> None:
+    migrate(empty_database)
+    assert table_names(engine) == set(metadata.tables)
+
+    migrate(empty_database, "base")
+    assert table_names(engine) == set()
+    assert inspect(engine).get_sequence_names() == []
+
+    migrate(empty_database)
+    migrate(empty_database)
+    assert table_names(engine) == set(metadata.tables)
+
+
+def test_migrations_add_up_to_the_tables(empty_database: str, engine: Engine) -> None:
+    migrate(empty_database)
+    with engine.connect() as connection:
+        options = {"compare_type": all_but_vector_dimensions, "compare_server_default": True}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
+
+
+def test_check_constraints_of_the_tables_are_in_the_schema(empty_database: str, engine: Engine) -> None:
+    migrate(empty_database)
+    for table in metadata.tables.values():
+        wanted = {str(c.name) for c in table.constraints if isinstance(c, CheckConstraint)}
+        assert {found["name"] for found in inspect(engine).get_check_constraints(table.name)} == wanted
+
+
+def test_vectors_of_a_hop_are_stored_in_the_row(migrated: Database) -> None:
+    with migrated.read() as reader:
+        plain = reader.rows(
+            """
+            SELECT attrelid::regclass::text FROM pg_attribute
+            WHERE atttypid = 'vector'::regtype AND attstorage = 'p' AND attnum > 0
+            """
+        )
+    assert {"sentence", "sentence_memory", "passage", "entity"} <= {row[0] for row in plain}
+
+
+def test_an_unknown_revision_is_refused(empty_database: str) -> None:
+    with pytest.raises(ConfigurationError, match="migration"):
+        migrate(empty_database, "0000")
+
+
+def test_a_server_that_is_not_there_cannot_be_migrated() -> None:
+    with pytest.raises(UnavailableError):
+        migrate("postgresql://nobody@127.0.0.1:1/nothing")
+
+
+def test_the_first_encoder_is_recorded_and_may_come_again(migrated: Database) -> None:
+    for _ in range(2):
+        with migrated.write() as writer:
+            collections.claim_embedding_space(writer, "first", "f" * 64, 384)
+
+    assert spaces(migrated) == [("first", "f" * 64, 384)]
+
+
+def test_another_encoder_is_refused_and_nothing_is_written(migrated: Database) -> None:
+    with migrated.write() as writer:
+        collections.claim_embedding_space(writer, "first", "f" * 64, 384)
+    with (
+        pytest.raises(EmbeddingSpaceMismatchError, match=r"first \(ffffffffffff\).*second \(000000000000\)"),
+        migrated.write() as writer,
+    ):
+        collections.claim_embedding_space(writer, "second", "0" * 64, 384)
+
+    assert spaces(migrated) == [("first", "f" * 64, 384)]
+
+
+def test_vectors_of_another_dimension_are_refused_and_nothing_is_written(
+    empty_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENGRAM_EMBEDDING_DIMENSION", "8")
+    migrate(empty_database)
+    database = Database(empty_database, pool_size=1)
+    try:
+        with (
+            pytest.raises(ConfigurationError, match="8-dimensional vectors, but wide gives 384") as refusal,
+            database.write() as writer,
+        ):
+            collections.claim_embedding_space(writer, "wide", "f" * 64, 384)
+        assert not isinstance(refusal.value, EmbeddingSpaceMismatchError)
+        assert spaces(database) == []
+        with database.write() as writer:
+            collections.claim_embedding_space(writer, "narrow", "f" * 64, 8)
+        assert spaces(database) == [("narrow", "f" * 64, 8)]
+    finally:
+        database.close()

@@ -1,0 +1,186 @@
+"""What a test reads and writes behind the services: rows of one collection, episodes and verdicts."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID, uuid4
+
+from app.composition import Application
+from app.services.feedback import Named, Receipt, Verdict
+from app.storage import collections, episodes
+from app.storage.episodes import EpisodeRow
+
+GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
+LEARNED = ("sentence_memory", "question_support")
+# What differs between two runs that do the same: when, and the ids drawn from sequences.
+INCIDENTAL = ("created_at", "updated_at", "question_id")
+
+
+def collection_id(application: Application, name: str) -> int:
+    with application.database.read() as reader:
+        return collections.find(reader, name).id
+
+
+def rows(application: Application, name: str, table: str, without: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The collection's rows of ``table`` as JSON shows them, vectors to the last bit, in a fixed order."""
+    with application.database.read() as reader:
+        found = reader.rows(
+            f"""
+            SELECT (to_jsonb(t) - %(without)s::text[])::text AS row FROM {table} t
+            JOIN collection c ON c.id = t.collection_id WHERE c.name = %(name)s ORDER BY 1
+            """,
+            {"name": name, "without": list(without)},
+        )
+    return [json.loads(row[0]) for row in found]
+
+
+def snapshot(
+    application: Application, name: str, tables: Sequence[str] = (*GRAPH, *LEARNED), without: Sequence[str] = ()
+) -> dict[str, list[dict[str, Any]]]:
+    """Several tables at once."""
+    return {table: rows(application, name, table, without) for table in tables}
+
+
+def learned(application: Application, name: str) -> dict[str, list[dict[str, Any]]]:
+    """Everything verdicts left in the collection, without what is incidental; supports name their question."""
+    state = snapshot(application, name, ("sentence_memory", "memory_audit"), INCIDENTAL)
+    with application.database.read() as reader:
+        state["question_support"] = [
+            dict(row._mapping)
+            for row in reader.rows(
+                """
+                SELECT q.text, known.sentence_id, known.support, known.perplexity, known.update_count
+                FROM question_support known
+                JOIN question q ON q.collection_id = known.collection_id AND q.id = known.question_id
+                JOIN collection c ON c.id = known.collection_id
+                WHERE c.name = %(name)s ORDER BY q.text_hash, known.sentence_id
+                """,
+                {"name": name},
+            )
+        ]
+    return state
+
+
+def counts(application: Application, name: str) -> tuple[int, int, int]:
+    """What the collection says it holds: passages, sentences, entities."""
+    found = application.ingest.collection(name)
+    return found.passage_count, found.sentence_count, found.entity_count
+
+
+def true_counts(application: Application, name: str) -> tuple[int, int, int]:
+    """What it does hold."""
+    passages, sentences, entities = (len(rows(application, name, t)) for t in ("passage", "sentence", "entity"))
+    return passages, sentences, entities
+
+
+def sentences(application: Application, name: str, passage: str) -> dict[str, int]:
+    """Text -> id of a passage's sentences, in reading order."""
+    _, stored = application.ingest.passage(name, passage)
+    return {sentence.text: sentence.id for sentence in stored}
+
+
+def all_sentences(application: Application, name: str) -> list[int]:
+    return sorted(row["id"] for row in rows(application, name, "sentence"))
+
+
+def given_episode(
+    application: Application,
+    name: str,
+    question: str,
+    activated: Sequence[int],
+    time_constraint: str | None = None,
+) -> UUID:
+    """An episode as retrieval would have left it, with exactly these sentences activated."""
+    query_id = uuid4()
+    vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
+    row = EpisodeRow(
+        id=query_id,
+        question=question,
+        embedding=vectors[0],
+        time_constraint=time_constraint,
+        time_embedding=vectors[1] if time_constraint else None,
+        memory="read",
+        profile="default",
+        activated=list(activated),
+        answer={},
+        trace={},
+    )
+    target = collection_id(application, name)
+    with application.database.write() as writer:
+        episodes.insert(writer, target, row)
+    return query_id
+
+
+def judge(
+    application: Application,
+    name: str,
+    query_id: UUID,
+    supporting: Sequence[int] = (),
+    *,
+    wait: bool = False,
+    key: str | None = None,
+    **more: Any,
+) -> Receipt:
+    """Accept a verdict on sentences given by id."""
+    named: Mapping[str, Any] = {
+        part: tuple(Named(sentence_id=sentence) for sentence in more.pop(part, ()))
+        for part in ("rejected", "missed")
+    }
+    verdict = Verdict(
+        query_id=query_id,
+        collection=name,
+        supporting=tuple(Named(sentence_id=sentence) for sentence in supporting),
+        **named,
+        **more,
+    )
+    return application.feedback.accept(verdict, key or uuid4().hex, wait=wait)
+
+
+def event_statuses(application: Application, name: str) -> dict[int, str]:
+    return {row["id"]: row["status"] for row in rows(application, name, "feedback_event")}
+
+
+def applied_order(application: Application, name: str) -> list[int]:
+    """Events in the order in which they were applied."""
+    applied = [row for row in rows(application, name, "feedback_event") if row["status"] == "applied"]
+    return [row["id"] for row in sorted(applied, key=lambda row: row["applied_sequence"])]
+
+
+def forget_everything(application: Application, name: str) -> None:
+    """Leave of what was learned only the log, all of whose events wait again."""
+    target = {"c": collection_id(application, name)}
+    with application.database.write() as writer:
+        for table in ("sentence_memory", "question_support", "question", "memory_audit"):
+            writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
+        writer.execute(
+            """
+            UPDATE feedback_event SET status = 'pending', applied_at = NULL, applied_sequence = NULL
+            WHERE collection_id = %(c)s
+            """,
+            target,
+        )
+
+
+def together(*tasks: Callable[[], object]) -> None:
+    """Run tasks at once, each in a thread of its own; the first failure of any is raised."""
+    start = threading.Barrier(len(tasks))
+
+    def run(task: Callable[[], object]) -> None:
+        start.wait()
+        task()
+
+    with ThreadPoolExecutor(len(tasks)) as pool:
+        for outcome in [pool.submit(run, task) for task in tasks]:
+            outcome.result()
+
+
+def staged(application: Application, name: str, *passages: Mapping[str, Any], key: str | None = None) -> UUID:
+    """A job that waits for a worker."""
+    reception = application.ingest.receive(name, key)
+    bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
+    for body in bodies:
+        reception.digest(body["text"].encode())
+    reception.add(list(enumerate(bodies, start=1)), [])
+    return reception.finish()

@@ -1,0 +1,192 @@
+"""The ``engram`` command as people run it, against a live service: its output, and one line for each failure."""
+
+import gzip
+import json
+import os
+import re
+import threading
+import uuid
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.main import create_app
+from app.settings import Settings
+from app.worker import Worker
+from tests.support.command import NOWHERE, Cli
+from tests.support.live_server import LiveServer
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture(scope="module")
+def service(application: Application) -> Iterator[str]:
+    """Base URL of a running API with a running worker."""
+    worker = Worker(application)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    with LiveServer(create_app(application)) as server:
+        yield server.url
+    worker.stop()
+    thread.join()
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
+    return Cli(tmp_path, service, settings.data_dir)
+
+
+def write(path: Path, *lines: str) -> Path:
+    content = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def beir(number: int) -> str:
+    """A line of a BEIR corpus."""
+    text = f"Passage {number} names Marie Curie. It says little else."
+    return json.dumps({"_id": f"p{number}", "title": f"Passage {number}", "text": text, "metadata": {}})
+
+
+def test_plain_and_compressed_files_are_ingested(
+    cli: Cli, collection: str, tmp_path: Path, http: TestClient
+) -> None:
+    plain = write(tmp_path / "corpus[bold].jsonl", *(beir(number) for number in range(30)))
+    packed = write(tmp_path / "corpus.jsonl.gz", *(beir(number) for number in range(20, 50)))
+    done = cli("ingest", str(plain), str(packed), "-c", collection)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "corpus[bold].jsonl: 30 created, 0 updated, 0 unchanged, 0 rejected",
+        "corpus.jsonl.gz: 20 created, 0 updated, 10 unchanged, 0 rejected",
+    ]
+    assert "30/30" in done.stderr  # the progress bar at its end
+    assert http.get(f"/collections/{collection}").json()["passage_count"] == 50
+
+
+def test_bad_lines_are_named_and_the_others_ingested(cli: Cli, collection: str, tmp_path: Path) -> None:
+    lines = [beir(number) if number % 2 else "{" for number in range(1, 31)]
+    done = cli("ingest", str(write(tmp_path / "corpus.jsonl", *lines)), "-c", collection)
+    assert done.returncode == 1
+    assert done.stdout == "corpus.jsonl: 15 created, 0 updated, 0 unchanged, 15 rejected\n"
+    named = re.findall(r"^corpus.jsonl: line (\d+): not JSON", done.stderr, re.MULTILINE)
+    assert named == [str(number) for number in range(2, 21, 2)]
+    assert re.search(r"^corpus.jsonl: more of them: GET /jobs/\S+errors_after=20$", done.stderr, re.MULTILINE)
+
+
+def broken_gzip(path: Path) -> Path:
+    path.write_bytes(gzip.compress(beir(1).encode() * 100)[:-20])
+    return path
+
+
+def corrupt_gzip(path: Path) -> Path:
+    content = bytearray(gzip.compress(os.urandom(10_000)))
+    content[2_000:2_100] = b"\xff" * 100
+    path.write_bytes(bytes(content))
+    return path
+
+
+def test_unreadable_files_fail_in_one_line(cli: Cli, collection: str, tmp_path: Path, http: TestClient) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "plain.gz").write_text(beir(1))
+    said = {
+        "missing.jsonl": "No such file",
+        "missing.gz": "No such file",
+        ".": "Is a directory",
+        "plain.gz": "Not a gzipped file",
+        broken_gzip(tmp_path / "broken.gz").name: "ended before",
+        corrupt_gzip(tmp_path / "corrupt.gz").name: "corrupt.gz: ",
+        "empty.jsonl": "holds no line",
+    }
+    for name, expected in said.items():
+        done = cli("ingest", name, "-c", collection)
+        assert done.returncode == 1, name
+        assert done.stdout == ""
+        last = done.stderr.splitlines()[-1]  # below the progress bar, where there is one
+        assert last.startswith("engram: "), done.stderr
+        assert expected in last
+        assert "Traceback" not in done.stderr
+    assert http.get(f"/collections/{collection}").status_code == 404
+
+
+def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
+    asked = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--trace")
+    assert asked.returncode == 0, asked.stderr
+    first, *rest = asked.stdout.splitlines()
+    query_id = re.fullmatch(r"query (\S+): \d hops, \w+", first)[1]  # type: ignore[index]
+    sentence = next(line for line in rest if "Marie Curie was born in Warsaw in 1867." in line)
+    identity = re.match(r"\s+\[(\d+)\] ", sentence)[1]  # type: ignore[index]
+    assert any(line.startswith("hop 1: ") for line in rest)
+    judged = cli("feedback", query_id, "-c", curie, "-s", identity, "--partial", "--key", f"cli-{curie}")
+    assert judged.returncode == 0, judged.stderr
+    applied, *changes = judged.stdout.splitlines()
+    assert re.fullmatch(r"feedback \d+: applied", applied)
+    assert any(f"[{identity}] task: gain 0." in line for line in changes)
+    again = cli("feedback", query_id, "-c", curie, "-s", identity, "--partial", "--key", f"cli-{curie}")
+    assert again.stdout == judged.stdout
+    assert "used before" in cli.fails("feedback", query_id, "-c", curie, "--partial", "--key", f"cli-{curie}")
+    answer = json.loads(
+        cli("query", QUESTION, "-c", curie, "--json", "--memory", "off", "--profile", "paper").stdout
+    )
+    assert (answer["memory"], answer["profile"], answer["trace"]) == ("off", "paper", None)
+    receipt = json.loads(cli("feedback", answer["query_id"], "-c", curie, "--partial", "--json").stdout)
+    assert receipt["status"] == "applied"
+
+
+def test_refusals_of_the_service_are_one_line(cli: Cli, curie: str) -> None:
+    unknown = str(uuid.uuid4())
+    assert "no collection 'nowhere'" in cli.fails("query", QUESTION, "-c", "nowhere")
+    assert "Invalid request" in cli.fails("query", " ", "-c", curie)
+    assert "Invalid request" in cli.fails("query", QUESTION, "-c", "no name")
+    assert "Invalid request" in cli.fails("query", QUESTION, "-c", curie, "--memory", "perhaps")
+    assert "no query" in cli.fails("feedback", unknown, "-c", curie)
+    assert "query_id" in cli.fails("feedback", "not-an-id", "-c", curie)
+    assert "cannot be sent" in cli.fails("query", b"\xff", "-c", curie)
+    assert "cannot be sent" in cli.fails("feedback", unknown, "-c", curie, "--key", "schlüssel")
+    assert "printable ASCII" in cli.fails("feedback", unknown, "-c", curie, "--key", "a b")
+
+
+class NotEngram(BaseHTTPRequestHandler):
+    """Answers everything with a page."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", "0")))
+        self.send_response(500 if "fail" in self.path else 200)
+        self.end_headers()
+        self.wfile.write(b"<html>welcome</html>")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep the test output quiet."""
+
+
+def test_a_service_that_is_not_there_or_not_engram(cli: Cli, tmp_path: Path) -> None:
+    corpus = str(write(tmp_path / "corpus.jsonl", beir(1)))
+    for command in (["query", QUESTION], ["feedback", str(uuid.uuid4())]):
+        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
+    for command in (["ingest", corpus], ["sample"]):
+        done = cli(*command, ENGRAM_URL=NOWHERE)
+        assert done.returncode == 1
+        assert "out of reach" in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr
+    for odd in ("nonsense", "http://", "ftp://127.0.0.1", "http://[", "http://127.0.0.1:99999", ""):
+        assert "Traceback" not in cli("query", QUESTION, "--url", odd or "http:///").stderr
+        cli.fails("query", QUESTION, "--url", odd or "http:///")
+    other = HTTPServer(("127.0.0.1", 0), NotEngram)
+    thread = threading.Thread(target=other.serve_forever, args=(0.01,))
+    thread.start()
+    url = f"http://127.0.0.1:{other.server_address[1]}"
+    try:
+        assert "not Engram" in cli.fails("query", QUESTION, "--url", url)
+        assert "HTTP 500" in cli.fails("query", QUESTION, "--url", f"{url}/fail")
+    finally:
+        other.shutdown()
+        thread.join()
+        other.server_close()
+
+
+def test_a_proxy_of_the_environment_does_not_stand_between(cli: Cli, curie: str) -> None:
+    done = cli("query", QUESTION, "-c", curie, HTTP_PROXY=NOWHERE, http_proxy=NOWHERE, ALL_PROXY=NOWHERE)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,94 @@
+"""Commands that run a part of Engram: settings, servers that are away, the judge, the OpenAPI document."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Servers
+from app.settings import Settings
+from tests.support.command import NOWHERE, ROOT, Cli
+from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture
+def cli(tmp_path: Path, settings: Settings) -> Cli:
+    return Cli(tmp_path, NOWHERE, settings.data_dir)
+
+
+@pytest.mark.parametrize(
+    ("command", "setting", "value"),
+    [
+        (["query", QUESTION], "ENGRAM_PORT", "eighty"),
+        (["query", QUESTION], "ENGRAM_LOG_LEVEL", "LOUD"),
+        (["serve"], "ENGRAM_PORT", "0"),
+        (["worker"], "ENGRAM_PROCESS_NOISE", "nan"),
+        (["judge", "--once"], "ENGRAM_RECALL_GATE", "2"),
+        (["up"], "ENGRAM_EMBEDDING_RUNTIME", "magic"),
+    ],
+)
+def test_an_invalid_setting_is_named(command: list[str], setting: str, value: str, cli: Cli) -> None:
+    said = cli.fails(*command, ENGRAM_URL="", **{setting: value})
+    assert said.startswith(f"engram: setting {setting}: ")
+
+
+def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: Servers) -> None:
+    for command in (["serve"], ["worker"], ["migrate"], ["judge", "--once"]):
+        env = {"REDIS_URL": addresses.redis_url, "ENGRAM_LLM_BASE_URL": NOWHERE}
+        said = cli.fails(*command, DATABASE_URL="postgresql://u:open-sesame@127.0.0.1:1/x", **env)
+        assert "Postgres" in said
+        assert "open-sesame" not in said
+    assert "postgresql://" in cli.fails("serve", DATABASE_URL="mysql://127.0.0.1/x", REDIS_URL=addresses.redis_url)
+    env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
+    assert "migration: " in cli.fails("migrate", "no-such-revision", **env)
+
+
+def test_the_judge(cli: Cli, curie: str, addresses: Servers, http: TestClient) -> None:
+    env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url, "ENGRAM_LOG_LEVEL": "ERROR"}
+    assert "ENGRAM_LLM_BASE_URL" in cli.fails("judge", "--once", "-c", curie, **env)
+    assert http.post("/query", json={"collection": curie, "query": QUESTION}).status_code == 200
+    with OpenAiServer(keyword_handler) as server:
+        env |= {"ENGRAM_LLM_BASE_URL": server.base_url, "ENGRAM_LLM_MAX_ATTEMPTS": "1"}
+        assert "no collection" in cli.fails("judge", "--once", "-c", "nowhere", **env)
+        server.queue(json.dumps({"supporting": [99]}), json.dumps({"supporting": [99]}))
+        assert "99 is not a sentence number" in cli.fails("judge", "--once", "-c", curie, **env)
+        server.queue(Reply("overloaded\nfor now", status=503))
+        assert "status 503" in cli.fails("judge", "--once", "-c", curie, **env)
+        assert cli("judge", "--once", "-c", curie, **env).stdout == "1 episodes judged\n"
+        assert cli("judge", "--once", "-c", curie, **env).stdout == "0 episodes judged\n"
+    feedback = http.get("/feedback", params={"collection": curie}).json()["feedback"]
+    assert [event["judge"] for event in feedback] == ["llm-judge"]
+
+
+def test_the_openapi_document_is_exported_and_checked(cli: Cli, tmp_path: Path) -> None:
+    exported = tmp_path / "somewhere" / "openapi.json"
+    assert "out of date" in cli.fails("openapi", "--check", str(exported))
+    assert cli("openapi", str(exported)).returncode == 0
+    assert cli("openapi", "--check", str(exported)).returncode == 0
+    document = json.loads(exported.read_text())
+    assert document == json.loads((ROOT / "openapi" / "openapi.json").read_text())
+    exported.write_text(exported.read_text().replace("Engram", "Engrams", 1))
+    assert "engram openapi" in cli.fails("openapi", "--check", str(exported))
+    assert str(tmp_path) in cli.fails("openapi", str(tmp_path))
+
+
+def test_help_names_every_command(cli: Cli) -> None:
+    said = cli("--help").stdout
+    for command in (
+        "up",
+        "serve",
+        "worker",
+        "judge",
+        "migrate",
+        "ingest",
+        "query",
+        "feedback",
+        "sample",
+        "openapi",
+    ):
+        assert re.search(rf"^\W*{command}\s", said, re.MULTILINE), command
+        assert cli(command, "--help").returncode == 0

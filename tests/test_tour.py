@@ -1,0 +1,58 @@
+"""The tour's commands, pasted into bash against a live service, show what the tour says they show."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+
+import httpx
+import pytest
+
+from app import sample
+from app.composition import Application
+from app.errors import NotFoundError
+from app.main import create_app
+from app.sample.tour import question, tour
+from tests.support.live_server import LiveServer
+
+GOLD = {passage for passage, _ in question().supporting}
+SHOWN = 5
+
+
+@pytest.fixture
+def live(application: Application) -> Iterator[LiveServer]:
+    """A service that holds the sample corpus and has learned nothing of it."""
+    with suppress(NotFoundError):
+        application.ingest.delete_collection(sample.COLLECTION)
+    with LiveServer(create_app(application)) as server:
+        headers = {"content-type": "application/x-ndjson"}
+        url = f"{server.url}/passages?collection={sample.COLLECTION}"
+        assert httpx.post(url, content=sample.corpus(), headers=headers).status_code == 202
+        application.index.run_ready_jobs()
+        yield server
+    application.ingest.delete_collection(sample.COLLECTION)
+
+
+def test_the_tour(live: LiveServer) -> None:
+    assert shutil.which("curl"), "the tour's commands need curl"
+    text = tour(live.url)
+    ask, judge = re.findall(r"^(?:ID=\$\(curl|curl) .*$", text, re.MULTILINE)
+    script = f"{ask}\n{judge}\necho\n{ask}\n"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert '"status":"applied"' in done.stdout
+    first, second = re.findall(r'^"query_id":.*?(?=^"query_id":|\Z)', done.stderr, re.MULTILINE | re.DOTALL)
+    assert len(passages(first)) == len(passages(second)) == SHOWN
+    assert GOLD - set(passages(first)), "the first answer should miss some of the evidence"
+    assert set(passages(second)) >= GOLD, "after the verdict all evidence should be there"
+    assert (hops(first), hops(second)) == (3, 1)
+    for passage in GOLD:
+        assert passage in text.partition("2. Judge")[0]
+
+
+def passages(shown: str) -> list[str]:
+    return re.findall(r'"passage_id":"([^"]*)"', shown)
+
+
+def hops(shown: str) -> int:
+    return int(re.findall(r'"hops":(\d+)', shown)[0])

@@ -1,0 +1,190 @@
+"""The worker against real servers: woken by the stream, and by nothing when the stream is lost."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import redis
+
+from app.composition import Application, Servers
+from app.providers.embedded import EmbeddedRedis
+from app.settings import Settings
+from app.storage.stream import GROUP, STREAM, WakeStream
+from app.worker import Worker
+from tests.conftest import CURIE
+from tests.support import state
+
+PATIENCE_SECONDS = 30.0
+NEVER_SECONDS = 3600.0
+SOON_SECONDS = 0.2
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[EmbeddedRedis]:
+    """A Redis that a test may stop and start."""
+    with EmbeddedRedis(tmp_path / "redis") as server:
+        yield server
+
+
+@contextmanager
+def working(
+    application: Application, addresses: Servers, redis_url: str, sweep_seconds: float
+) -> Iterator[Application]:
+    """A worker of its own process's making, stopped at the end; its application shares only what is heavy."""
+    settings: Settings = application.settings.model_copy(update={"sweep_seconds": sweep_seconds})
+    app = Application(settings, replace(addresses, redis_url=redis_url), consumer="worker")
+    app.embedder, app.language = application.embedder, application.language
+    worker = Worker(app)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield app
+    finally:
+        worker.stop()
+        thread.join(PATIENCE_SECONDS)
+        app.close()
+        assert not thread.is_alive()
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
+
+
+def judged(app: Application, collection: str) -> int:
+    """An event that waits for a worker."""
+    sentences = state.all_sentences(app, collection)
+    query_id = state.given_episode(app, collection, "Where was Marie Curie born?", sentences[:2])
+    return state.judge(app, collection, query_id, sentences[:1]).event.id
+
+
+def is_applied(app: Application, collection: str, event: int) -> bool:
+    return state.event_statuses(app, collection)[event] == "applied"
+
+
+def test_an_announced_event_is_applied(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
+) -> None:
+    client = redis.Redis.from_url(own_redis.url)
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        event = judged(app, curie)
+        eventually(lambda: is_applied(app, curie, event))
+        eventually(lambda: client.xlen(STREAM) == 0)
+        eventually(lambda: client.xpending(STREAM, GROUP)["pending"] == 0)
+
+
+def test_an_event_announced_before_the_worker_came_is_applied(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
+) -> None:
+    stream = WakeStream(own_redis.url)
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        first = judged(app, curie)
+        eventually(lambda: is_applied(app, curie, first))
+    second = judged(application, curie)
+    assert stream.wake(state.collection_id(application, curie), second)
+    stream.close()
+
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        eventually(lambda: is_applied(app, curie, second))
+
+
+def test_without_redis_events_are_accepted_and_swept_up(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
+) -> None:
+    with working(application, addresses, own_redis.url, SOON_SECONDS) as app:
+        own_redis.stop()
+        event = judged(app, curie)
+        eventually(lambda: is_applied(app, curie, event))
+        own_redis.start()
+        again = judged(app, curie)
+        eventually(lambda: is_applied(app, curie, again))
+
+
+def test_a_lost_announcement_is_made_good_by_the_sweep(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
+) -> None:
+    event = judged(application, curie)
+    client = redis.Redis.from_url(own_redis.url)
+    with working(application, addresses, own_redis.url, SOON_SECONDS) as app:
+        eventually(lambda: is_applied(app, curie, event))
+        client.flushall()
+        after = judged(app, curie)
+        client.flushall()
+        eventually(lambda: is_applied(app, curie, after))
+
+
+def test_an_announcement_delivered_again_is_harmless(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
+) -> None:
+    client = redis.Redis.from_url(own_redis.url)
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        event = judged(app, curie)
+        eventually(lambda: is_applied(app, curie, event))
+        learned = state.learned(app, curie)
+        for _ in range(3):
+            app.stream.wake(state.collection_id(app, curie), event)
+        eventually(lambda: client.xlen(STREAM) == 0)
+
+        assert state.learned(app, curie) == learned
+
+
+def test_an_announcement_of_what_does_not_exist_is_dropped(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
+) -> None:
+    client = redis.Redis.from_url(own_redis.url)
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        app.stream.wake(2**62, 1)
+        app.stream.wake(state.collection_id(app, curie), 2**62)
+        event = judged(app, curie)
+        eventually(lambda: is_applied(app, curie, event))
+        eventually(lambda: client.xlen(STREAM) == 0)
+
+
+def test_an_announcement_that_a_dead_worker_held_is_taken_over(
+    own_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.storage.stream.CLAIM_IDLE_MS", 0)
+    dead, heir = WakeStream(own_redis.url, "dead"), WakeStream(own_redis.url, "heir")
+    assert dead.receive(10, 1) == []
+    dead.wake(1, 2)
+    held = dead.receive(10, 1_000)
+
+    taken = heir.receive(10, 1_000)
+
+    assert [(collection, event) for _, collection, event in held] == [(1, 2)]
+    assert taken == held
+    heir.done(taken)
+    assert dead.receive(10, 1) == heir.receive(10, 1) == []
+    dead.close()
+    heir.close()
+
+
+def test_staged_passages_are_ingested(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, collection: str
+) -> None:
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        job_id = state.staged(app, collection, *CURIE)
+        eventually(lambda: app.ingest.job(collection, job_id).status == "succeeded")
+
+        assert app.ingest.job(collection, job_id).created == len(CURIE)
+
+
+def test_stopping_ends_an_idle_worker(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis
+) -> None:
+    with working(application, addresses, own_redis.url, NEVER_SECONDS):
+        pass
+
+
+def test_stopping_ends_a_worker_that_waits_for_redis(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis
+) -> None:
+    own_redis.stop()
+    with working(application, addresses, own_redis.url, NEVER_SECONDS):
+        pass
