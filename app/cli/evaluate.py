@@ -1,7 +1,9 @@
 """The command that measures: retrieval, and what verdicts teach it."""
 
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -9,6 +11,10 @@ from rich.console import Console
 from app import logs
 from app.cli.console import cli, err, say
 from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.composition import Application, Servers
+    from app.evaluation.variations import Variation
 
 WIDTH = 120  # of the table where there is no terminal to ask
 
@@ -19,14 +25,17 @@ def evaluate(
         Path, typer.Argument(help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
     ],
     protocol: Annotated[
-        str, typer.Option(help="cold, same, similar, different or unrelated; docs/evaluation.md explains them.")
+        str,
+        typer.Option(
+            help="cold, same, similar, different, unrelated, ablation, noise, time or stream: docs/evaluation.md."
+        ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
     turns: Annotated[int, typer.Option(help="Rounds of verdicts.")] = 1,
     verdicts: Annotated[str, typer.Option(help="full: also names missed evidence; returned: does not.")] = "full",
     judge: Annotated[str, typer.Option(help="oracle or llm")] = "oracle",
     seed: Annotated[list[int] | None, typer.Option(help="Order of verdicts; several give means.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Judge at most so many questions (cold: ask).")] = None,
+    limit: Annotated[int | None, typer.Option(help="Judge at most so many questions (cold, stream: ask).")] = None,
     sufficiency: Annotated[
         str | None, typer.Option(help="none, coverage or llm; the profile's own by default.")
     ] = None,
@@ -56,15 +65,28 @@ def evaluate(
     loaded = load(Path(sample.__path__[0]) if dataset == Path("sample") and not dataset.exists() else dataset)
     settings = Settings()
     logs.configure(settings.log_format, "WARNING")  # a line per query would bury the progress bars
-    with servers(settings) as addresses:
+    with ExitStack() as stack:
+        addresses = stack.enter_context(servers(settings))
         if settings.database_url is None:
             migrate(addresses.database_url)
-        services = Application(settings, addresses)
-        try:
-            services.claim_embedding_space()
-            report = run(services, loaded, options, folder, err)
-        finally:
-            services.close()
+        services = stack.enter_context(closing(Application(settings, addresses)))
+        services.claim_embedding_space()
+
+        def vary(variation: "Variation") -> Application:
+            return stack.enter_context(closing(varied(services, addresses, variation)))
+
+        report = run(services, vary, loaded, options, folder, err)
     console = Console()
     (console if console.is_terminal else Console(width=WIDTH)).print(report.table())
     say(f"{folder / options.slug(loaded.name)}.md and .json")
+
+
+def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
+    """The same encoder on the same servers, with a part of learning left out or changed."""
+    from app.composition import Application
+
+    hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
+    other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
+    other.embedder, other.language = services.embedder, services.language
+    other.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
+    return other

@@ -60,8 +60,13 @@ def time_factor(candidates: Candidates) -> Floats:
 
 
 def sentence_weights(candidates: Candidates, *, learned_only: bool = False) -> Floats:
-    """w = s_sem · g_task · g_time, (n,) (Eq. 4)."""
-    return candidates.semantic * task_factor(candidates, learned_only=learned_only) * time_factor(candidates)
+    """w = s_sem · g_task · g_time, (n,), none below 0 (Eq. 4).
+
+    A cosine can be negative, which the paper does not speak of; such a sentence counts as unlike the question
+    and no worse, because a negative score would leave Eq. 8 with the logarithm of a negative number.
+    """
+    task = task_factor(candidates, learned_only=learned_only)
+    return np.maximum(candidates.semantic, 0.0) * np.maximum(task, 0.0) * np.maximum(time_factor(candidates), 0.0)
 
 
 def normalise_l1(values: Floats) -> Floats:

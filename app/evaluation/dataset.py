@@ -1,24 +1,13 @@
 """Data sets in the BEIR layout: a corpus, queries, relevance labels and, at best, gold sentences."""
 
-import csv
-import gzip
 import hashlib
-import io
 import json
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.errors import EngramError
-
-
-class DatasetError(EngramError):
-    """A data set cannot be read; the message names the file and the line."""
-
-    type = "dataset"
-    title = "Unreadable data set"
+from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +55,6 @@ class Dataset:
     fingerprint: str
 
 
-Line = tuple[str, dict[str, Any]]
-"""Where a row stands (file and line) and the row."""
-
-
 def load(folder: Path) -> Dataset:
     """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``), ``qrels.tsv`` and ``paraphrases.jsonl``.
 
@@ -83,14 +68,14 @@ def load(folder: Path) -> Dataset:
         raise DatasetError(
             f"{folder} is no folder. A data set is a folder with corpus.jsonl, queries.jsonl, qrels.tsv."
         )
-    queries = _json_lines(_find(folder, "questions.jsonl") or _existing(folder, "queries.jsonl"))
-    separate = _find(folder, "paraphrases.jsonl")
+    queries = json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl"))
+    separate = find(folder, "paraphrases.jsonl")
     return build(
         folder.resolve().name,
-        _json_lines(_existing(folder, "corpus.jsonl")),
+        json_lines(existing(folder, "corpus.jsonl")),
         queries,
-        _labels(_existing(folder, "qrels.tsv")),
-        _json_lines(separate) if separate else _own_paraphrases(queries),
+        labels(existing(folder, "qrels.tsv")),
+        json_lines(separate) if separate else _own_paraphrases(queries),
     )
 
 
@@ -98,10 +83,10 @@ def build(
     name: str,
     corpus: Iterable[Line],
     queries: Iterable[Line],
-    labels: Iterable[tuple[str, str, str]],
+    relevance: Iterable[tuple[str, str, str]],
     paraphrases: Iterable[Line] = (),
 ) -> Dataset:
-    """Put a data set together from rows; ``labels`` are (where, query id, passage id).
+    """Put a data set together from rows; ``relevance`` is (where, query id, passage id).
 
     Raises:
         DatasetError: a row lacks something, repeats an id or names what is not there.
@@ -113,7 +98,7 @@ def build(
     rows = list(queries)
     asked = _unique(name, "query", (_text(where, row, "_id") for where, row in rows))
     relevant: dict[str, set[str]] = {}
-    for where, query, passage in labels:
+    for where, query, passage in relevance:
         if query not in asked:
             raise DatasetError(f"{where}: there is no query {query!r}.")
         if passage not in known:
@@ -211,62 +196,3 @@ def _unique(name: str, what: str, ids: Iterable[str]) -> set[str]:
             raise DatasetError(f"{name}: {what} {identity!r} comes twice.")
         seen.add(identity)
     return seen
-
-
-def _find(folder: Path, name: str) -> Path | None:
-    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
-
-
-def _existing(folder: Path, name: str) -> Path:
-    found = _find(folder, name)
-    if found is None:
-        raise DatasetError(f"{folder}: there is no {name} or {name}.gz.")
-    return found
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        content = path.read_bytes()
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
-        return content.decode("utf-8").splitlines()
-    except (OSError, EOFError, zlib.error) as error:
-        raise DatasetError(f"{path}: {error}") from error
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path}: not UTF-8 at byte {error.start}.") from error
-
-
-def _json_lines(path: Path) -> list[Line]:
-    rows: list[Line] = []
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DatasetError(f"{where}: not JSON ({error.msg}).") from error
-        if not isinstance(row, dict):
-            raise DatasetError(f"{where}: not a JSON object.")
-        rows.append((where, row))
-    return rows
-
-
-def _labels(path: Path) -> list[tuple[str, str, str]]:
-    """Positive labels of a BEIR qrels file: a header, then query id, passage id and score."""
-    labels = []
-    rows: Sequence[list[str]] = list(
-        csv.reader(io.StringIO("\n".join(_lines(path))), delimiter="\t", quoting=csv.QUOTE_NONE)
-    )
-    for number, row in enumerate(rows[1:], start=2):
-        where = f"{path}, line {number}"
-        if not row:
-            continue
-        try:
-            query, passage, score = row
-            relevant = float(score) > 0
-        except ValueError as error:
-            raise DatasetError(f"{where}: expected query id, passage id and score, separated by tabs.") from error
-        if relevant:
-            labels.append((where, query, passage))
-    return labels

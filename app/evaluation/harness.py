@@ -110,16 +110,16 @@ class Harness:
         )
         return answer, shown, observation
 
-    def teach(self, question: Question, arm: Arm, judge: Judge) -> bool:
-        """Ask, have it judged, and apply the verdict; whether there was one."""
-        answer, shown, _ = self.ask(question, arm)
+    def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, bool]:
+        """Ask, have it judged, and apply the verdict; what was answered, and whether there was a verdict."""
+        answer, shown, observation = self.ask(question, arm)
         verdict = judge.verdict(self.collection, answer.query_id, question, shown)
         if verdict is None:
-            return False
+            return observation, False
         receipt = self.services.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
         if receipt.event.status != "applied":
             raise IngestFailedError(f"The verdict on {question.id} was not applied: {receipt.event.error}")
-        return True
+        return observation, True
 
     def _send(self, dataset: Dataset, tick: Tick) -> None:
         reception = self.services.ingest.receive(self.collection)

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from app.errors import InvalidRequestError
 from app.evaluation.judges import JudgeName, Verdicts
 from app.services.episode import ProfileName, Sufficiency
 
-Protocol = Literal["cold", "same", "similar", "different", "unrelated"]
-PROTOCOLS: tuple[Protocol, ...] = ("cold", "same", "similar", "different", "unrelated")
+Protocol = Literal["cold", "same", "similar", "different", "unrelated", "ablation", "noise", "time", "stream"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Options:
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``: asked) at most; None for the protocol's own number.
+        limit: questions judged (``cold``: asked, ``stream``: arrivals) at most; None for the protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
     """
 

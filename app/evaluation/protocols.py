@@ -8,11 +8,12 @@ from typing import Any
 from app.errors import InvalidRequestError
 from app.evaluation import baselines
 from app.evaluation.dataset import Dataset, Question
-from app.evaluation.harness import Arm, Harness
+from app.evaluation.harness import Arm, Harness, Services
 from app.evaluation.judges import Judge
 from app.evaluation.metrics import Observation, score
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, Phases, code_fingerprint
+from app.evaluation.variations import Variation
 
 Begin = Callable[[str, int], Callable[[], None]]
 """Announces a stretch of so many steps; what it returns is called after each."""
@@ -42,6 +43,7 @@ class Run:
     judge: Judge
     phases: Callable[[dict[str, Any]], Phases]
     begin: Begin
+    vary: Callable[[Variation], Services]
     engine: dict[str, Any] = field(default_factory=dict)
 
     def store(self, **parameters: Any) -> Phases:
@@ -58,30 +60,29 @@ class Run:
 
 
 def plan(dataset: Dataset, options: Options, seed: int) -> Plan:
-    """Who is judged and who is measured under ``same``, ``similar``, ``unrelated`` and ``different``.
+    """Who is judged and who is measured.
+
+    ``different`` halves every type of question. All others judge the first questions in file order: of all
+    (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half.
 
     Raises:
         InvalidRequestError: the data set has nothing to measure with this protocol.
     """
     if options.protocol == "different":
         return _halves(dataset, options.limit or DIFFERENT_LIMIT, seed)
-    first = {
-        "same": len(dataset.questions),
-        "similar": len(dataset.questions),
-        "unrelated": max(1, len(dataset.questions) // 2),
-    }[options.protocol]
     eligible = list(dataset.questions)
-    if options.protocol == "similar" or (options.protocol == "unrelated" and dataset.paraphrases):
+    if options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
         eligible = [question for question in eligible if question.id in dataset.paraphrases]
-        first = len(eligible)
-    judged = eligible[: options.limit or first]
+    elif options.protocol != "same":
+        eligible = eligible[: max(1, len(eligible) // 2)]
+    judged = eligible[: options.limit]
     chosen = {question.id for question in judged}
     groups = {
         JUDGED: judged,
         PARAPHRASES: [dataset.paraphrases[q.id] for q in judged if q.id in dataset.paraphrases],
         UNJUDGED: [question for question in dataset.questions if question.id not in chosen],
     }
-    wanted = {"same": JUDGED, "similar": PARAPHRASES, "unrelated": UNJUDGED}[options.protocol]
+    wanted = {"similar": PARAPHRASES, "unrelated": UNJUDGED}.get(options.protocol, JUDGED)
     if not groups[wanted]:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {wanted}."
@@ -105,51 +106,6 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> Plan:
         raise InvalidRequestError(f"{dataset.name} has too few questions to halve.")
     judged = order.sample(one, min(limit, len(one)))
     return Plan(judged, {JUDGED: judged, OTHER_HALF: other})
-
-
-def learning(run: Run) -> list[Phase]:
-    """Measure every group before the first and after every turn of verdicts, once per seed."""
-    return [phase for seed in run.options.seeds for phase in _learning(run, seed)]
-
-
-def _learning(run: Run, seed: int) -> list[Phase]:
-    options = run.options
-    arm = Arm(options.profile, "read", options.sufficiency)
-    plan_of = plan(run.dataset, options, seed)
-    store = run.store(
-        profile=options.profile,
-        verdicts=options.verdicts if options.judge == "oracle" else None,
-        judge=options.judge,
-        judged=sorted(question.id for question in plan_of.judged),
-        measured={name: [question.id for question in group] for name, group in plan_of.groups.items()},
-    )
-    found = {
-        (turn, group): store.get(arm.profile, group, turn, seed)
-        for turn in range(options.turns + 1)
-        for group in plan_of.groups
-    }
-    missing = [turn for (turn, _), phase in found.items() if phase is None]
-    if missing:
-        # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
-        run.harness.reset()
-    for turn in range(max(missing, default=-1) + 1):
-        if turn:
-            _teach(run, plan_of.judged, arm, turn, seed)
-        for group, questions in plan_of.groups.items():
-            if found[turn, group] is None:
-                label = f"seed {seed}, turn {turn}: {group}"
-                rows = measure(run, label, questions, lambda q: run.harness.ask(q, arm)[2])
-                found[turn, group] = Phase(arm.profile, group, turn, seed, tuple(score(rows)))
-                store.put(_present(found[turn, group]))
-    return [_present(phase) for phase in found.values()]
-
-
-def _teach(run: Run, judged: Sequence[Question], arm: Arm, turn: int, seed: int) -> None:
-    """One turn: every judged question is asked and judged once, in an order of its own."""
-    step = run.begin(f"seed {seed}, turn {turn}: verdicts", len(judged))
-    for question in random.Random(f"{seed}/{turn}").sample(judged, len(judged)):  # noqa: S311
-        run.harness.teach(question, arm, run.judge)
-        step()
 
 
 def cold(run: Run) -> list[Phase]:
@@ -186,9 +142,3 @@ def measure(
         observations.append(ask(question))
         step()
     return observations
-
-
-def _present(phase: Phase | None) -> Phase:
-    if phase is None:
-        raise RuntimeError("a phase was not measured")
-    return phase

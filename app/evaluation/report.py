@@ -151,7 +151,11 @@ class Report:
     def _label(self, line: Line) -> str:
         if self.options.protocol == "cold":
             return line.arm
-        return f"{line.group}, " + ("before" if line.turn == 0 else f"turn {line.turn}")
+        if self.options.protocol == "stream":
+            return f"{line.group}, {line.arm}"
+        when = "before" if line.turn == 0 else f"turn {line.turn}"
+        several = len({phase.arm for phase in self.phases}) > 1
+        return f"{line.group}, {when}" + (f", {line.arm}" if several else "")
 
     def _without_gold(self) -> int:
         return sum(not question.gold for question in self.dataset.questions)
@@ -168,22 +172,26 @@ class Report:
 
     def _changes(self) -> list[list[str]]:
         """Recall@5 before the first and after the last turn, with a bootstrap interval over questions."""
-        rows = []
-        for group in dict.fromkeys(phase.group for phase in self.phases):
-            before, after = (_per_question(self.phases, group, turn) for turn in (0, self.options.turns))
+        rows: list[list[str]] = []
+        if self.options.protocol in {"cold", "stream"}:
+            return rows
+        several = len({phase.arm for phase in self.phases}) > 1
+        for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
+            phases = [phase for phase in self.phases if phase.arm == arm]
+            before, after = (_per_question(phases, group, turn) for turn in (0, self.options.turns))
             shared = sorted(before.keys() & after.keys())
-            if self.options.protocol == "cold" or not shared:
+            if not shared:
                 continue
             change = np.array([after[key] - before[key] for key in shared])
             low, high = bootstrap_interval(change)
             means = [float(np.mean([values[key] for key in shared])) for values in (before, after)]
             cells = [f"{means[0]:.3f}", f"{means[1]:.3f}", f"{change.mean():+.3f}", f"{low:+.3f} to {high:+.3f}"]
-            rows.append([group, *cells])
+            rows.append([f"{group}, {arm}" if several else group, *cells])
         return rows
 
     def _by_type(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
-        if not 1 < len(kinds) <= 12:
+        if not 1 < len(kinds) <= 12 or self.options.protocol == "stream":
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))
         last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]

@@ -17,13 +17,17 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from app.evaluation import judges, protocols
+from app.evaluation import judges
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Services, open_harness
+from app.evaluation.learning import learning
 from app.evaluation.options import Options
-from app.evaluation.phases import Phases
-from app.evaluation.protocols import Run
+from app.evaluation.phases import Phase, Phases
+from app.evaluation.plots import draw
+from app.evaluation.protocols import Run, cold
 from app.evaluation.report import Report
+from app.evaluation.stream import stream
+from app.evaluation.variations import ABLATION, NOISE, TIME, Variation
 from app.settings import Settings
 
 # Settings that can change a figure.
@@ -47,8 +51,17 @@ class Configured(Services, Protocol):
     def settings(self) -> Settings: ...
 
 
-def evaluate(services: Configured, dataset: Dataset, options: Options, folder: Path, console: Console) -> Report:
+def evaluate(
+    services: Configured,
+    vary: Callable[[Variation], Services],
+    dataset: Dataset,
+    options: Options,
+    folder: Path,
+    console: Console,
+) -> Report:
     """Ingest, run the protocol, write ``folder/*.json`` and ``*.md``; a stopped run goes on where it was.
+
+    ``vary`` gives the use cases on the same database with a part of learning left out or changed.
 
     Raises:
         InvalidRequestError: the data set does not have what the protocol needs.
@@ -68,21 +81,38 @@ def evaluate(services: Configured, dataset: Dataset, options: Options, folder: P
             judge=judge,
             phases=lambda parameters: Phases(folder, parameters),
             begin=lambda label, total: _steps(progress, label, total),
+            vary=vary,
             engine=engine,
         )
-        phases = protocols.cold(run) if options.protocol == "cold" else protocols.learning(run)
+        phases = _run(run)
     report = Report(dataset, options, engine, phases, time.perf_counter() - began)
     write(report, folder)
     return report
 
 
+def _run(run: Run) -> list[Phase]:
+    match run.options.protocol:
+        case "cold":
+            return cold(run)
+        case "stream":
+            return stream(run)
+        case "ablation":
+            return learning(run, ABLATION)
+        case "noise":
+            return learning(run, NOISE)
+        case "time":
+            return learning(run, TIME)
+        case _:
+            return learning(run)
+
+
 def write(report: Report, folder: Path) -> list[Path]:
-    """Write the report's files; where they are."""
+    """Write the report's files; where the JSON and the Markdown are."""
     folder.mkdir(parents=True, exist_ok=True)
     slug = report.options.slug(report.dataset.name)
     as_json, as_markdown = folder / f"{slug}.json", folder / f"{slug}.md"
     as_json.write_text(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    as_markdown.write_text(report.markdown(), encoding="utf-8")
+    as_markdown.write_text(report.markdown(draw(report, folder)), encoding="utf-8")
     return [as_json, as_markdown]
 
 

@@ -1,4 +1,4 @@
-"""Learning with a part of it left out or changed, and judges that err: what ``ablation``, ``noise`` and ``time`` compare."""
+"""What ``ablation``, ``noise`` and ``time`` compare: parts of learning left out or changed, and judges that err."""
 
 import random
 from collections.abc import Sequence

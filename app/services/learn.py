@@ -35,7 +35,7 @@ class Noise:
     fixed_gain: float | None = None
     frozen: frozenset[str] = frozenset()
 
-    def of(self, target: int, confidence: float, perplexity: float) -> float:
+    def of(self, target: int, confidence: float, perplexity: float = 1.0) -> float:
         """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
         if self.fixed_gain is not None:  # the R at which K = π / (π + R) is the fixed gain
             return perplexity * (1.0 - self.fixed_gain) / self.fixed_gain

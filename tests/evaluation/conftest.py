@@ -1,7 +1,8 @@
 """The sample corpus as a data set, and a way to run a protocol on a part of it."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from rich.console import Console
 
 from app import sample
-from app.composition import Application
+from app.cli.evaluate import varied
+from app.composition import Application, Servers
 from app.evaluation.dataset import Dataset, load
 from app.evaluation.options import Options
 from app.evaluation.report import Report
 from app.evaluation.run import evaluate
+from app.evaluation.variations import Variation
 
 Evaluate = Callable[..., Report]
 
@@ -24,11 +27,18 @@ def sample_dataset() -> Dataset:
 
 
 @pytest.fixture
-def run_protocol(application: Application, sample_dataset: Dataset, tmp_path: Path) -> Evaluate:
+def run_protocol(
+    application: Application, addresses: Servers, sample_dataset: Dataset, tmp_path: Path
+) -> Iterator[Evaluate]:
     """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``."""
 
     def run(protocol: Any, dataset: Dataset = sample_dataset, **options: Any) -> Report:
         console = Console(file=io.StringIO())
-        return evaluate(application, dataset, Options(protocol=protocol, **options), tmp_path, console)
+        return evaluate(application, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
 
-    return run
+    with ExitStack() as stack:
+
+        def vary(variation: Variation) -> Application:
+            return stack.enter_context(closing(varied(application, addresses, variation)))
+
+        yield run

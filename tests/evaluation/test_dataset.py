@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.evaluation.dataset import DatasetError, Gold, load
+from app.evaluation.dataset import Gold, load
+from app.evaluation.files import DatasetError
 
 CORPUS = [
     {

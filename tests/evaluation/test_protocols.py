@@ -1,6 +1,8 @@
 """Protocols on the sample corpus: who is judged and measured, resuming, verdicts, reports."""
 
+import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,8 @@ from rich.console import Console
 
 from app.composition import Application
 from app.errors import InvalidRequestError, LlmNotConfiguredError
-from app.evaluation.dataset import Dataset, Gold, Question
-from app.evaluation.expected import published
+from app.evaluation.dataset import Dataset, Gold, Question, load
+from app.evaluation.expected import Expected, Figure, published
 from app.evaluation.harness import Harness
 from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
 from app.evaluation.options import Options
@@ -114,7 +116,7 @@ def test_a_stopped_run_goes_on_where_it_was(
         asked.append(question.id)
         return ask(self, question, arm)
 
-    def stopped(self: Harness, question: Question, arm: Any, judge: Any) -> bool:
+    def stopped(self: Harness, question: Question, arm: Any, judge: Any) -> Any:
         if "verdict" in asked:
             raise KeyboardInterrupt
         asked.append("verdict")
@@ -167,7 +169,7 @@ def test_reports_say_what_was_done(run_protocol: Evaluate, tmp_path: Path) -> No
     assert document["command"] in markdown
     assert "Means over 2 seeds." in markdown
     assert "95% interval" in markdown
-    console = Console(width=100, record=True, quiet=True)
+    console = Console(width=100, file=io.StringIO(), record=True)
     console.print(report.table())
     assert "judged questions, turn 2" in console.export_text()
 
@@ -200,10 +202,34 @@ def test_options_are_checked(wrong: dict[str, Any]) -> None:
         Options(**({"protocol": "cold"} | wrong))
 
 
-@pytest.mark.parametrize("expected", [run for run in published() if run.quick], ids=lambda run: run.command)
-def test_published_figures(run_protocol: Evaluate, expected: Any) -> None:
-    report = run_protocol(
-        expected.options.protocol,
-        **{k: v for k, v in expected.options.as_json().items() if k != "protocol"},
-    )
+FULL = os.environ.get("ENGRAM_EVALUATION_FULL") == "1"
+
+
+def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset) -> None:
+    options = expected.options.as_json()
+    report = run_protocol(options.pop("protocol"), dataset, **options)
     assert expected.deviations(report) == []
+
+
+@pytest.mark.parametrize("expected", [run for run in published() if run.quick], ids=lambda run: run.command)
+def test_published_figures_of_the_sample(
+    run_protocol: Evaluate, sample_dataset: Dataset, expected: Expected
+) -> None:
+    check(run_protocol, expected, sample_dataset)
+
+
+@pytest.mark.evaluation_data
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not FULL, reason="ENGRAM_EVALUATION_FULL is not 1")
+@pytest.mark.parametrize("expected", [run for run in published() if not run.quick], ids=lambda run: run.command)
+def test_published_figures(run_protocol: Evaluate, evaluation_data: Path, expected: Expected) -> None:
+    check(run_protocol, expected, load(evaluation_data / expected.dataset))
+
+
+def test_a_figure_out_of_tolerance_is_named(run_protocol: Evaluate) -> None:
+    report = run_protocol("cold", limit=2)
+    expected = Expected("sample", report.options, True, (Figure("all questions", 0, "mrr", 2.0, 0.5, "dense"),))
+    (line,) = expected.deviations(report)
+    assert line.startswith("mrr of dense, all questions, turn 0: expected 2.0 ± 0.5, got")
+    with pytest.raises(KeyError, match="recall@5 of nobody, turn 0"):
+        report.value("recall@5", "nobody", 0)

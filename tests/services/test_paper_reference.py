@@ -73,7 +73,7 @@ class Graph:
             similarity = self.entity_vectors @ self.embed([mention])[0].astype(float)
             at = self.names.index(name) if name in self.names else int(similarity.argmax())
             activation[at] = 1.0 if name in self.names else similarity[at]
-        weights = (self.vectors @ question) * self.factor("task", question) * self.factor("time", when)
+        weights = np.maximum(self.vectors @ question, 0.0) * self.factor("task", question) * self.factor("time", when)
         scores = {passage: ALPHA * (vector @ question) for passage, (_, vector) in self.passages.items()}
         for hop in range(1, HOPS + 1):
             reached = self.incidence.T @ activation if activation.any() else np.ones(len(self.sentences))

@@ -1,0 +1,131 @@
+"""Ways to learn with a part left out, erring judges, and the protocols that compare them."""
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from app.cli.evaluate import varied
+from app.composition import Application, Servers
+from app.evaluation.dataset import Dataset, Gold, Question
+from app.evaluation.judges import OracleJudge, Shown
+from app.evaluation.protocols import JUDGED
+from app.evaluation.stream import arrivals
+from app.evaluation.variations import ABLATION, FIXED_GAIN, FULL, NOISE, FlippingJudge, Variation
+from app.services.episode import Query
+from app.services.feedback import Named, Verdict
+from tests.evaluation.conftest import Evaluate
+from tests.support.state import rows
+
+QUESTION = "Where was Marie Curie born in 1867?"
+
+
+@pytest.fixture
+def few(sample_dataset: Dataset) -> Dataset:
+    return replace(sample_dataset, questions=sample_dataset.questions[:5])
+
+
+def teach(services: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
+    """The audit of one verdict, by channel."""
+    answer = services.retrieve.query(Query(text=QUESTION, collection=collection))
+    supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
+    verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
+    services.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
+    audit: dict[str, list[dict[str, Any]]] = {}
+    for row in rows(services, collection, "memory_audit"):
+        audit.setdefault(row["channel"], []).append(row)
+    return audit
+
+
+@pytest.mark.parametrize("scope", ["task", "time", "recall"])
+def test_a_frozen_scope_does_not_move(application: Application, addresses: Servers, curie: str, scope: str) -> None:
+    services = varied(application, addresses, Variation("x", frozen=frozenset({scope})))
+    audit = teach(services, curie)
+    services.close()
+    assert set(audit) == {"task", "time", "recall"} - {scope}
+
+
+def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Servers, curie: str) -> None:
+    services = varied(application, addresses, Variation("x", fixed_gain=FIXED_GAIN))
+    teach(services, curie)
+    audit = teach(services, curie)
+    services.close()
+    gains = [row["gain"] for channel in audit.values() for row in channel]
+    assert len(gains) > 3
+    assert gains == pytest.approx([FIXED_GAIN] * len(gains))
+
+
+def test_without_hub_cap_more_is_read(application: Application, addresses: Servers) -> None:
+    variation = next(variation for variation in ABLATION if variation.hub_limit)
+    services = varied(application, addresses, variation)
+    services.close()
+    assert services.settings.hub_limit > application.settings.hub_limit
+    assert services.settings.recall_gate == application.settings.recall_gate
+
+
+def test_a_flipped_verdict_says_the_opposite() -> None:
+    question = Question("q", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "")
+    shown = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+    for verdicts in ("full", "returned"):
+        oracle = OracleJudge(verdicts)  # type: ignore[arg-type]
+        honest = oracle.verdict("c", uuid4(), question, shown)
+        flipped = FlippingJudge(oracle, 1.0, "0/1").verdict("c", uuid4(), question, shown)
+        assert honest is not None
+        assert flipped is not None
+        assert (flipped.supporting, flipped.rejected) == ([Named(2)], honest.supporting)
+
+
+def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
+    shown = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+
+    def flips(seed: str) -> list[bool]:
+        judge = FlippingJudge(OracleJudge("returned"), 0.2, seed)
+        questions = [Question(f"q{at}", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "") for at in range(1000)]
+        verdicts = [judge.verdict("c", uuid4(), question, shown) for question in questions]
+        return [verdict is not None and verdict.supporting == [Named(2)] for verdict in verdicts]
+
+    # Binomial(1000, 0.2) has standard deviation 12.6.
+    assert 150 < sum(flips("0/1")) < 250
+    assert flips("0/1") == flips("0/1")
+    assert flips("0/1") != flips("0/2")
+
+
+def test_arrivals_repeat_as_zipf_says(sample_dataset: Dataset) -> None:
+    asked = arrivals(sample_dataset.questions, 400, seed=0)
+    assert asked == arrivals(sample_dataset.questions, 400, seed=0)
+    assert asked != arrivals(sample_dataset.questions, 400, seed=1)
+    assert len({question.id for question in asked}) == 400
+    counts: dict[str, int] = {}
+    for question in asked:
+        counts[question.text] = counts.get(question.text, 0) + 1
+    # The likeliest of n questions comes with probability 1 / H(n), H(n) being the n-th harmonic number.
+    likeliest = 400 / sum(1 / rank for rank in range(1, len(sample_dataset.questions) + 1))
+    assert 0.7 * likeliest < max(counts.values()) < 1.3 * likeliest
+
+
+def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, few: Dataset) -> None:
+    report = run_protocol("noise", few, limit=3)
+    assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)] == [
+        variation.name for variation in NOISE
+    ]
+    assert "judged questions, turn 1, Kalman gain, 20% flipped" in report.markdown()
+
+
+def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:
+    report = run_protocol("ablation", few, limit=3)
+    arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)]
+    assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
+    assert report.value("hops", JUDGED, 1, "default") < report.value("hops", JUDGED, 1, "without recall")
+
+
+def test_the_stream_is_measured_with_memory_off_and_read(run_protocol: Evaluate, few: Dataset) -> None:
+    report = run_protocol("stream", few, limit=30)
+    assert [(line.arm, line.group) for line in report.lines()][:2] == [
+        ("memory off", "arrivals 1 to 6"),
+        ("memory read", "arrivals 1 to 6"),
+    ]
+    assert report.value("hops", "arrivals 25 to 30", 0, "memory read") < report.value(
+        "hops", "arrivals 25 to 30", 0, "memory off"
+    )
+    assert run_protocol("stream", few, limit=30).phases == report.phases
