@@ -29,7 +29,7 @@ KILLED_EXIT_CODE = 130
 
 
 def _engram(subcommand: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "app.cli", subcommand)
+    return (sys.executable, "-P", "-m", "app.cli", subcommand)
 
 
 @dataclass(frozen=True)

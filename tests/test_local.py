@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -147,7 +148,9 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
     assert migrated["DATABASE_URL"].startswith("postgresql+psycopg://engram@/engram?host=")
     assert migrated["REDIS_URL"].startswith("unix:///")
 
-    os.kill(int(run.notes("worker")[0]["pid"]), signal.SIGKILL)
+    while not (workers := run.notes("worker")):  # the stand-in may not have got round to it; the test has a timeout
+        time.sleep(0.05)
+    os.kill(int(workers[0]["pid"]), signal.SIGKILL)
     run.until("The worker ended with exit code 137; starting it again")
     os.kill(int((run.data_dir / "postgres" / "server.lock").read_text()), signal.SIGKILL)
     run.until("Postgres ended; starting it again")

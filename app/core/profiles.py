@@ -14,7 +14,7 @@ class Profile:
         max_hops: I, propagation rounds.
         sentences_per_hop: K_S, sentences selected per hop.
         entities_per_hop: K_E, entities that lead the next hop.
-        prior_weight: α, weight of passage-question similarity (Eq. 8).
+        prior_weight: α, weight of passage-question similarity where passages are ranked by Eq. 8.
         weights: weights of the passage features; None ranks by Eq. 8.
         ranked_sentences: reached sentences per hop that the features look at, best first.
         ranked_passages: passages nearest to the question that are ranked, reached or not; at least top_k are.
@@ -61,7 +61,7 @@ DEFAULT = Profile(
     ranked_passages=50,
     learned_only=True,
     recalls=True,
-    recall_weight=1.0,
+    recall_weight=3.0,
 )
 
 PROFILES = {profile.name: profile for profile in (PAPER, DEFAULT)}

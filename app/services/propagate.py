@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from app.core import coverage, propagation
 from app.core.profiles import Profile
 from app.core.propagation import Candidates
-from app.core.ranking import Reached
 from app.core.recall import nearness, recall_priors
 from app.services.episode import StopReason, Sufficiency
 from app.storage import experience, graph
@@ -43,14 +42,14 @@ class Walk:
 
     Attributes:
         bonuses: per hop, passage -> summed score of its ranking sentences (Eq. 7).
-        reached: passage -> the best that any hop reached of it.
+        reached: passage -> reciprocal rank of its best sentence in any hop.
         recalled: what nearby past questions were supported by.
         priors: sentence -> recall prior in [0, 1], the strongest few.
     """
 
     hops: list[Hop] = field(default_factory=list)
     bonuses: list[dict[int, float]] = field(default_factory=list)
-    reached: dict[int, Reached] = field(default_factory=dict)
+    reached: dict[int, float] = field(default_factory=dict)
     recalled: list[PastSupport] = field(default_factory=list)
     priors: dict[int, float] = field(default_factory=dict)
     stop_reason: StopReason = "max_hops"
@@ -60,15 +59,10 @@ class Walk:
         """Every selected sentence, in order of selection."""
         return {sentence: hop.evidence[sentence] for hop in self.hops for sentence in hop.selected}
 
-    def reach(self, candidates: Candidates, ranked: NDArray[np.intp]) -> None:
-        """Take note of one hop's candidates, given by their positions, best first."""
-        passages = candidates.passage_ids[ranked].tolist()
-        semantic = candidates.semantic[ranked].tolist()
-        for rank, (passage, similarity) in enumerate(zip(passages, semantic, strict=True), start=1):
-            known = self.reached.get(passage, Reached(0.0, 0.0))
-            self.reached[passage] = Reached(
-                max(known.similarity, similarity), max(known.reciprocal_rank, 1.0 / rank)
-            )
+    def reach(self, passages: Sequence[int]) -> None:
+        """Take note of one hop's candidates, given by their passages, best sentence first."""
+        for rank, passage in enumerate(passages, start=1):
+            self.reached[passage] = max(self.reached.get(passage, 0.0), 1.0 / rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +159,7 @@ class Propagation:
             ranked = propagation.strongest(scores, candidates.sentence_ids, considered)
             chosen = ranked[: profile.sentences_per_hop]
             walk.bonuses.append(propagation.passage_bonuses(scores[chosen], candidates.passage_ids[chosen]))
-            walk.reach(candidates, ranked[: profile.ranked_sentences])
+            walk.reach(candidates.passage_ids[ranked[: profile.ranked_sentences]].tolist())
             selected = candidates.sentence_ids[chosen].tolist()
             selected += [
                 sentence

@@ -203,7 +203,7 @@ class RetrieveService:
                 scores = ranking.passage_scores(similarities, walk.bonuses, profile.prior_weight)
             else:
                 titled = _titled(keyed, aligned)
-                scores = ranking.weighted_scores(similarities, walk.bonuses, walk.reached, titled, profile.weights)
+                scores = ranking.weighted_scores(similarities, walk.reached, titled, profile.weights)
             for sentence, prior in walk.priors.items():
                 if sentence in evidence:
                     passage = evidence[sentence].passage_id

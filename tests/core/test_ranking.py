@@ -1,4 +1,4 @@
-"""The passage ranking of Eq. 8."""
+"""The passage rankings: Eq. 8, and the weighted features."""
 
 import math
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.ranking import best, passage_scores
+from app.core.ranking import FeatureWeights, best, passage_scores, weighted_scores
 
 
 def test_score_adds_prior_and_discounted_logarithms() -> None:
@@ -42,3 +42,15 @@ def test_a_larger_bonus_never_ranks_lower(smaller: float, more: float) -> None:
     scores = passage_scores({1: 0.5, 2: 0.5}, [{1: smaller, 2: smaller + more}], 0.01)
 
     assert scores[2] >= scores[1]
+
+
+def test_features_add_up() -> None:
+    scores = weighted_scores(
+        {1: 0.6, 2: 0.5, 3: 0.4}, {1: 0.5, 2: 1.0}, {2, 3}, FeatureWeights(similarity=1.0, titled=0.25, rank=2.0)
+    )
+
+    assert scores == {1: 0.6 + 2 * 0.5, 2: 0.5 + 0.25 + 2 * 1.0, 3: 0.4 + 0.25}
+
+
+def test_a_passage_that_was_only_reached_is_not_ranked_unless_its_key_is_known() -> None:
+    assert weighted_scores({}, {7: 1.0}, {7}, FeatureWeights()) == {}

@@ -73,7 +73,8 @@ class Graph:
             similarity = self.entity_vectors @ self.embed([mention])[0].astype(float)
             at = self.names.index(name) if name in self.names else int(similarity.argmax())
             activation[at] = 1.0 if name in self.names else similarity[at]
-        weights = np.maximum(self.vectors @ question, 0.0) * self.factor("task", question) * self.factor("time", when)
+        similarity = np.maximum(self.vectors @ question, 0.0)
+        weights = similarity * self.factor("task", question) * self.factor("time", when)
         scores = {passage: ALPHA * (vector @ question) for passage, (_, vector) in self.passages.items()}
         for hop in range(1, HOPS + 1):
             reached = self.incidence.T @ activation if activation.any() else np.ones(len(self.sentences))
@@ -88,7 +89,7 @@ class Graph:
                 scores[passage] += np.log(1 + value) / hop
             selected = np.zeros(len(self.sentences))
             selected[chosen] = score[chosen]
-            neighbours = self.incidence @ (selected != 0)
+            neighbours = self.incidence @ np.isin(np.arange(len(self.sentences)), chosen)
             mean = np.divide(
                 self.incidence @ selected, neighbours, where=neighbours > 0, out=np.zeros(len(self.names))
             )
