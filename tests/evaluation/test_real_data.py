@@ -1,0 +1,41 @@
+"""Real questions, a part small enough for every run: the promises of the README hold in kind, not to the digit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.evaluation.dataset import Dataset, load
+from tests.evaluation.conftest import Evaluate
+
+QUESTIONS = 40
+JUDGED = 20
+EVERY = 8
+
+
+@pytest.fixture(scope="module", params=["2wiki", "hotpotqa"])
+def part(request: pytest.FixtureRequest, evaluation_data: Path) -> Dataset:
+    """The first questions of a data set, over every eighth passage of it and all of theirs."""
+    whole = load(evaluation_data / request.param)
+    questions = whole.questions[:QUESTIONS]
+    gold = {passage for question in questions for passage in question.relevant}
+    passages = [p for n, p in enumerate(whole.passages) if n % EVERY == 0 or p["id"] in gold]
+    return replace(whole, name=f"{whole.name}-part", passages=tuple(passages), questions=questions)
+
+
+@pytest.mark.evaluation_data
+def test_the_graph_beats_dense_retrieval_before_anything_is_learned(run_protocol: Evaluate, part: Dataset) -> None:
+    report = run_protocol("cold", part)
+    recall = {arm: report.value("recall@5", "all questions", 0, arm) for arm in ("dense", "paper", "default")}
+    assert recall["paper"] >= recall["dense"] + 0.04
+    assert recall["default"] >= recall["paper"] - 0.01
+
+
+@pytest.mark.evaluation_data
+def test_one_turn_of_verdicts_is_learned_and_harms_nobody(run_protocol: Evaluate, part: Dataset) -> None:
+    report = run_protocol("similar", part, turns=1, limit=JUDGED)
+    assert report.value("recall@5", "judged questions", 1) >= 0.97
+    assert report.value("recall@5", "their paraphrases", 1) >= 0.93
+    before = report.value("recall@5", "unjudged questions", 0)
+    assert report.value("recall@5", "unjudged questions", 1) >= before - 0.025  # one of 40 gold passages
+    assert report.value("hops", "judged questions", 1) < report.value("hops", "judged questions", 0)
