@@ -5,12 +5,10 @@ from a ``.env`` file in the working directory.
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
-
-UnitInterval = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class Settings(BaseSettings):
@@ -78,8 +76,10 @@ class Settings(BaseSettings):
     )
 
     # Retrieval
-    recall_gate: UnitInterval = Field(
+    recall_gate: float = Field(
         default=0.6,
+        ge=0,
+        lt=1,
         description="Past questions nearer than this cosine recall the sentences that supported them.",
     )
     hub_limit: int = Field(

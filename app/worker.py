@@ -77,7 +77,12 @@ class Worker:
         """Apply what has waited for longer than a wake-up takes."""
         settings = self._app.settings
         self._swept = time.monotonic()
-        applied = self._app.learn.apply_overdue(settings.sweep_seconds, settings.feedback_batch_size)
+        applied = 0
+        while not self._stopping.is_set():
+            batch = self._app.learn.apply_overdue(settings.sweep_seconds, settings.feedback_batch_size)
+            applied += batch
+            if batch < settings.feedback_batch_size:
+                break
         if applied:
             log.info("sweep applied overdue feedback", events=applied)
 

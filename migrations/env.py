@@ -26,8 +26,9 @@ def run() -> None:
         raise SystemExit("DATABASE_URL is not set; `engram migrate` finds the embedded Postgres by itself.")
     engine = create_engine(with_driver(url))
     with engine.connect() as connection:
-        connection.execute(text("SET statement_timeout = 0; SET lock_timeout = '10s'"))
+        connection.execute(text("SET statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK_KEY})
+        connection.execute(text("SET lock_timeout = '10s'"))
         connection.commit()
         try:
             context.configure(

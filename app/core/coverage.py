@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-# A recall prior from which verdicts on nearby past questions vouch for the evidence by themselves.
+# A recall prior from which verdicts that claimed to name all evidence vouch for it by themselves.
 VOUCHED_PRIOR = 0.5
 
 _WORD = re.compile(r"[^\W_]+")

@@ -16,12 +16,12 @@ from app.storage import collections, episodes, feedback, passages
 from app.storage.database import Database, Reader
 from app.storage.feedback import StoredEvent
 from app.storage.memories import AuditRow
-from app.storage.passages import StoredSentence
 from app.storage.stream import WakeStream
 
 log = structlog.get_logger(__name__)
 
 WAIT_SECONDS = 10.0
+MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Verdict:
         retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
         expansions: query expansions, stored for key evolution.
         judge: who judged.
-        confidence: in (0, 1]; divides the observation noise.
+        confidence: in [0.01, 1]; divides the observation noise.
     """
 
     query_id: UUID
@@ -164,9 +164,9 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
     external = {n.passage_id for n in named if n.passage_id is not None}
     versions = passages.versions(reader, collection_id, external)
-    in_passage: dict[int, list[StoredSentence]] = {}
+    in_passage: dict[int, list[tuple[int, str]]] = {}
     for sentence in passages.sentences_of(reader, collection_id, [found[0] for found in versions.values()]):
-        in_passage.setdefault(sentence.passage_id, []).append(sentence)
+        in_passage.setdefault(sentence.passage_id, []).append((sentence.id, _plain(sentence.text)))
 
     def ids(names: Sequence[Named]) -> list[int]:
         found: set[int] = set()
@@ -185,7 +185,8 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
             found.update(matching)
         return sorted(found)
 
-    supports = sorted({*ids(verdict.supporting), *ids(verdict.missed)})
+    missed = ids(verdict.missed)
+    supports = sorted({*ids(verdict.supporting), *missed})
     rejects = ids(verdict.rejected)
     both = sorted(set(supports) & set(rejects))
     if both:
@@ -193,7 +194,7 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
     return {
         "supports": supports,
         "rejects": rejects,
-        "missed": ids(verdict.missed),
+        "missed": missed,
         "partial": verdict.partial,
         "retrieval_success": verdict.retrieval_success,
         "generation_success": verdict.generation_success,
@@ -202,18 +203,19 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
     }
 
 
-def _matching(text: str, sentences: Sequence[StoredSentence]) -> list[int]:
-    """Sentences that are the text; else, for a judge that splits differently, those it overlaps whole."""
+def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
+    """Sentences, given in plain text, that are ``text``; else, for a judge that splits differently, those that
+    hold it or that it holds whole, if what is held is long enough to tell.
+    """
     wanted = _plain(text)
-    if not wanted:
-        return []
-    exact = [sentence.id for sentence in sentences if _plain(sentence.text) == wanted]
-    if exact:
+    exact = [sentence for sentence, plain in sentences if plain == wanted]
+    if exact or not wanted:
         return exact
     return [
-        sentence.id
-        for sentence in sentences
-        if wanted in _plain(sentence.text) or (_plain(sentence.text) and _plain(sentence.text) in wanted)
+        sentence
+        for sentence, plain in sentences
+        if (len(wanted) >= MIN_OVERLAP and f" {wanted} " in f" {plain} ")
+        or (len(plain) >= MIN_OVERLAP and f" {plain} " in f" {wanted} ")
     ]
 
 

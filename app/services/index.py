@@ -13,7 +13,7 @@ import structlog
 from numpy.typing import NDArray
 
 from app.core.temporal import time_constraint
-from app.errors import UnavailableError
+from app.errors import LlmError, UnavailableError
 from app.providers.embedder import Embedder
 from app.providers.language import Language, PassageText, SentenceAnalysis, normalise_entity
 from app.providers.llm import Llm
@@ -25,6 +25,9 @@ from app.storage.passages import PassageRow, SentenceRow, StoredSentence, TimeRo
 log = structlog.get_logger(__name__)
 
 MAX_ATTEMPTS = 5
+MAX_REPLANS = 5
+# A name or a date list beyond this is not one; its key would not fit an index page either.
+MAX_KEY_CHARACTERS = 200
 Vectors = dict[str, NDArray[np.float32]]
 
 
@@ -117,6 +120,9 @@ class IndexService:
                 self._run_batches(job, should_stop)
             except UnavailableError:
                 raise
+            except LlmError as error:  # the endpoint may come back: the lines wait for it
+                log.warning("ingest waits for the LLM", job_id=str(job.id), error=error.detail)
+                return False
             except Exception as error:
                 log.exception("ingest batch failed", job_id=str(job.id))
                 with self._database.write() as writer:
@@ -143,7 +149,9 @@ class IndexService:
     def _write(self, job: Job, plan: _Plan) -> None:
         """Write a batch, planned anew as often as the graph changed meanwhile."""
         current: _Plan | None = plan
-        while current is not None:
+        for _ in range(MAX_REPLANS):
+            if current is None:
+                return
             try:
                 with self._database.write() as writer:
                     self._write_plan(writer, job, current)
@@ -151,6 +159,7 @@ class IndexService:
                 current = self._plan(job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
             else:
                 return
+        raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
 
     def _plan(
         self, job: Job, after_line: int, arriving: frozenset[str], *, limit: int | None = None
@@ -181,7 +190,9 @@ class IndexService:
             ]
         )
         plan.drafts = [
-            _Draft(line, body["id"], body["title"], body["text"], body["metadata"], content_hash, analysis)
+            _Draft(
+                line, body["id"], body["title"], body["text"], body["metadata"], content_hash, _bounded(analysis)
+            )
             for (line, body, content_hash), analysis in zip(changed, analyses, strict=True)
         ]
         if self._time_llm is not None:
@@ -253,7 +264,7 @@ class IndexService:
             ],
         )
         stored = _by_text(passages.sentences_of(writer, collection_id, placed.values()))
-        moved: dict[int, int] = {}
+        moved: dict[int, tuple[int, str | None]] = {}
         fresh: list[SentenceRow] = []
         fresh_entities: list[tuple[str, ...]] = []
         links: dict[int, list[str]] = {}
@@ -263,7 +274,7 @@ class IndexService:
                 same = stored.get((passage, sentence.text))
                 if same:
                     kept = same.pop(0)
-                    moved[kept] = position
+                    moved[kept] = (position, sentence.time_expression)
                     links[kept] = _names(sentence.entities)
                     continue
                 vector = plan.texts.get(sentence.text)
@@ -273,7 +284,7 @@ class IndexService:
                 fresh_entities.append(sentence.entities)
         removed = [sentence for left in stored.values() for sentence in left]
         orphan_entities, orphan_times = passages.delete_sentences(writer, collection_id, removed)
-        passages.move_sentences(writer, collection_id, moved)
+        orphan_times += passages.move_sentences(writer, collection_id, moved)
         inserted = passages.insert_sentences(writer, collection_id, fresh)
         links.update((sentence, _names(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
         orphan_entities += passages.set_links(writer, collection_id, links)
@@ -342,8 +353,29 @@ def _with_llm_times(draft: _Draft, llm: Llm) -> _Draft:
         draft.text,
         draft.metadata,
         draft.content_hash,
-        [
-            SentenceAnalysis(sentence.text, sentence.entities, llm.extract_time_constraint(sentence.text))
-            for sentence in draft.sentences
-        ],
+        _bounded(
+            [
+                SentenceAnalysis(sentence.text, sentence.entities, llm.extract_time_constraint(sentence.text))
+                for sentence in draft.sentences
+            ]
+        ),
     )
+
+
+def _bounded(sentences: Sequence[SentenceAnalysis]) -> list[SentenceAnalysis]:
+    """The sentences without names too long to be names, their time expressions cut after whole phrases."""
+    return [
+        SentenceAnalysis(
+            sentence.text,
+            tuple(name for name in sentence.entities if len(name) <= MAX_KEY_CHARACTERS),
+            _cut(sentence.time_expression),
+        )
+        for sentence in sentences
+    ]
+
+
+def _cut(expression: str | None) -> str | None:
+    if expression is None or len(expression) <= MAX_KEY_CHARACTERS:
+        return expression
+    head = expression[:MAX_KEY_CHARACTERS]
+    return (head.rpartition(", ")[0] or head).strip() or None

@@ -18,7 +18,8 @@ from app.storage.memories import AuditRow, Memory
 log = structlog.get_logger(__name__)
 
 RECALL = "recall"
-UNKNOWN = (0.0, 1.0, 0)  # support, perplexity and update count of a sentence nobody judged for a question
+# Support, perplexity, update count and completeness of a sentence nobody judged for a question.
+UNKNOWN = (0.0, 1.0, 0, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,9 @@ class LearnService:
         """
         try:
             return self._apply(collection_id, events)
-        except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+        except UnavailableError:
+            raise
+        except Exception as error:
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event]) for event in sorted(events))
             log.exception("event not applied", event_id=events[0])
@@ -213,7 +216,7 @@ class _Application:
     def _move_supports(
         self,
         event: PendingEvent,
-        known: dict[int, tuple[float, float, int]],
+        known: dict[int, tuple[float, float, int, bool]],
         targets: Mapping[int, int],
         confidence: float,
     ) -> list[AuditRow]:
@@ -232,10 +235,11 @@ class _Application:
             noise,
             self._noise.process,
         )
+        complete = not event.verdict["partial"] and event.verdict.get("retrieval_success") is not False
         rows = []
         for at, sentence in enumerate(judged):
             perplexity = float(update.perplexities[at])
-            known[sentence] = (float(update.supports[at]), perplexity, before[at][2] + 1)
+            known[sentence] = (float(update.supports[at]), perplexity, before[at][2] + 1, complete)
             rows.append(
                 AuditRow(
                     event.id,

@@ -45,6 +45,7 @@ class Walk:
         reached: passage -> reciprocal rank of its best sentence in any hop.
         recalled: what nearby past questions were supported by.
         priors: sentence -> recall prior in [0, 1], the strongest few.
+        vouched: strongest prior from a verdict that claimed to name all evidence.
     """
 
     hops: list[Hop] = field(default_factory=list)
@@ -52,6 +53,7 @@ class Walk:
     reached: dict[int, float] = field(default_factory=dict)
     recalled: list[PastSupport] = field(default_factory=list)
     priors: dict[int, float] = field(default_factory=dict)
+    vouched: float = 0.0
     stop_reason: StopReason = "max_hops"
 
     @property
@@ -122,14 +124,12 @@ class Propagation:
     def _recall(self, focus: Focus, entities: Sequence[int], walk: Walk) -> None:
         with self.database.read() as reader:
             walk.recalled = experience.recall(reader, focus, entities, self.recall_gate, RECALL_QUESTIONS)
-        priors = recall_priors(
-            (
-                past.sentence_id,
-                nearness(past.similarity, self.recall_gate, shares_entity=past.shares_entity),
-                past.support,
-            )
+        heard = [
+            (past, nearness(past.similarity, self.recall_gate, shares_entity=past.shares_entity))
             for past in walk.recalled
-        )
+        ]
+        priors = recall_priors((past.sentence_id, near, past.support) for past, near in heard)
+        walk.vouched = max((near * past.support for past, near in heard if past.complete), default=0.0)
         strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
         walk.priors = dict(strongest)
 
@@ -177,7 +177,7 @@ class Propagation:
 
 def _is_covered(hop: Hop, walk: Walk) -> bool:
     """The coverage rule: the evidence names all that the question names, or verdicts vouch for it."""
-    return (hop.coverage or 0.0) >= 1.0 or max(walk.priors.values(), default=0.0) >= coverage.VOUCHED_PRIOR
+    return (hop.coverage or 0.0) >= 1.0 or walk.vouched >= coverage.VOUCHED_PRIOR
 
 
 def _onward(hop: Hop, walk: Walk, profile: Profile) -> dict[int, float]:

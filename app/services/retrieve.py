@@ -86,7 +86,7 @@ class RetrieveService:
         walk = self._propagation.walk(
             focus,
             query.text,
-            {entity.entity_id: (entity.name, entity.similarity) for entity in aligned},
+            _activated(aligned),
             profile,
             query.max_hops or profile.max_hops,
             sufficiency,
@@ -94,7 +94,7 @@ class RetrieveService:
         )
         ranked, found, sentences = self._rank(focus, query, profile, walk, aligned)
         searched = time.perf_counter()
-        trace = Trace(constraint, aligned, _recall_trace(walk), _hop_traces(walk, found, profile.learned_only))
+        trace = Trace(constraint, aligned, _recall_trace(walk), _hop_traces(walk, profile.learned_only))
         answer = Answer(
             query_id=uuid4(),
             collection=query.collection,
@@ -176,7 +176,8 @@ class RetrieveService:
             with self._database.read() as reader:
                 for name, vector in unmatched.items():
                     nearest = graph.nearest_entity(reader, collection, vector, self._limits)
-                    if nearest is not None:
+                    # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
+                    if nearest is not None and nearest[2] > 0:
                         aligned.append(EntityAnswer(mentions[name], *nearest))
         return aligned
 
@@ -245,6 +246,12 @@ class RetrieveService:
             episodes.insert(writer, collection.id, row)
 
 
+def _activated(aligned: Sequence[EntityAnswer]) -> dict[int, tuple[str, float]]:
+    """Entity -> name and similarity; of several mentions of one entity the best counts."""
+    ordered = sorted(aligned, key=lambda entity: entity.similarity)
+    return {entity.entity_id: (entity.name, entity.similarity) for entity in ordered}
+
+
 def _titled(keyed: Mapping[int, Keyed], aligned: Sequence[EntityAnswer]) -> set[int]:
     """Passages whose title is an entity of the question."""
     names = {normalise_entity(entity.name) for entity in aligned}
@@ -302,22 +309,20 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
     ]
 
 
-def _hop_traces(walk: Walk, found: Mapping[int, StoredPassage], learned_only: bool) -> list[HopTrace]:
+def _hop_traces(walk: Walk, learned_only: bool) -> list[HopTrace]:
     return [
         HopTrace(
             number,
             {hop.names[entity]: score for entity, score in hop.activation.items()},
             len(hop.candidates),
-            _sentence_traces(hop, found, walk.priors if number == 1 else {}, learned_only),
+            _sentence_traces(hop, walk.priors if number == 1 else {}, learned_only),
             hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]
 
 
-def _sentence_traces(
-    hop: Hop, found: Mapping[int, StoredPassage], priors: Mapping[int, float], learned_only: bool
-) -> list[SentenceTrace]:
+def _sentence_traces(hop: Hop, priors: Mapping[int, float], learned_only: bool) -> list[SentenceTrace]:
     rows = hop.candidates
     task = propagation.task_factor(rows, learned_only=learned_only)
     timed = propagation.time_factor(rows)
@@ -328,7 +333,7 @@ def _sentence_traces(
         traces.append(
             SentenceTrace(
                 sentence,
-                found[evidence.passage_id].external_id,
+                evidence.external_id,
                 evidence.text,
                 float(hop.scores[at]),
                 float(rows.activation[at]),

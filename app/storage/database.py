@@ -13,7 +13,7 @@ from psycopg import ClientCursor, Connection, Cursor, ProgrammingError, errors, 
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
-from app.errors import ConfigurationError, NotFoundError, UnavailableError
+from app.errors import ConfigurationError, InvalidRequestError, NotFoundError, UnavailableError
 
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
@@ -170,6 +170,8 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+        if isinstance(getattr(error, "orig", None), errors.ProgramLimitExceeded):
+            raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
         raise UnavailableError(f"Postgres: {cause[0] if cause else type(error).__name__}") from error
     except exc.ProgrammingError as error:

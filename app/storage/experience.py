@@ -23,6 +23,7 @@ class PastSupport:
     passage_id: int
     support: float
     perplexity: float
+    complete: bool
 
 
 def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
@@ -41,7 +42,8 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
                    JOIN entity_sentence link ON link.collection_id = %(collection)s
                        AND link.sentence_id = any_of.sentence_id AND link.entity_id = ANY(%(entities)s::bigint[])
                    WHERE any_of.collection_id = %(collection)s AND any_of.question_id = near.id
-               ), s.id, s.passage_id, known.support, known.perplexity
+               ), s.id, s.passage_id, known.support, known.perplexity,
+               known.complete
         FROM near
         JOIN question_support known ON known.collection_id = %(collection)s AND known.question_id = near.id
         JOIN sentence s ON s.collection_id = %(collection)s AND s.id = known.sentence_id
@@ -76,37 +78,39 @@ def lock_question(
 
 def supports_of(
     reader: Reader, collection_id: int, question_id: int, sentences: Sequence[int]
-) -> dict[int, tuple[float, float, int]]:
-    """Sentence -> (support, perplexity, update count), for those with a row."""
+) -> dict[int, tuple[float, float, int, bool]]:
+    """Sentence -> (support, perplexity, update count, complete), for those with a row."""
     rows = reader.rows(
         """
-        SELECT sentence_id, support, perplexity, update_count FROM question_support
+        SELECT sentence_id, support, perplexity, update_count, complete FROM question_support
         WHERE collection_id = %(collection)s AND question_id = %(question)s
           AND sentence_id = ANY(%(sentences)s)
         """,
         {"collection": collection_id, "question": question_id, "sentences": list(sentences)},
     )
-    return {row[0]: (row[1], row[2], row[3]) for row in rows}
+    return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
 
 
 def store_supports(
-    writer: Writer, collection_id: int, question_id: int, rows: Sequence[tuple[int, float, float, int]]
+    writer: Writer, collection_id: int, question_id: int, rows: Sequence[tuple[int, float, float, int, bool]]
 ) -> None:
-    """Write (sentence, support, perplexity, update count) rows."""
+    """Write (sentence, support, perplexity, update count, complete) rows."""
     columns: list[Any] = [list(column) for column in zip(*rows, strict=True)]
     writer.execute(
         """
         INSERT INTO question_support
-            (collection_id, question_id, sentence_id, support, perplexity, update_count)
+            (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
         SELECT %(collection)s, %(question)s, row.* FROM unnest(
-            %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[], %(counts)s::int[]
+            %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[], %(counts)s::int[],
+            %(complete)s::boolean[]
         ) AS row
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
-            support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count
+            support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
+            complete = excluded.complete
         """,
         {
             "collection": collection_id,
             "question": question_id,
-            **dict(zip(("sentences", "supports", "perplexities", "counts"), columns, strict=True)),
+            **dict(zip(("sentences", "supports", "perplexities", "counts", "complete"), columns, strict=True)),
         },
     )

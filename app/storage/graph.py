@@ -74,12 +74,20 @@ class Evidence:
 
     sentence_id: int
     passage_id: int
+    external_id: str
     position: int
     text: str
     entities: dict[int, str]
 
 
 _IN_SCOPE = """
+    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
+                  AND p.metadata @> %(metadata)s
+"""
+
+# Before the hub limit, or a filter would look only at a hub's first sentences.
+_LINK_IN_SCOPE = """
+    JOIN sentence s ON s.collection_id = l.collection_id AND s.id = l.sentence_id
     JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
                   AND p.metadata @> %(metadata)s
 """
@@ -168,9 +176,10 @@ def linked_sentences(
             SELECT link.sentence_id, sum(active.score) AS activation
             FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS active(entity_id, score)
             CROSS JOIN LATERAL (
-                SELECT sentence_id FROM entity_sentence
-                WHERE collection_id = %(collection)s AND entity_id = active.entity_id
-                ORDER BY sentence_id LIMIT %(hub_limit)s
+                SELECT l.sentence_id FROM entity_sentence l
+                {_LINK_IN_SCOPE if focus.metadata else ""}
+                WHERE l.collection_id = %(collection)s AND l.entity_id = active.entity_id
+                ORDER BY l.sentence_id LIMIT %(hub_limit)s
             ) AS link
             GROUP BY link.sentence_id ORDER BY activation DESC, link.sentence_id LIMIT %(candidate_limit)s
         ), reached AS (
@@ -242,19 +251,21 @@ def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -
     """The given sentences as they can be read, with the entities they name."""
     rows = reader.rows(
         """
-        SELECT s.id, s.passage_id, s.position, s.text,
+        SELECT s.id, s.passage_id, p.external_id, s.position, s.text,
                coalesce(array_agg(e.id ORDER BY e.id) FILTER (WHERE e.id IS NOT NULL), '{}'),
                coalesce(array_agg(e.surface ORDER BY e.id) FILTER (WHERE e.id IS NOT NULL), '{}')
         FROM sentence s
+        JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
         LEFT JOIN entity_sentence link ON link.collection_id = s.collection_id AND link.sentence_id = s.id
         LEFT JOIN entity e ON e.collection_id = link.collection_id AND e.id = link.entity_id
         WHERE s.collection_id = %(collection)s AND s.id = ANY(%(sentences)s)
-        GROUP BY s.collection_id, s.id ORDER BY s.id
+        GROUP BY s.collection_id, s.id, p.external_id ORDER BY s.id
         """,
         {"collection": collection.id, "sentences": list(sentences)},
     )
     return {
-        row[0]: Evidence(row[0], row[1], row[2], row[3], dict(zip(row[4], row[5], strict=True))) for row in rows
+        row[0]: Evidence(row[0], row[1], row[2], row[3], row[4], dict(zip(row[5], row[6], strict=True)))
+        for row in rows
     }
 
 

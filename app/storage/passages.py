@@ -215,17 +215,30 @@ def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Sen
     return [row[0] for row in rows]
 
 
-def move_sentences(writer: Writer, collection_id: int, positions: Mapping[int, int]) -> None:
-    """Give kept sentences their new positions."""
-    writer.execute(
+def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
+    """Give kept sentences their positions and time expressions; the time expressions that were replaced."""
+    rows = writer.rows(
         """
-        UPDATE sentence SET position = moved.position
-        FROM unnest(%(ids)s::bigint[], %(positions)s::int[]) AS moved(id, position)
-        WHERE sentence.collection_id = %(collection)s AND sentence.id = moved.id
-          AND sentence.position <> moved.position
+        WITH placed AS (
+            SELECT p.id, p.position, t.id AS time_expression_id
+            FROM unnest(%(ids)s::bigint[], %(positions)s::int[], %(times)s::text[]) AS p(id, position, time)
+            LEFT JOIN time_expression t ON t.collection_id = %(collection)s AND t.text = p.time
+        )
+        UPDATE sentence SET position = placed.position, time_expression_id = placed.time_expression_id
+        FROM placed JOIN sentence old ON old.collection_id = %(collection)s AND old.id = placed.id
+        WHERE sentence.collection_id = %(collection)s AND sentence.id = placed.id
+          AND (old.position, old.time_expression_id)
+              IS DISTINCT FROM (placed.position, placed.time_expression_id)
+        RETURNING old.time_expression_id
         """,
-        {"collection": collection_id, "ids": list(positions), "positions": list(positions.values())},
+        {
+            "collection": collection_id,
+            "ids": list(placed),
+            "positions": [position for position, _ in placed.values()],
+            "times": [time for _, time in placed.values()],
+        },
     )
+    return [row[0] for row in rows if row[0] is not None]
 
 
 def insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:

@@ -411,6 +411,12 @@ def upgrade() -> None:
         sa.Column("support", sa.Float(precision=53), nullable=False),
         sa.Column("perplexity", sa.Float(precision=53), nullable=False),
         sa.Column("update_count", sa.Integer(), nullable=False),
+        sa.Column(
+            "complete",
+            sa.Boolean(),
+            nullable=False,
+            comment="Whether the last verdict claimed to name all evidence.",
+        ),
         sa.CheckConstraint("perplexity BETWEEN 0 AND 1", name=op.f("question_support_perplexity_check")),
         sa.ForeignKeyConstraint(
             ["collection_id", "question_id"],

@@ -94,7 +94,7 @@ class FeedbackIn(Model):
     expansions: list[ExpansionIn] = Field(default_factory=list, max_length=100)
     judge: Text = Field(default="anonymous", max_length=200)
     confidence: float = Field(
-        default=1.0, gt=0, le=1, strict=True, description="Divides the observation noise of this verdict."
+        default=1.0, ge=0.01, le=1, strict=True, description="Divides the observation noise of this verdict."
     )
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
 

@@ -94,7 +94,9 @@ class SentenceOut(Out):
     sentence_id: int
     position: int
     text: str
-    score: float | None = Field(description="Its best score in any hop; null if no hop selected it.")
+    score: float | None = Field(
+        description="Its best score in any hop or its recall prior; null if no hop selected it."
+    )
     hops: list[int]
 
 
