@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ from app.storage.stream import WakeStream
 log = structlog.get_logger(__name__)
 
 WAIT_SECONDS = 10.0
+WORD = re.compile(r"\w+")
 MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
 
 
@@ -220,4 +222,5 @@ def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    """The words of a text; a missing full stop makes no other sentence."""
+    return " ".join(WORD.findall(text.casefold()))

@@ -108,7 +108,11 @@ class TestNaming:
     ) -> None:
         named = state.sentences(application, curie, "warsaw")
         lies = named["Warsaw lies on the Vistula."]
-        for text in ("Warsaw lies on the Vistula.", " warsaw  LIES on the vistula. ", "lies on the"):
+        for text in (
+            "Warsaw lies on the Vistula.",
+            " warsaw  LIES on the vistula",
+            "They say: Warsaw lies on the Vistula, as everyone knows",
+        ):
             assert self.accepted(application, curie, query_id, Named(passage_id="warsaw", text=text)) == [lies]
 
     def test_a_longer_text_names_every_sentence_in_it(
@@ -127,6 +131,7 @@ class TestNaming:
             Named(passage_id="none", text="Warsaw lies on the Vistula."),
             Named(passage_id="warsaw", text="Nothing of the kind."),
             Named(passage_id="warsaw", text="  "),
+            Named(passage_id="warsaw", text="lies on the"),
             Named(passage_id="warsaw"),
             Named(text="Warsaw lies on the Vistula."),
             Named(),
