@@ -59,9 +59,13 @@ def _of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstra
     )
 
 
-def _hnsw(table: str, column: str = "embedding") -> Index:
+def _hnsw(table: str, **build: str) -> Index:
     return Index(
-        f"{table}_{column}_hnsw", column, postgresql_using="hnsw", postgresql_ops={column: "vector_ip_ops"}
+        f"{table}_embedding_hnsw",
+        "embedding",
+        postgresql_using="hnsw",
+        postgresql_ops={"embedding": "vector_ip_ops"},
+        postgresql_with=build,
     )
 
 
@@ -154,7 +158,8 @@ entity = Table(
     Column("embedding", VECTOR(), nullable=False),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "name"),
-    _hnsw("entity"),
+    # Names are many and mostly met by their text: a lighter graph keeps them from dominating an ingest.
+    _hnsw("entity", m="8", ef_construction="32"),
 )
 
 entity_sentence = Table(

@@ -87,6 +87,7 @@ def upgrade() -> None:
         unique=False,
         postgresql_using="hnsw",
         postgresql_ops={"embedding": "vector_ip_ops"},
+        postgresql_with={"m": "8", "ef_construction": "32"},
     )
     op.create_table(
         "episode",
