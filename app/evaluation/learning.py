@@ -63,7 +63,7 @@ def _teach(
 ) -> None:
     """One turn: every judged question is asked and judged once, in an order of its own."""
     step = run.begin(label, len(judged))
-    for question in random.Random(order).sample(judged, len(judged)):  # noqa: S311
+    for question in random.Random(order).sample(judged, len(judged)):  # noqa: S311 - repeatable, not secret
         harness.teach(question, arm, judge)
         step()
 

@@ -95,7 +95,7 @@ def _halves(dataset: Dataset, limit: int, seed: int) -> Plan:
     by_type: dict[str, list[Question]] = {}
     for question in dataset.questions:
         by_type.setdefault(question.type, []).append(question)
-    order = random.Random(seed)  # noqa: S311
+    order = random.Random(seed)  # noqa: S311 - repeatable, not secret
     one: list[Question] = []
     other: list[Question] = []
     for kind in sorted(by_type):

@@ -20,7 +20,7 @@ PARTS = 5
 
 def arrivals(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
     """``count`` questions drawn with Zipf weights over a random ranking; ids are numbered to tell repeats apart."""
-    order = random.Random(f"stream/{seed}")  # noqa: S311
+    order = random.Random(f"stream/{seed}")  # noqa: S311 - repeatable, not secret
     ranked = order.sample(questions, len(questions))
     weights = [1.0 / rank**EXPONENT for rank in range(1, len(ranked) + 1)]
     drawn = order.choices(ranked, weights, k=count)

@@ -67,7 +67,7 @@ class FlippingJudge:
     ) -> Verdict | None:
         """The verdict, or None where the other judge has none."""
         verdict = self._judge.verdict(collection, query_id, question, shown)
-        honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311
+        honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311 - repeatable, not secret
         if verdict is None or honest:
             return verdict
         helped = {named.sentence_id for named in verdict.supporting}

@@ -105,13 +105,12 @@ class Propagation:
                 walk.stop_reason = "no_candidates"
                 return walk
             walk.hops.append(hop)
-            texts = [evidence.text for evidence in walk.evidence.values()]
             if len(walk.hops) >= max_hops:
                 return walk
             if (
                 _is_covered(hop, walk)
                 if sufficiency == "coverage"
-                else sufficiency == "llm" and is_sufficient(question, texts)
+                else sufficiency == "llm" and is_sufficient(question, [e.text for e in walk.evidence.values()])
             ):
                 walk.stop_reason = "sufficient"
                 return walk

@@ -211,7 +211,7 @@ class RetrieveService:
                     scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * prior
             ranked = ranking.best(scores, query.top_k)
             shown = {passage for passage, _ in ranked}
-            found = passages.by_id(reader, focus.collection.id, shown | touched)
+            found = passages.by_id(reader, focus.collection.id, shown)
             sentences: dict[int, list[StoredSentence]] = {}
             if "sentences" in query.include:
                 for stored in passages.sentences_of(reader, focus.collection.id, shown):
