@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from app.core.temporal import time_constraint
 from app.errors import LlmError, UnavailableError
 from app.providers.embedder import Embedder
-from app.providers.language import Language, PassageText, SentenceAnalysis, normalise_entity
+from app.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, normalise_entity, terms
 from app.providers.llm import Llm
-from app.storage import jobs, passages
+from app.storage import jobs, lexical, passages
 from app.storage.database import Database, Writer
 from app.storage.jobs import Job
+from app.storage.lexical import TermCounts
 from app.storage.passages import PassageRow, SentenceRow, StoredSentence, TimeRow
 
 log = structlog.get_logger(__name__)
@@ -49,18 +50,19 @@ class _Draft:
 
     @property
     def key_text(self) -> str:
-        """What the passage's dense key is the embedding of."""
+        """What the passage is searched by: its dense key is the embedding of this, its terms are words of this."""
         return f"{self.title}. {self.text}" if self.title else self.text
 
 
 @dataclass(slots=True)
 class _Plan:
-    """A batch with everything it needs embedded, and the versions it was planned against."""
+    """A batch, analysed and with everything it needs embedded, and the versions it was planned against."""
 
     lines: list[int]
     versions: dict[str, tuple[int, bytes]]
     drafts: list[_Draft]
     metadata_only: dict[int, dict[str, Any]]
+    terms: dict[str, Counter[str]] = field(default_factory=dict)
     texts: Vectors = field(default_factory=dict)
     names: dict[str, tuple[str, NDArray[np.float32]]] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
@@ -197,6 +199,7 @@ class IndexService:
         ]
         if self._time_llm is not None:
             plan.drafts = [_with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+        plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection_id, plan, arriving)
         return plan
 
@@ -294,12 +297,19 @@ class IndexService:
         expressions = _expressions(plan.drafts)
         if passages.known_times(writer, collection_id, expressions) != expressions:
             raise _StaleError
+        length = lexical.index(
+            writer,
+            collection_id,
+            [TermCounts(placed[external_id], frequencies) for external_id, frequencies in plan.terms.items()],
+            ANALYSER,
+        )
         passages.add_counts(
             writer,
             collection_id,
             passages=created,
             sentences=len(fresh) - len(removed),
             entities=entities - gone,
+            lexical_length=length,
         )
 
 

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from app.errors import NotFoundError
-from app.storage import collections, idempotency, jobs, passages
+from app.storage import collections, idempotency, jobs, lexical, passages
 from app.storage.collections import Collection, Opened
 from app.storage.database import Database
 from app.storage.jobs import Job
@@ -158,7 +158,15 @@ class IngestService:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {collection!r}.")
             sentences = [sentence.id for sentence in passages.sentences_of(writer, target.id, [found[0]])]
             entities, times = passages.delete_sentences(writer, target.id, sentences)
+            length = lexical.remove(writer, target.id, [found[0]])
             passages.delete_passage(writer, target.id, found[0])
             orphans = passages.delete_orphans(writer, target.id, entities, times)
-            passages.add_counts(writer, target.id, passages=-1, sentences=-len(sentences), entities=-orphans)
+            passages.add_counts(
+                writer,
+                target.id,
+                passages=-1,
+                sentences=-len(sentences),
+                entities=-orphans,
+                lexical_length=length,
+            )
         log.info("passage deleted", collection=collection, passage=external_id)

@@ -88,7 +88,13 @@ def page(reader: Reader, after: str | None, limit: int) -> list[Collection]:
 
 def delete(writer: Writer, name: str) -> bool:
     """Remove the collection and everything in it; whether there was one."""
-    return writer.execute("DELETE FROM collection WHERE name = %(name)s", {"name": name}) > 0
+    # The lock waits for the batch being written, so that the deletions' own snapshots see it.
+    found = writer.scalar("SELECT id FROM collection WHERE name = %(name)s FOR UPDATE", {"name": name})
+    if found is None:
+        return False
+    # All at once: no foreign key leads there, since checking one would cost an ingest more than the posting itself.
+    writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", {"id": found})
+    return writer.execute("DELETE FROM collection WHERE id = %(id)s", {"id": found}) > 0
 
 
 def claim_embedding_space(writer: Writer, model: str, fingerprint: str, dimension: int) -> None:

@@ -4,12 +4,17 @@ A ``Reader`` runs statements that change nothing, each on its own snapshot; the 
 ``Writer`` is one transaction: it commits when its block ends and rolls back when the block raises.
 """
 
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Cursor, ProgrammingError, errors, pq
+from psycopg.adapt import Dumper
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
@@ -27,6 +32,30 @@ class _BinaryCursor(Cursor[Any]):
     def __init__(self, connection: Connection[Any], **keywords: Any) -> None:
         super().__init__(connection, **keywords)
         self.format = pq.Format.BINARY
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A ``bigint[]`` (int64) or ``real[]`` (float32) parameter, (n,), sent without a Python object per element."""
+
+    values: NDArray[Any]
+
+
+_ELEMENTS = {np.dtype(np.int64): (20, ">i8"), np.dtype(np.float32): (700, ">f4")}
+"""Postgres' oid and byte order of each type of element."""
+
+
+class _NumbersDumper(Dumper):
+    """Writes Postgres' binary array: dimensions, has nulls, element type, length, first index, elements."""
+
+    format = pq.Format.BINARY
+
+    def dump(self, obj: Numbers) -> bytes:
+        oid, element = _ELEMENTS[obj.values.dtype]
+        body = np.empty(len(obj.values), dtype=[("size", ">i4"), ("element", element)])
+        body["size"] = body["element"].dtype.itemsize
+        body["element"] = obj.values
+        return struct.pack(">iiIii", 1, 0, oid, len(body), 1) + body.tobytes()
 
 
 class Reader:
@@ -152,6 +181,7 @@ def _engine(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
             register_vector(driver)
         except ProgrammingError as error:
             raise ConfigurationError(NOT_MIGRATED) from error
+        driver.adapters.register_dumper(Numbers, _NumbersDumper)
         driver.autocommit = autocommit
 
     return engine

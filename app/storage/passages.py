@@ -346,7 +346,7 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
 
 
 def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
-    """Remove a passage whose sentences are gone already."""
+    """Remove a passage whose sentences and postings are gone already."""
     writer.execute(
         "DELETE FROM passage WHERE collection_id = %(collection)s AND id = %(id)s",
         {"collection": collection_id, "id": passage_id},
@@ -382,13 +382,22 @@ def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], 
     return gone
 
 
-def add_counts(writer: Writer, collection_id: int, *, passages: int, sentences: int, entities: int) -> None:
-    """Keep the collection's counts, which choose between exact and approximate search, true."""
+def add_counts(
+    writer: Writer, collection_id: int, *, passages: int, sentences: int, entities: int, lexical_length: float
+) -> None:
+    """Keep true what the collection says of itself: search methods are chosen and terms are weighed by it."""
     writer.execute(
         """
         UPDATE collection SET passage_count = passage_count + %(passages)s,
-            sentence_count = sentence_count + %(sentences)s, entity_count = entity_count + %(entities)s
+            sentence_count = sentence_count + %(sentences)s, entity_count = entity_count + %(entities)s,
+            lexical_length = lexical_length + %(length)s
         WHERE id = %(id)s
         """,
-        {"id": collection_id, "passages": passages, "sentences": sentences, "entities": entities},
+        {
+            "id": collection_id,
+            "passages": passages,
+            "sentences": sentences,
+            "entities": entities,
+            "length": lexical_length,
+        },
     )

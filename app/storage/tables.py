@@ -8,6 +8,7 @@ a vector column is that of the configured encoder and is set by the migration.
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
     ARRAY,
+    REAL,
     TIMESTAMP,
     BigInteger,
     Boolean,
@@ -89,6 +90,13 @@ collection = Table(
     Column("passage_count", BigInteger, nullable=False, server_default=text("0")),
     Column("sentence_count", BigInteger, nullable=False, server_default=text("0")),
     Column("entity_count", BigInteger, nullable=False, server_default=text("0")),
+    Column(
+        "lexical_length",
+        Float(53),
+        nullable=False,
+        server_default=text("0"),
+        comment="Of all passages together, in terms: with passage_count the mean length that BM25 needs.",
+    ),
     _now("created_at"),
 )
 
@@ -173,6 +181,46 @@ entity_sentence = Table(
     _of("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id", "entity_id"),
     comment="M_ES of GAM-RAG, Eq. 1.",
+)
+
+lexical_term = Table(
+    "lexical_term",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("term", Text, nullable=False),
+    Column("passage_count", BigInteger, nullable=False, comment="How many passages hold it."),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "term"),
+    CheckConstraint("passage_count >= 0", name="passage_count"),
+    postgresql_with={"fillfactor": "70"},
+)
+
+lexical_posting = Table(
+    "lexical_posting",
+    metadata,
+    _tenant(),
+    Column("term_id", BigInteger, nullable=False),
+    Column("passage_id", BigInteger, nullable=False),
+    Column("frequency", REAL, nullable=False, comment="How often the passage has the term; need not be whole."),
+    Column("length", REAL, nullable=False, comment="The passage's length in terms, so that no row is looked up."),
+    # Read from the index alone, which is why that holds the whole row.
+    PrimaryKeyConstraint("collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length"]),
+    comment="No foreign keys: checking one costs more than the row. A posting is reached from its term only.",
+)
+
+lexical_passage = Table(
+    "lexical_passage",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("passage_id", BigInteger, nullable=False),
+    Column("analyser", Integer, nullable=False, comment="Version of the analysis that gave the terms."),
+    Column("length", REAL, nullable=False),
+    Column("term_ids", ARRAY(BigInteger), nullable=False, comment="Where the passage's postings are."),
+    PrimaryKeyConstraint("collection_id", "passage_id"),
+    # No cascade: a passage cannot leave while it is still counted.
+    ForeignKeyConstraint(["collection_id", "passage_id"], ["passage.collection_id", "passage.id"]),
+    comment="What takes a passage out of the lexical index again, exactly as it came.",
 )
 
 sentence_memory = Table(

@@ -36,6 +36,13 @@ def upgrade() -> None:
         sa.Column("passage_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("sentence_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("entity_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column(
+            "lexical_length",
+            sa.Float(precision=53),
+            server_default=sa.text("0"),
+            nullable=False,
+            comment="Of all passages together, in terms: with passage_count the mean length that BM25 needs.",
+        ),
         sa.Column("created_at", sa.TIMESTAMP(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("collection_pkey")),
         sa.UniqueConstraint("name", name=op.f("collection_name_key")),
@@ -221,6 +228,66 @@ def upgrade() -> None:
         unique=False,
         postgresql_using="hnsw",
         postgresql_ops={"embedding": "vector_ip_ops"},
+    )
+    op.create_table(
+        "lexical_term",
+        sa.Column("collection_id", sa.BigInteger(), nullable=False),
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
+        sa.Column("term", sa.Text(), nullable=False),
+        sa.Column("passage_count", sa.BigInteger(), nullable=False, comment="How many passages hold it."),
+        sa.CheckConstraint("passage_count >= 0", name=op.f("lexical_term_passage_count_check")),
+        sa.ForeignKeyConstraint(
+            ["collection_id"], ["collection.id"], name=op.f("lexical_term_collection_fkey"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("collection_id", "id", name=op.f("lexical_term_pkey")),
+        sa.UniqueConstraint("collection_id", "term", name=op.f("lexical_term_collection_id_term_key")),
+        postgresql_with={"fillfactor": "70"},
+    )
+    op.create_table(
+        "lexical_posting",
+        sa.Column("collection_id", sa.BigInteger(), nullable=False),
+        sa.Column("term_id", sa.BigInteger(), nullable=False),
+        sa.Column("passage_id", sa.BigInteger(), nullable=False),
+        sa.Column(
+            "frequency",
+            sa.REAL(),
+            nullable=False,
+            comment="How often the passage has the term; need not be whole.",
+        ),
+        sa.Column(
+            "length",
+            sa.REAL(),
+            nullable=False,
+            comment="The passage's length in terms, so that no row is looked up.",
+        ),
+        sa.PrimaryKeyConstraint(
+            "collection_id",
+            "term_id",
+            "passage_id",
+            name=op.f("lexical_posting_pkey"),
+            postgresql_include=["frequency", "length"],
+        ),
+        comment="No foreign keys: checking one costs more than the row. A posting is reached from its term only.",
+    )
+    op.create_table(
+        "lexical_passage",
+        sa.Column("collection_id", sa.BigInteger(), nullable=False),
+        sa.Column("passage_id", sa.BigInteger(), nullable=False),
+        sa.Column("analyser", sa.Integer(), nullable=False, comment="Version of the analysis that gave the terms."),
+        sa.Column("length", sa.REAL(), nullable=False),
+        sa.Column(
+            "term_ids", sa.ARRAY(sa.BigInteger()), nullable=False, comment="Where the passage's postings are."
+        ),
+        sa.ForeignKeyConstraint(
+            ["collection_id", "passage_id"],
+            ["passage.collection_id", "passage.id"],
+            name=op.f("lexical_passage_passage_fkey"),
+        ),
+        sa.ForeignKeyConstraint(
+            ["collection_id"], ["collection.id"], name=op.f("lexical_passage_collection_fkey"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("collection_id", "passage_id", name=op.f("lexical_passage_pkey")),
+        comment="What takes a passage out of the lexical index again, exactly as it came.",
     )
     op.create_table(
         "time_expression",
@@ -487,6 +554,9 @@ def downgrade() -> None:
     op.drop_index(op.f("feedback_event_collection_id_episode_id_idx"), table_name="feedback_event")
     op.drop_table("feedback_event")
     op.drop_table("time_expression")
+    op.drop_table("lexical_passage")
+    op.drop_table("lexical_posting")
+    op.drop_table("lexical_term")
     op.drop_index(
         "question_embedding_hnsw",
         table_name="question",

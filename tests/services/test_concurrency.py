@@ -14,7 +14,7 @@ from app.errors import NotFoundError
 from app.services.learn import LearnService
 from app.storage import feedback, memories
 from tests.conftest import CURIE, Ingest
-from tests.support import state
+from tests.support import lexical, state
 
 QUESTIONS = (
     "Who was born in Warsaw?",
@@ -140,6 +140,34 @@ class TestOverlappingEvents:
         concurrent = state.learned(application, curie)
         replayed(application, curie)
         assert state.learned(application, curie) == concurrent
+
+
+class TestIngestAndDeletion:
+    def test_the_lexical_index_stays_true_to_the_passages(self, application: Application, curie: str) -> None:
+        bodies = [{"id": f"p{n}", "text": f"Passage {n} is about bees and ants. Bees fly."} for n in range(8)]
+        changed = [{**body, "text": body["text"].replace("Bees", "Wasps and bees")} for body in bodies]
+        done = threading.Event()
+
+        def ingest() -> None:
+            for turn in range(4):
+                state.staged(application, curie, *(changed if turn % 2 else bodies), *CURIE)
+                application.index.run_ready_jobs()
+            done.set()
+
+        def delete(seed: int) -> Callable[[], None]:
+            draw = random.Random(seed)
+
+            def work() -> None:
+                while not done.is_set():
+                    with suppress(NotFoundError):
+                        application.ingest.delete_passage(curie, draw.choice([*bodies, *CURIE])["id"])
+
+            return work
+
+        state.together(ingest, delete(1), delete(2))
+
+        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert state.counts(application, curie) == state.true_counts(application, curie)
 
 
 class TestBesideIngest:

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from app.composition import Application
+from app.services import index
 from tests.conftest import CURIE, Ingest
-from tests.support import state
+from tests.support import lexical, state
 
 CURIE_PASSAGE = CURIE[0]
 
@@ -157,6 +160,49 @@ class TestChangedContent:
         assert list(state.sentences(application, collection, "a")) == given
 
 
+class TestTerms:
+    def test_a_passage_is_found_by_words_of_its_title_and_text(self, application: Application, curie: str) -> None:
+        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert list(lexical.search(application, curie, {"tokyo": 1.0})) == ["tokyo"]
+        assert list(lexical.search(application, curie, {"vistula": 1.0})) == ["vistula", "warsaw"]
+
+    def test_they_follow_what_the_passage_says_now(
+        self, application: Application, curie: str, ingest: Ingest
+    ) -> None:
+        ingest(passage("warsaw", "Warsaw has a mermaid. A mermaid!"), passage("new", "The mermaid of Copenhagen."))
+        application.ingest.delete_passage(curie, "tokyo")
+
+        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert list(lexical.search(application, curie, {"mermaid": 1.0})) == ["warsaw", "new"]
+        assert lexical.search(application, curie, {"tokyo": 1.0}) == {}
+
+    def test_they_leave_as_they_came_when_the_analysis_is_another_by_then(
+        self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(index, "terms", lambda text: text.upper().split())
+        monkeypatch.setattr(index, "ANALYSER", 2)
+        ingest(passage("warsaw", "Another Warsaw"))
+        assert list(lexical.search(application, curie, {"ANOTHER": 1.0})) == ["warsaw"]
+        assert "warsaw" not in lexical.search(application, curie, {"vistula": 1.0, "warsaw": 1.0})
+
+        monkeypatch.undo()
+        ingest(passage("warsaw", "Warsaw again"))
+        application.ingest.delete_passage(curie, "curie")
+
+        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+
+    def test_a_word_beyond_all_bounds_and_no_word_at_all_are_taken(
+        self, application: Application, collection: str, ingest: Ingest
+    ) -> None:
+        counted = ingest(passage("long", "q" * 20_000), passage("none", "Who was it?"))
+
+        assert (counted["status"], counted["created"]) == ("succeeded", 2)
+        assert lexical.stored(application, collection) == lexical.from_texts(application, collection)
+        application.ingest.delete_passage(collection, "none")
+        application.ingest.delete_passage(collection, "long")
+        assert lexical.stored(application, collection) == lexical.fresh({})
+
+
 class TestDeletion:
     def test_a_passage_takes_along_what_only_it_held(self, application: Application, curie: str) -> None:
         teach(application, curie, *state.all_sentences(application, curie))
@@ -209,6 +255,7 @@ class TestDeletion:
         held = "SELECT count(*) FROM {} WHERE collection_id = %(c)s"
         tables = [
             *state.GRAPH,
+            *state.LEXICAL,
             *state.LEARNED,
             "episode",
             "feedback_event",

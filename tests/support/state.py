@@ -13,6 +13,7 @@ from app.storage import collections, episodes
 from app.storage.episodes import EpisodeRow
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
+LEXICAL = ("lexical_term", "lexical_posting", "lexical_passage")
 LEARNED = ("sentence_memory", "question_support")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
 INCIDENTAL = ("created_at", "updated_at", "question_id")
@@ -37,7 +38,10 @@ def rows(application: Application, name: str, table: str, without: Sequence[str]
 
 
 def snapshot(
-    application: Application, name: str, tables: Sequence[str] = (*GRAPH, *LEARNED), without: Sequence[str] = ()
+    application: Application,
+    name: str,
+    tables: Sequence[str] = (*GRAPH, *LEXICAL, *LEARNED),
+    without: Sequence[str] = (),
 ) -> dict[str, list[dict[str, Any]]]:
     """Several tables at once."""
     return {table: rows(application, name, table, without) for table in tables}

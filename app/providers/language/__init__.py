@@ -9,13 +9,16 @@ from app.providers.language.base import (
     title_entities,
 )
 from app.providers.language.spacy_pipeline import load_language
+from app.providers.language.terms import ANALYSER, terms
 
 __all__ = [
+    "ANALYSER",
     "Language",
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
     "load_language",
     "normalise_entity",
+    "terms",
     "title_entities",
 ]

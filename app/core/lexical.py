@@ -1,0 +1,45 @@
+"""BM25: how much a term that a question and a passage share speaks for the passage.
+
+Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), in Lucene's form: an idf
+that is never negative, and no constant factor k1 + 1, which changes no ranking (Kamphuis et al.,
+"Which BM25 Do You Mean?", 2020). A passage's score for a question is the sum over the question's terms of
+
+    weight of the term in the question x inverse_document_frequency x saturation.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+K1 = 1.5
+"""How fast repetitions of a term stop to count; 0: at once."""
+B = 0.75
+"""How far a passage's length counts against it: 0 not at all, 1 in proportion."""
+
+
+def inverse_document_frequency(passages: int, containing: ArrayLike) -> NDArray[np.float64]:
+    """ln(1 + (N - n + 1/2) / (n + 1/2)): how much a term tells, > 0.
+
+    Args:
+        passages: N, all passages of the collection.
+        containing: n, those that hold the term, 1 <= n <= N; any shape.
+    """
+    n = np.asarray(containing, dtype=np.float64)
+    if np.any(n < 0) or np.any(n > passages):
+        raise ValueError("a term cannot be in fewer than 0 or more than all passages")
+    return np.log1p((passages - n + 0.5) / (n + 0.5))
+
+
+def saturation(
+    frequency: ArrayLike, length: ArrayLike, mean_length: float, *, k1: float = K1, b: float = B
+) -> NDArray[np.float64]:
+    """f / (f + k1 (1 - b + b length / mean length)): what a term's repetitions in one passage count, in [0, 1).
+
+    Args:
+        frequency: f, how often the passage has the term, >= 0; a weight need not be whole.
+        length: how many terms the passage has, repetitions counted; of frequency's shape.
+        mean_length: the collection's mean of that, > 0.
+    """
+    if mean_length <= 0:
+        raise ValueError("a collection in which a term occurs has a positive mean length")
+    f = np.asarray(frequency, dtype=np.float64)
+    return f / (f + k1 * (1 - b + b * np.asarray(length, dtype=np.float64) / mean_length))

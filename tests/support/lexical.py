@@ -1,0 +1,132 @@
+"""The lexical index as it is stored, and as it would be if it were made anew."""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bm25s
+import numpy as np
+
+from app.composition import Application
+from app.providers.language import terms
+from app.storage import collections, lexical, passages
+from app.storage.database import Reader
+from app.storage.lexical import TermCounts
+from app.storage.passages import PassageRow
+
+logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
+Tokens = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A collection's index by names; what belongs to no passage or no term would show up as None.
+
+    Attributes:
+        postings: (passage, term) -> (frequency, length).
+        counts: term -> passages that hold it.
+        length: of all passages together.
+        kept: passage -> (length, terms), as kept for taking it out again.
+    """
+
+    postings: dict[tuple[str | None, str | None], tuple[float, float]]
+    counts: dict[str, int]
+    length: float
+    kept: dict[str, tuple[float, set[str | None]]]
+
+
+def fresh(corpus: Mapping[str, Mapping[str, float]]) -> Index:
+    """What indexing this corpus (passage -> term -> frequency) must come to."""
+    lengths = {passage: float(sum(counted.values())) for passage, counted in corpus.items()}
+    return Index(
+        {
+            (passage, term): (frequency, lengths[passage])
+            for passage, counted in corpus.items()
+            for term, frequency in counted.items()
+        },
+        dict(Counter(term for counted in corpus.values() for term in counted)),
+        sum(lengths.values()),
+        {passage: (lengths[passage], set(counted)) for passage, counted in corpus.items() if counted},
+    )
+
+
+def stored(application: Application, name: str) -> Index:
+    """What the collection has."""
+    with application.database.read() as reader:
+        collection = {"c": collections.find(reader, name).id}
+        names = dict(_pairs(reader, "SELECT id, external_id FROM passage WHERE collection_id = %(c)s", collection))
+        words = dict(_pairs(reader, "SELECT id, term FROM lexical_term WHERE collection_id = %(c)s", collection))
+        postings = reader.rows("SELECT * FROM lexical_posting WHERE collection_id = %(c)s", collection)
+        kept = reader.rows("SELECT * FROM lexical_passage WHERE collection_id = %(c)s", collection)
+        counts = _pairs(
+            reader, "SELECT term, passage_count FROM lexical_term WHERE collection_id = %(c)s", collection
+        )
+        length = reader.scalar("SELECT lexical_length FROM collection WHERE id = %(c)s", collection)
+    return Index(
+        {(names.get(row.passage_id), words.get(row.term_id)): (row.frequency, row.length) for row in postings},
+        dict(counts),
+        length,
+        {names[row.passage_id]: (row.length, {words.get(term) for term in row.term_ids}) for row in kept},
+    )
+
+
+def from_texts(application: Application, name: str) -> Index:
+    """What the collection ought to have: all its passages, analysed anew."""
+    with application.database.read() as reader:
+        rows = reader.rows(
+            "SELECT external_id, title, text FROM passage WHERE collection_id = %(c)s",
+            {"c": collections.find(reader, name).id},
+        )
+    return fresh(
+        {row.external_id: Counter(terms(f"{row.title}. {row.text}" if row.title else row.text)) for row in rows}
+    )
+
+
+def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, float]], analyser: int = 1) -> None:
+    """Write passages (id -> term -> frequency) as an ingest would, their vectors apart."""
+    vector = np.zeros(application.embedder.dimension, dtype=np.float32)
+    with application.database.write() as writer:
+        collection = collections.open_for_writing(writer, name).collection_id
+        passages.lock_graph(writer, collection)
+        known = passages.versions(writer, collection, corpus)
+        placed = passages.upsert(
+            writer,
+            collection,
+            [PassageRow(key, None, key, {"even": len(key) % 2 == 0}, b"", vector) for key in corpus],
+        )
+        counted = [TermCounts(placed[key], frequencies) for key, frequencies in corpus.items()]
+        length = lexical.index(writer, collection, counted, analyser)
+        passages.add_counts(
+            writer, collection, passages=len(placed) - len(known), sentences=0, entities=0, lexical_length=length
+        )
+
+
+def search(
+    application: Application, name: str, weights: Mapping[str, float], limit: int = 1000, **more: Any
+) -> dict[str, float]:
+    """External id -> score, best first; what ``scores`` says of the same passages must be the same."""
+    with application.database.read() as reader:
+        collection = collections.find(reader, name)
+        found = lexical.search(reader, collection, weights, limit, **more)
+        assert lexical.scores(reader, collection, weights, list(found)) == found
+        assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        stored = passages.by_id(reader, collection.id, found)
+    return {stored[passage].external_id: score for passage, score in found.items()}
+
+
+def reference(corpus: Tokens, question: Sequence[str]) -> dict[str, float]:
+    """External id -> the score that bm25s (Lucene's BM25, k1 1.5, b 0.75) gives, if it is above 0; in no order."""
+    index = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+    index.index(list(corpus.values()), show_progress=False)
+    known = [token for token in question if token in index.vocab_dict]
+    if not known:
+        return {}
+    return {
+        passage: float(score) for passage, score in zip(corpus, index.get_scores(known), strict=True) if score > 0
+    }
+
+
+def _pairs(reader: Reader, statement: str, parameters: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    return [(row[0], row[1]) for row in reader.rows(statement, parameters)]
