@@ -13,6 +13,7 @@ from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.services.answer import AnswerService
 from app.services.dense import DenseService
+from app.services.explain import ExplainService
 from app.services.feedback import FeedbackService
 from app.services.forget import ForgetService
 from app.services.health import HealthService
@@ -161,6 +162,11 @@ class Application:
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
         return DenseService(self.database, self.embedder)
+
+    @cached_property
+    def explain(self) -> ExplainService:
+        """Shows what was learned."""
+        return ExplainService(self.database, self.embedder)
 
     @cached_property
     def answer(self) -> AnswerService:

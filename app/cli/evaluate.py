@@ -39,6 +39,9 @@ def evaluate(
     sufficiency: Annotated[
         str | None, typer.Option(help="none, coverage or llm; the profile's own by default.")
     ] = None,
+    freeze: Annotated[
+        list[str] | None, typer.Option(help="Verdicts leave this alone: task, time, recall or weights; repeatable.")
+    ] = None,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
@@ -60,6 +63,7 @@ def evaluate(
         "seeds": tuple(seed or [0]),
         "limit": limit,
         "sufficiency": sufficiency,
+        "freeze": tuple(freeze or ()),
     }
     options = Options(**given)
     loaded = load(Path(sample.__path__[0]) if dataset == Path("sample") and not dataset.exists() else dataset)
@@ -77,7 +81,10 @@ def evaluate(
 
         report = run(services, vary, loaded, options, folder, err)
     console = Console()
-    (console if console.is_terminal else Console(width=WIDTH)).print(report.table())
+    wide = console if console.is_terminal else Console(width=WIDTH)
+    wide.print(report.table())
+    if (costs := report.robustness_table()) is not None:
+        wide.print(costs)
     say(f"{folder / options.slug(loaded.name)}.md and .json")
 
 

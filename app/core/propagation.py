@@ -21,6 +21,8 @@ class Candidates:
         semantic: cosine of sentence and question, in [-1, 1].
         task_perplexity, time_perplexity: π in [0, 1]; 1 where no verdict has touched the channel.
         task_similarity, time_similarity: cosine of memory and question; counts only where π < 1.
+        agreement: how well the days a sentence speaks of agree with those asked for, in [0, 1]; 0 for all where
+            that is not looked at.
     """
 
     sentence_ids: Ids
@@ -31,6 +33,7 @@ class Candidates:
     task_similarity: Floats
     time_perplexity: Floats
     time_similarity: Floats
+    agreement: Floats
 
     def __len__(self) -> int:
         return len(self.sentence_ids)
@@ -55,8 +58,12 @@ def task_factor(candidates: Candidates, *, learned_only: bool) -> Floats:
 
 
 def time_factor(candidates: Candidates) -> Floats:
-    """g_time, (n,)."""
-    return memory_factor(candidates.time_perplexity, candidates.time_similarity)
+    """g_time, (n,): 1 + π agreement + (1 - π) cos(m, q); as published where agreement is 0.
+
+    What the sentence itself says of its time counts until verdicts tell better.
+    """
+    learned = memory_factor(candidates.time_perplexity, candidates.time_similarity)
+    return learned + candidates.time_perplexity * candidates.agreement
 
 
 def sentence_weights(candidates: Candidates, *, learned_only: bool = False) -> Floats:

@@ -44,3 +44,13 @@ def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, flo
         if near * support > priors.get(sentence, 0.0):
             priors[sentence] = near * support
     return priors
+
+
+def ungated_support(support: float, perplexity: float) -> float:
+    """A support as if it were certain: the share of verdicts that supported, whatever their number.
+
+    A support starts at 0 with perplexity 1, and each verdict y moves it by the gain, s' = (1 - K) s + K y, which
+    shrinks the perplexity by 1 - K as well. So s = (1 - π) · (the mean verdict), but for the process noise: the
+    certainty 1 - π is its gate, taken off here for ablations.
+    """
+    return min(1.0, support / (1.0 - perplexity)) if perplexity < 1 else support

@@ -9,11 +9,19 @@ are recognised, so that "1200 BC" is not taken for the year 1200, but not report
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Days = NDArray[np.float64]
+
+# Days apart at which two dates agree half: text dates most events by their year.
+HALF_AGREEMENT = 365.0
 
 _MONTH_STARTS = "janfebmaraprmayjunjulaugsepoctnovdec"
 _CENTURY_NAMES = (  # the tenth and on; "the first century" is as likely a batsman's
@@ -34,7 +42,7 @@ _POINT = re.compile(
     rf"""(?<![\w.,:$£€#'’/+])(?=[0-9adefjlmnost])(?:
       (?P<before_era>[0-9]+(?:\s?[-–]\s?[0-9]+)?(?:(?:st|nd|rd|th)[\s-]century)?{_ERA})
     | (?P<iso>{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?![0-9-]))
-    | (?P<season>{_YEAR}[-–/][0-9]{{2}})(?![\w-])
+    | (?P<season>{_YEAR}(?:[-–/][0-9]{{2}}|/{_YEAR}))(?![\w-])
     | (?:(?P<part>early|mid|late)[\s-]+(?:(?:of\s+)?the\s+)?)?(?:
         (?:(?P<day>{_DAY})\s+(?:of\s+)?)?(?P<month>{_MONTH})\s*(?:,\s*|of\s+)?(?P<month_year>{_YEAR})\b
       | (?P<us_month>{_MONTH})\s*(?P<us_day>{_DAY})(?:\s*,)?\s+(?P<us_year>{_YEAR})\b
@@ -56,8 +64,11 @@ _STRONG_YEAR = re.compile(
 _DETERMINED_YEAR = re.compile(r"\b(?:the|an?|this|that|his|her|its|their|our)\s+$|['’]s\s+$", re.IGNORECASE)
 _NO_YEAR_BEFORE = re.compile(
     r"\b(?:pages?|pp?\.|nos?\.|numbers?|over|than|nearly|almost|least|most|some|approximately|roughly|exactly|only"
-    r"|about|to|room|flight|route|highway|chapter|item|lot)\s+$",
+    r"|about|(?<!\bprior )(?<!\bup )to|room|flight|route|highway|chapter|item|lot)\s+$",
     re.IGNORECASE,
+)
+_HEDGED = re.compile(
+    r"\b(?:since|until|till|from|by|before|after)\s+(?:at\s+least|about|approximately|roughly)\s+$", re.I
 )
 _COUNTED = re.compile(
     r"\s+(?:people|men|women|children|persons?|square|cubic|feet|ft|km|cm|mm|m|kg|lbs?|mi|mph|hp|votes?|percent"
@@ -73,6 +84,7 @@ _BEFORE = re.compile(
 )
 _RANGE = re.compile(r"\s*(?:to|until|till|through|up\s+to|[-–—])\s*(?:the\s+)?", re.IGNORECASE)
 _AND = re.compile(r"\s+and\s+(?:the\s+)?", re.IGNORECASE)
+_LIST = re.compile(r"\s*(?:,|,?\s(?:and|or))\s+", re.IGNORECASE)
 _ONWARDS = re.compile(
     r"\s+onwards?\b|\s*(?:[-–—]|to|until|till)\s*(?:the\s+)?(?:present|now|today)\b", re.IGNORECASE
 )
@@ -153,6 +165,36 @@ def overlap(a: TimeExpression, b: TimeExpression) -> float:
     return shared / shorter if shared > 0 else 0.0
 
 
+def agreement(asked: Sequence[TimeExpression], starts: Days, ends: Days) -> Days:
+    """How well stated intervals agree with the best of the asked ones, (n,), in [0, 1].
+
+    Half of it is for meeting: 1 where the intervals share a day, less the farther they lie apart. The other half is
+    for a common boundary, because text tells when a state began or ended, and because meeting says little of a
+    sentence that spans a life or a century.
+
+    Args:
+        asked: what a question asks about.
+        starts, ends: first days and days after the last, as ``date.toordinal`` counts; NaN is an open end, and an
+            interval open at both ends says nothing and agrees with nothing.
+    """
+    best = np.zeros(len(starts))
+    for interval in asked:
+        start = np.nan if interval.start is None else float(interval.start.toordinal())
+        end = np.nan if interval.end is None else float(interval.end.toordinal())
+        if interval.start is None and interval.end is None:
+            continue
+        apart = np.fmax(np.nan_to_num(starts - end, nan=-1.0), np.nan_to_num(start - ends, nan=-1.0))
+        apart = np.maximum(apart + 1.0, 0.0)
+        off = np.fmin(np.abs(starts - start), np.abs(ends - end))
+        best = np.fmax(best, (_near(apart) + np.nan_to_num(_near(off))) / 2.0)
+    return np.where(np.isnan(starts) & np.isnan(ends), 0.0, best)
+
+
+def _near(days: Days) -> Days:
+    """1 for no days, 1/2 for ``HALF_AGREEMENT``, and on towards 0."""
+    return 1.0 / (1.0 + days / HALF_AGREEMENT)
+
+
 def _points(text: str, position: int) -> Iterator[_Point]:
     previous = -1
     for match in _POINT.finditer(text, position):
@@ -218,10 +260,11 @@ def _is_year(text: str, match: re.Match[str], previous: int) -> bool:
         return match.start() - 1 == previous or before.lower().endswith(("pre-", "post-", "pre–", "post–"))
     if match["part"] or (previous > 0 and _RANGE.fullmatch(text, previous, match.start())):
         return True
-    if _COUNTED.match(after) or _NO_YEAR_BEFORE.search(before):
+    if _COUNTED.match(after) or (_NO_YEAR_BEFORE.search(before) and not _HEDGED.search(before)):
         return False
     is_plural, is_round = _PLURAL.match(after) is not None, number % 100 == 0
-    if _STRONG_YEAR.search(before) or _DETERMINED_YEAR.search(before):
+    listed = previous > 0 and _LIST.fullmatch(text, previous, match.start()) is not None
+    if listed or _STRONG_YEAR.search(before) or _DETERMINED_YEAR.search(before):
         return not (is_plural and is_round)
     return number >= 1800 and not is_plural and not (is_round and before.rstrip()[-1:].isalnum())
 

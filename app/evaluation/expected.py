@@ -1,9 +1,10 @@
 """Published figures as a regression file: commands and the figures that they must give again."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from app.evaluation.options import Options
 from app.evaluation.report import Report
@@ -59,11 +60,14 @@ def published(file: Path = FILE) -> Sequence[Expected]:
     """Every run of the regression file."""
     runs = tomllib.loads(file.read_text(encoding="utf-8"))["run"]
     return [
-        Expected(
-            run["dataset"],
-            Options(**{**run["options"], "seeds": tuple(run["options"].get("seeds", (0,)))}),
-            run["quick"],
-            tuple(Figure(**figure) for figure in run["figures"]),
-        )
+        Expected(run["dataset"], _options(run["options"]), run["quick"], tuple(Figure(**f) for f in run["figures"]))
         for run in runs
     ]
+
+
+def _options(given: Mapping[str, Any]) -> Options:
+    """A list of TOML is a tuple here."""
+    plain: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
+    return Options(**plain)

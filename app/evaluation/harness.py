@@ -14,7 +14,8 @@ from app.evaluation.metrics import DEPTH, Observation
 from app.providers.llm import Llm
 from app.services.dense import DenseService
 from app.services.episode import Answer, Memory, ProfileName, Query, Sufficiency
-from app.services.feedback import FeedbackService
+from app.services.explain import ExplainService
+from app.services.feedback import FeedbackService, Receipt
 from app.services.forget import ForgetService
 from app.services.index import IndexService
 from app.services.ingest import IngestService
@@ -47,6 +48,8 @@ class Services(Protocol):
     @property
     def dense(self) -> DenseService: ...
     @property
+    def explain(self) -> ExplainService: ...
+    @property
     def llm(self) -> Llm | None: ...
 
 
@@ -57,6 +60,8 @@ class Arm:
     profile: ProfileName
     memory: Memory
     sufficiency: Sufficiency | None = None
+    ungated: bool = False
+    timeless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,8 @@ class Harness:
             profile=arm.profile,
             sufficiency=arm.sufficiency,
             include=frozenset({"trace"}),
+            ungated=arm.ungated,
+            time_constraint="" if arm.timeless else None,
         )
         began = time.perf_counter()
         answer = self.services.retrieve.query(query)
@@ -110,16 +117,16 @@ class Harness:
         )
         return answer, shown, observation
 
-    def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, bool]:
-        """Ask, have it judged, and apply the verdict; what was answered, and whether there was a verdict."""
+    def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, Receipt | None]:
+        """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, shown, observation = self.ask(question, arm)
         verdict = judge.verdict(self.collection, answer.query_id, question, shown)
         if verdict is None:
-            return observation, False
+            return observation, None
         receipt = self.services.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
         if receipt.event.status != "applied":
             raise IngestFailedError(f"The verdict on {question.id} was not applied: {receipt.event.error}")
-        return observation, True
+        return observation, receipt
 
     def _send(self, dataset: Dataset, tick: Tick) -> None:
         reception = self.services.ingest.receive(self.collection)

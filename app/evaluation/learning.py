@@ -2,13 +2,15 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.evaluation.dataset import Question
 from app.evaluation.harness import Arm, Harness
 from app.evaluation.judges import Judge
 from app.evaluation.metrics import score
-from app.evaluation.phases import Phase
+from app.evaluation.phases import Phase, Phases
 from app.evaluation.protocols import Run, measure, plan
+from app.evaluation.trajectories import Trajectories, Watch
 from app.evaluation.variations import FULL, FlippingJudge, Variation
 
 
@@ -19,14 +21,20 @@ def learning(run: Run, variations: Sequence[Variation] = (FULL,)) -> list[Phase]
     ]
 
 
-def _learning(run: Run, variation: Variation, seed: int) -> list[Phase]:
+def harness_of(run: Run, variation: Variation) -> Harness:
+    """The system under a way to learn."""
+    return run.harness if variation == FULL else Harness(run.vary(variation), run.harness.collection)
+
+
+def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
     options = run.options
-    arm = Arm(options.profile, "read", options.sufficiency)
-    name = options.profile if variation == FULL else variation.name
+    name = options.profile if way == FULL else way.name
+    variation = replace(way, frozen=way.frozen.union(options.freeze))
+    arm = Arm(options.profile, "read", options.sufficiency, ungated=variation.ungated, timeless=variation.timeless)
     plan_of = plan(run.dataset, options, seed)
     store = run.store(
         profile=options.profile,
-        variation=repr(variation),
+        variation=variation.parameters(),
         verdicts=options.verdicts if options.judge == "oracle" else None,
         judge=options.judge,
         judged=sorted(question.id for question in plan_of.judged),
@@ -39,8 +47,10 @@ def _learning(run: Run, variation: Variation, seed: int) -> list[Phase]:
     }
     missing = [turn for (turn, _), phase in found.items() if phase is None]
     if not missing:
+        _keep(run, store, name, seed, None)
         return [_present(phase) for phase in found.values()]
-    harness = run.harness if variation == FULL else Harness(run.vary(variation), run.harness.collection)
+    harness = harness_of(run, variation)
+    watch = Watch(harness, plan_of.judged)
     judge = run.judge
     # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
     harness.reset()
@@ -49,23 +59,42 @@ def _learning(run: Run, variation: Variation, seed: int) -> list[Phase]:
         if turn:
             if variation.flipped:
                 judge = FlippingJudge(run.judge, variation.flipped, f"{seed}/{turn}")
-            _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}")
+            _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
+            watch.look()
         for group, questions in plan_of.groups.items():
             if found[turn, group] is None:
                 rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[2])
                 found[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
                 store.put(phase)
+    _keep(run, store, name, seed, watch.trajectories())
     return [_present(phase) for phase in found.values()]
 
 
 def _teach(
-    run: Run, harness: Harness, judge: Judge, judged: Sequence[Question], arm: Arm, label: str, order: str
+    run: Run,
+    harness: Harness,
+    judge: Judge,
+    judged: Sequence[Question],
+    arm: Arm,
+    label: str,
+    order: str,
+    watch: Watch,
 ) -> None:
     """One turn: every judged question is asked and judged once, in an order of its own."""
     step = run.begin(label, len(judged))
     for question in random.Random(order).sample(judged, len(judged)):  # noqa: S311 - repeatable, not secret
-        harness.teach(question, arm, judge)
+        watch.hear(question, harness.teach(question, arm, judge)[1])
         step()
+
+
+def _keep(run: Run, store: Phases, name: str, seed: int, seen: Trajectories | None) -> None:
+    """Keep the memories that were followed, of an earlier and longer run if there was one, and show the first."""
+    kept = store.get_trajectories(name, seed)
+    if seen is not None and (kept is None or seen.turns >= kept.turns):
+        store.put_trajectories(name, seed, seen)
+        kept = seen
+    if run.trajectories is None and kept is not None:
+        run.trajectories = kept.until(run.options.turns)
 
 
 def _present(phase: Phase | None) -> Phase:

@@ -10,6 +10,8 @@ from app.services.episode import ProfileName, Sufficiency
 
 Protocol = Literal["cold", "same", "similar", "different", "unrelated", "ablation", "noise", "time", "stream"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+Scope = Literal["task", "time", "recall", "weights"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class Options:
         seeds: orders of verdicts; figures are means over them.
         limit: questions judged (``cold``: asked, ``stream``: arrivals) at most; None for the protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
+        freeze: scopes that verdicts leave alone, whatever else the protocol varies.
     """
 
     protocol: Protocol
@@ -35,6 +38,7 @@ class Options:
     seeds: tuple[int, ...] = (0,)
     limit: int | None = None
     sufficiency: Sufficiency | None = None
+    freeze: tuple[Scope, ...] = ()
 
     def __post_init__(self) -> None:
         choices: Mapping[str, tuple[str, ...]] = {
@@ -52,6 +56,18 @@ class Options:
             raise InvalidRequestError("--turns and --limit must be at least 1.")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise InvalidRequestError("--seed must be given with different numbers.")
+        for scope in self.freeze:
+            if scope not in SCOPES:
+                raise InvalidRequestError(f"--freeze must be one of {', '.join(SCOPES)}, not {scope!r}.")
+        if len(set(self.freeze)) != len(self.freeze):
+            raise InvalidRequestError("--freeze must be given with different scopes.")
+        if self.freeze and self.protocol == "cold":
+            raise InvalidRequestError("--freeze changes nothing with --protocol cold, which learns nothing.")
+
+    @property
+    def frozen(self) -> list[Scope]:
+        """``freeze`` in one order, however it was given."""
+        return sorted(self.freeze)
 
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
@@ -64,6 +80,7 @@ class Options:
             words += ["--limit", str(self.limit)]
         if self.sufficiency is not None:
             words += ["--sufficiency", self.sufficiency]
+        words += [word for scope in self.frozen for word in ("--freeze", scope)]
         return " ".join(words)
 
     def slug(self, dataset: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.evaluation.metrics import Scored
+from app.evaluation.trajectories import Trajectories
 
 CODE = ("core", "evaluation", "providers", "services", "storage")
 """Folders of ``app/`` that can change a figure."""
@@ -46,9 +47,8 @@ class Phases:
 
     def get(self, arm: str, group: str, turn: int, seed: int | None) -> Phase | None:
         """The phase if it was finished before; a file that cannot be read counts as unfinished."""
-        path = self._path(arm, group, turn, seed)
         try:
-            rows = json.loads(path.read_text(encoding="utf-8"))["questions"]
+            rows = json.loads(self._path(arm, group, turn, seed).read_text(encoding="utf-8"))["questions"]
             return Phase(arm, group, turn, seed, tuple(Scored.from_json(row) for row in rows))
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -56,14 +56,28 @@ class Phases:
     def put(self, phase: Phase) -> None:
         """Keep a finished phase; a stop in between leaves no half of it."""
         path = self._path(phase.arm, phase.group, phase.turn, phase.seed)
+        self._write(path, {"questions": [row.as_json() for row in phase.rows]})
+
+    def get_trajectories(self, arm: str, seed: int) -> Trajectories | None:
+        """What was kept of the memories of a run; a file that cannot be read counts as none."""
+        try:
+            kept = json.loads(self._path(arm, "trajectories", None, seed).read_text(encoding="utf-8"))
+            return Trajectories.from_json(kept["trajectories"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put_trajectories(self, arm: str, seed: int, trajectories: Trajectories) -> None:
+        """Keep the few memories that were followed through a run."""
+        self._write(self._path(arm, "trajectories", None, seed), {"trajectories": trajectories.as_json()})
+
+    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"parameters": json.loads(self._parameters), "questions": [row.as_json() for row in phase.rows]}
         draft = path.with_suffix(".part")
-        draft.write_text(json.dumps(content), encoding="utf-8")
+        draft.write_text(json.dumps({"parameters": json.loads(self._parameters), **content}), encoding="utf-8")
         os.replace(draft, path)
 
-    def _path(self, arm: str, group: str, turn: int, seed: int | None) -> Path:
-        name = f"{arm}-{group}-{turn}" + ("" if seed is None else f"-{seed}")
+    def _path(self, arm: str, group: str, turn: int | None, seed: int | None) -> Path:
+        name = "-".join(str(part) for part in (arm, group, turn, seed) if part is not None)
         return self._folder / f"{''.join(c if c.isalnum() or c == '-' else '_' for c in name)}.json"
 
 

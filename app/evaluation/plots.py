@@ -1,4 +1,4 @@
-"""Plots of a report as PNG: metrics against turns, the stream's running mean, gain and perplexity dynamics."""
+"""Plots of a report as PNG: metrics against turns, the stream's running mean, where memories go, the filter."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +7,9 @@ import numpy as np
 
 from app.evaluation.dynamics import dynamics
 from app.evaluation.metrics import summary
-from app.evaluation.report import HEADINGS, Report
+from app.evaluation.report import MEMORIES, Report
+from app.evaluation.table import HEADINGS
+from app.evaluation.trajectories import Trajectories
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 AGAINST_TURNS = ("recall@5", "hops")
 UPDATES = 20
+SUPPORTED, REJECTED, ASKED = "tab:green", "tab:red", "tab:blue"
 
 
 def draw(report: Report, folder: Path) -> list[str]:
@@ -25,6 +28,8 @@ def draw(report: Report, folder: Path) -> list[str]:
         figures[f"{slug}-running.png"] = _running(report)
     elif report.options.protocol != "cold":
         figures[f"{slug}-turns.png"] = _turns(report)
+        if report.trajectories is not None:
+            figures[f"{slug}{MEMORIES}"] = _memories(report.trajectories)
         figures["gain-and-perplexity.png"] = _dynamics(float(report.engine["process_noise"]))
     for name, figure in figures.items():
         figure.savefig(folder / name, dpi=120, metadata={"Software": None})
@@ -90,6 +95,42 @@ def _running(report: Report) -> "Figure":
         ax.set_xlabel("questions that came")
         ax.set_ylabel(f"{HEADINGS[metric]}, mean so far")
     axes[0].legend(fontsize=8)
+    return figure
+
+
+def _memories(trajectories: Trajectories) -> "Figure":
+    """Left: memories and questions in the plane of most variance, paler where earlier. Right: how near they are."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import MaxNLocator
+
+    figure, (plane, nearness) = _figure(2)
+    questions, courses, shares = trajectories.projected()
+    plane.scatter(questions[:, 0], questions[:, 1], marker="*", s=90, color=ASKED, zorder=3)
+    for at, point in enumerate(questions.tolist(), start=1):
+        plane.annotate(f"Q{at}", point, textcoords="offset points", xytext=(5, 4), fontsize=8, color=ASKED)
+    alphas = np.linspace(0.25, 1.0, trajectories.turns + 1)
+    for at, (course, points) in enumerate(zip(trajectories.courses, courses, strict=True), start=1):
+        color, marker = (SUPPORTED, "o") if course.supported else (REJECTED, "v")
+        plane.plot(points[:, 0], points[:, 1], color=color, lw=0.8, alpha=0.5)
+        shades = [to_rgba(color, alpha) for alpha in alphas]
+        plane.scatter(points[:, 0], points[:, 1], s=16, lw=0, marker=marker, color=shades)
+        plane.annotate(
+            f"S{at}", points[-1].tolist(), textcoords="offset points", xytext=(4, -8), fontsize=7, color=color
+        )
+        nearness.plot(trajectories.cosines(course), marker=marker, ms=3, lw=1, color=color)
+    plane.set_xlabel(f"first principal component ({shares[0]:.0%} of the variance)")
+    plane.set_ylabel(f"second ({shares[1]:.0%})")
+    plane.margins(0.1)
+    handles = [
+        Line2D([], [], color=ASKED, marker="*", ls="", label="question"),
+        Line2D([], [], color=SUPPORTED, marker="o", ms=4, label="memory of a supported sentence"),
+        Line2D([], [], color=REJECTED, marker="v", ms=4, label="of a rejected one"),
+    ]
+    plane.legend(handles=handles, fontsize=7)
+    nearness.set_xlabel("turns of verdicts")
+    nearness.set_ylabel("cosine of memory and question")
+    nearness.xaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 

@@ -13,6 +13,7 @@ from app.evaluation.judges import Judge
 from app.evaluation.metrics import Observation, score
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, Phases, code_fingerprint
+from app.evaluation.trajectories import Trajectories
 from app.evaluation.variations import Variation
 
 Begin = Callable[[str, int], Callable[[], None]]
@@ -35,7 +36,11 @@ class Plan:
 
 @dataclass(slots=True)
 class Run:
-    """One run: the system, what is asked of it, where finished phases are kept."""
+    """One run: the system, what is asked of it, where finished phases are kept.
+
+    Attributes:
+        trajectories: memories followed through the first way to learn, and the first seed, that moved any.
+    """
 
     harness: Harness
     dataset: Dataset
@@ -45,6 +50,7 @@ class Run:
     begin: Begin
     vary: Callable[[Variation], Services]
     engine: dict[str, Any] = field(default_factory=dict)
+    trajectories: Trajectories | None = None
 
     def store(self, **parameters: Any) -> Phases:
         """Where phases with these parameters are kept; the data set, the code and its settings always count."""

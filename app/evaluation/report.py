@@ -10,51 +10,29 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from app import __version__
+from app.evaluation import robustness
 from app.evaluation.dataset import Dataset
 from app.evaluation.metrics import COSTS, RANKING, summary
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, code_fingerprint
+from app.evaluation.table import HEADINGS, LEGEND, Line, cells, label, markdown_table
+from app.evaluation.trajectories import Trajectories
 
-HEADINGS = {
-    "recall@2": "R@2",
-    "recall@5": "R@5",
-    "recall@10": "R@10",
-    "ndcg@10": "nDCG",
-    "mrr": "MRR",
-    "support": "support",
-    "hops": "hops",
-    "shown": "shown",
-    "llm_calls": "LLM",
-    "ms": "ms",
-}
-DIGITS = {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
-LEGEND = """\
-R@k: share of the relevant passages among the first k. nDCG, MRR: of the first 10.
-support: share of the gold sentences among those that retrieval selected. shown: sentences selected, which is what a
-judge reads. LLM: requests to a language model per question. ms: median wall-clock time of a query."""
 RESAMPLES = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the table: means over the questions and seeds of equal phases."""
-
-    arm: str
-    group: str
-    turn: int
-    questions: int
-    values: dict[str, float]
+MEMORIES = "-memories.png"
+"""How the name of the plot of followed memories ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A finished run."""
+    """A finished run; ``trajectories`` are drawn, and not kept in the JSON."""
 
     dataset: Dataset
     options: Options
     engine: Mapping[str, Any]
     phases: Sequence[Phase]
     seconds: float
+    trajectories: Trajectories | None = None
 
     def lines(self) -> list[Line]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -89,7 +67,21 @@ class Report:
         for name in (*RANKING, *COSTS):
             table.add_column(HEADINGS[name], justify="right", no_wrap=True)
         for line in self.lines():
-            table.add_row(self._label(line), str(line.questions), *_cells(line.values))
+            table.add_row(self._label(line), str(line.questions), *cells(line.values))
+        return table
+
+    def robustness_table(self) -> Table | None:
+        """For the terminal, after ``table``: what flipped verdicts cost each rule; ``noise`` only."""
+        rows = self._robustness()
+        if not rows:
+            return None
+        table = Table(title=self._robustness_title(), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+        first, *others = robustness.headings()
+        table.add_column(first)
+        for name in others:
+            table.add_column(name, justify="right")
+        for each in rows:
+            table.add_row(*each)
         return table
 
     def as_json(self) -> dict[str, Any]:
@@ -132,30 +124,30 @@ class Report:
             f"```\n{self.options.command(dataset.name)}\n```",
             f"{len(dataset.passages):,} passages, {len(dataset.questions):,} questions. "
             + " ".join(self._remarks()),
-            _markdown_table(
+            markdown_table(
                 ["", "n", *(HEADINGS[name] for name in (*RANKING, *COSTS))],
-                [[self._label(line), str(line.questions), *_cells(line.values)] for line in self.lines()],
+                [[self._label(line), str(line.questions), *cells(line.values)] for line in self.lines()],
             ),
             LEGEND,
         ]
         if changes := self._changes():
             headings = ["", "R@5 before", "R@5 after", "change", "95% interval"]
-            parts += ["## Change", _markdown_table(headings, changes)]
+            parts += ["## Change", markdown_table(headings, changes)]
+        if rows := self._robustness():
+            parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
         if kinds := self._by_type():
             parts += ["## R@5 by type of question", *kinds]
-        parts += [f"![{name}]({name})" for name in plots]
+        for name in plots:
+            parts.append(f"![{name}]({name})")
+            if self.trajectories is not None and name.endswith(MEMORIES):
+                parts.append("\n".join(self._followed(self.trajectories)))
         engine = ", ".join(f"{name} {value}" for name, value in self.engine.items())
         parts.append(f"Engram {__version__}, code {code_fingerprint()}; {engine}.")
         return "\n\n".join(parts) + "\n"
 
     def _label(self, line: Line) -> str:
-        if self.options.protocol == "cold":
-            return line.arm
-        if self.options.protocol == "stream":
-            return f"{line.group}, {line.arm}"
-        when = "before" if line.turn == 0 else f"turn {line.turn}"
         several = len({phase.arm for phase in self.phases}) > 1
-        return f"{line.group}, {when}" + (f", {line.arm}" if several else "")
+        return label(line, self.options.protocol, several=several)
 
     def _without_gold(self) -> int:
         return sum(not question.gold for question in self.dataset.questions)
@@ -169,6 +161,23 @@ class Report:
         if len(self.options.seeds) > 1:
             remarks.append(f"Means over {len(self.options.seeds)} seeds.")
         return remarks
+
+    def _robustness(self) -> list[list[str]]:
+        if self.options.protocol != "noise":
+            return []
+        return [robustness.row(one) for one in robustness.of(self.lines())]
+
+    def _robustness_title(self) -> str:
+        return f"Gain by turn {self.options.turns}, and the share kept under flipped verdicts"
+
+    @staticmethod
+    def _followed(trajectories: Trajectories) -> list[str]:
+        """Whose memories the plot follows."""
+        lines = [f"- Q{at}: {text}" for at, text in enumerate(trajectories.questions, start=1)]
+        for at, course in enumerate(trajectories.courses, start=1):
+            verdict = "supports" if course.supported else "rejected for"
+            lines.append(f"- S{at}, {verdict} Q{course.question + 1}: {course.text}")
+        return lines
 
     def _changes(self) -> list[list[str]]:
         """Recall@5 before the first and after the last turn, with a bootstrap interval over questions."""
@@ -205,7 +214,7 @@ class Report:
                 values = [row.values["recall@5"] for row in phase.rows if row.type == kind]
                 cells.append(f"{np.mean(values):.3f} ({len(values)})" if values else "")
             rows.append([self._label(line), *cells])
-        return [_markdown_table(["", *kinds], rows)]
+        return [markdown_table(["", *kinds], rows)]
 
 
 def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
@@ -224,12 +233,3 @@ def _per_question(phases: Iterable[Phase], group: str, turn: int) -> dict[str, f
             for row in phase.rows:
                 values.setdefault(row.id, []).append(row.values["recall@5"])
     return {key: float(np.mean(seen)) for key, seen in values.items()}
-
-
-def _cells(values: Mapping[str, float]) -> list[str]:
-    return [f"{values[name]:.{DIGITS.get(name, 3)}f}" if name in values else "" for name in (*RANKING, *COSTS)]
-
-
-def _markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [headings, ["---", *("---:" for _ in headings[1:])], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -81,11 +82,11 @@ def evaluate(
             judge=judge,
             phases=lambda parameters: Phases(folder, parameters),
             begin=lambda label, total: _steps(progress, label, total),
-            vary=vary,
+            vary=cache(vary),  # several seeds share its connections
             engine=engine,
         )
         phases = _run(run)
-    report = Report(dataset, options, engine, phases, time.perf_counter() - began)
+    report = Report(dataset, options, engine, phases, time.perf_counter() - began, run.trajectories)
     write(report, folder)
     return report
 

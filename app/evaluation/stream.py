@@ -7,9 +7,11 @@ from itertools import pairwise
 
 from app.evaluation.dataset import Question
 from app.evaluation.harness import Arm
+from app.evaluation.learning import harness_of
 from app.evaluation.metrics import Observation, score
 from app.evaluation.phases import Phase
 from app.evaluation.protocols import Run
+from app.evaluation.variations import FULL
 
 ARRIVALS = 500
 EXPONENT = 1.0
@@ -40,18 +42,20 @@ def _stream(run: Run, seed: int) -> list[Phase]:
         verdicts=options.verdicts if options.judge == "oracle" else None,
         judge=options.judge,
         stream=[question.id for question in asked],
+        frozen=options.frozen,
     )
     arms = {f"memory {memory}": Arm(options.profile, memory, options.sufficiency) for memory in ("off", "read")}
     names = _parts(len(asked))
     found = [store.get(arm, name, 0, seed) for arm in arms for name in names]
     if all(found):
         return [phase for phase in found if phase]
-    run.harness.reset()
+    harness = harness_of(run, replace(FULL, frozen=frozenset(options.freeze)))
+    harness.reset()
     step = run.begin(f"seed {seed}: stream", len(asked))
     seen: dict[str, list[Observation]] = {arm: [] for arm in arms}
     for question in asked:
-        seen["memory off"].append(run.harness.ask(question, arms["memory off"])[2])
-        seen["memory read"].append(run.harness.teach(question, arms["memory read"], run.judge)[0])
+        seen["memory off"].append(harness.ask(question, arms["memory off"])[2])
+        seen["memory read"].append(harness.teach(question, arms["memory read"], run.judge)[0])
         step()
     phases = []
     for arm, observations in seen.items():

@@ -2,7 +2,8 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 from uuid import UUID
 
 from app.evaluation.dataset import Question
@@ -11,6 +12,7 @@ from app.evaluation.metrics import same
 from app.services.feedback import Named, Verdict
 
 FIXED_GAIN = 0.1
+FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)
 NO_HUB_LIMIT = 1_000_000
 FLIPPED = (0.0, 0.2)
 
@@ -25,6 +27,8 @@ class Variation:
         frozen: scopes that verdicts leave alone.
         hub_limit: sentences read per entity and hop; None for the configured number.
         flipped: the share of verdicts that say the opposite.
+        ungated: what is learned counts in full, however uncertain it is.
+        timeless: the times that questions name are ignored, asking and learning.
     """
 
     name: str
@@ -32,6 +36,13 @@ class Variation:
     frozen: frozenset[str] = frozenset()
     hub_limit: int | None = None
     flipped: float = 0.0
+    ungated: bool = False
+    timeless: bool = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Every field as plain JSON, the same in every process (a set's order is not)."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {"frozen": sorted(self.frozen)}
 
 
 FULL = Variation("full")
@@ -40,14 +51,30 @@ ABLATION = (
     Variation("without task memory", frozen=frozenset({"task"})),
     Variation("without time memory", frozen=frozenset({"time"})),
     Variation("without Kalman gain", fixed_gain=FIXED_GAIN),
+    Variation("without perplexity gating", ungated=True),
     Variation("without recall", frozen=frozenset({"recall"})),
+    Variation("without ranking weights", frozen=frozenset({"weights"})),
     Variation("without hub cap", hub_limit=NO_HUB_LIMIT),
 )
-TIME = (FULL, Variation("without time memory", frozen=frozenset({"time"})))
+TIME = (
+    FULL,
+    Variation("without time memory", frozen=frozenset({"time"})),
+    Variation("without time channel", timeless=True),
+)
+RULES = (
+    Variation("Kalman gain"),
+    *(Variation(f"fixed gain {gain}", fixed_gain=gain) for gain in FIXED_GAINS),
+    Variation("no perplexity gating", ungated=True),
+)
+
+
+def noisy(rule: str, flipped: float) -> str:
+    """The arm of a rule under a share of flipped verdicts."""
+    return f"{rule}, {flipped:.0%} flipped"
+
+
 NOISE = tuple(
-    Variation(f"{name}, {flipped:.0%} flipped", fixed_gain=gain, flipped=flipped)
-    for flipped in FLIPPED
-    for name, gain in (("Kalman gain", None), (f"fixed gain {FIXED_GAIN}", FIXED_GAIN))
+    replace(rule, name=noisy(rule.name, flipped), flipped=flipped) for flipped in FLIPPED for rule in RULES
 )
 
 

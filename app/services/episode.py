@@ -27,6 +27,7 @@ class Query:
         metadata: only passages whose metadata contain this.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
+        ungated: for ablations: what is learned counts in full, however uncertain it is.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Query:
     metadata: Mapping[str, Any] | None = None
     time_constraint: str | None = None
     include: frozenset[Include] = field(default_factory=frozenset)
+    ungated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The hops of one query: activate sentences, then stop or go on through the entities they name."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app.core import coverage, propagation
 from app.core.profiles import Profile
 from app.core.propagation import Candidates
-from app.core.recall import nearness, recall_priors
+from app.core.recall import nearness, recall_priors, ungated_support
 from app.services.episode import StopReason, Sufficiency
 from app.storage import experience, graph
 from app.storage.database import Database
@@ -123,6 +123,10 @@ class Propagation:
     def _recall(self, focus: Focus, entities: Sequence[int], walk: Walk) -> None:
         with self.database.read() as reader:
             walk.recalled = experience.recall(reader, focus, entities, self.recall_gate, RECALL_QUESTIONS)
+        if focus.ungated:
+            walk.recalled = [
+                replace(past, support=ungated_support(past.support, past.perplexity)) for past in walk.recalled
+            ]
         heard = [
             (past, nearness(past.similarity, self.recall_gate, shares_entity=past.shares_entity))
             for past in walk.recalled

@@ -81,7 +81,15 @@ class RetrieveService:
         analysed = time.perf_counter()
         vector, time_vector, unmatched = self._embed(query.text, constraint, mentions, exact)
         embedded = time.perf_counter()
-        focus = Focus(collection, vector, time_vector, query.memory == "read", profile.learned_only, query.metadata)
+        focus = Focus(
+            collection,
+            vector,
+            time_vector,
+            query.memory == "read",
+            profile.learned_only,
+            query.metadata,
+            ungated=query.ungated,
+        )
         aligned = self._align(collection, mentions, exact, unmatched)
         walk = self._propagation.walk(
             focus,

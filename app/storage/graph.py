@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.core.propagation import Candidates
+from app.core.temporal import TimeExpression, agreement
 from app.storage.collections import Collection
 from app.storage.database import Reader
 
@@ -38,6 +39,8 @@ class Focus:
         use_memory: whether learned state may be read.
         learned_only: count of a memory only what verdicts changed.
         metadata: only passages whose metadata contain this; None for all.
+        ungated: for ablations: what is learned counts in full, however uncertain it is.
+        asked: the intervals its time constraint names; none for a question that names none.
     """
 
     collection: Collection
@@ -46,6 +49,8 @@ class Focus:
     use_memory: bool
     learned_only: bool
     metadata: Mapping[str, Any] | None
+    ungated: bool = False
+    asked: tuple[TimeExpression, ...] = ()
 
     def parameters(self, **more: Any) -> dict[str, Any]:
         """The statement parameters that every statement of this query shares."""
@@ -55,6 +60,7 @@ class Focus:
             "q_time": self.vector if self.time_vector is None else self.time_vector,
             "timed": self.time_vector is not None and self.use_memory,
             "learned_only": self.learned_only,
+            "ungated": self.ungated,
             "metadata": Jsonb(dict(self.metadata or {})),
             **more,
         }
@@ -92,10 +98,13 @@ _LINK_IN_SCOPE = """
                   AND p.metadata @> %(metadata)s
 """
 
+# A row that no verdict has moved yet knows nothing, gated or not.
 _MEMORY_COLUMNS = """
-    coalesce(task.perplexity, 1) AS task_perplexity,
+    CASE WHEN %(ungated)s AND task.update_count > 0 THEN 0 ELSE coalesce(task.perplexity, 1) END
+        AS task_perplexity,
     coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
-    coalesce(time.perplexity, 1) AS time_perplexity,
+    CASE WHEN %(ungated)s AND time.update_count > 0 THEN 0 ELSE coalesce(time.perplexity, 1) END
+        AS time_perplexity,
     coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
 """
 
@@ -104,6 +113,12 @@ _MEMORY_JOINS = """
         AND task.sentence_id = s.id AND task.channel = 'task'
     LEFT JOIN sentence_memory time ON %(timed)s AND time.collection_id = s.collection_id
         AND time.sentence_id = s.id AND time.channel = 'time'
+"""
+
+_DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01-01' + 1 AS ends"
+
+_TIME_JOIN = """
+    LEFT JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
 """
 
 _NO_MEMORY_COLUMNS = "1::float8, 0::float8, 1::float8, 0::float8"
@@ -159,6 +174,29 @@ def keyed_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dic
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
+def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:
+    """Of the given passages, those with a dated sentence: how well its days agree with those asked for, in [0, 1].
+
+    A passage is as timely as its best sentence. Nothing is read for a question that names no time.
+    """
+    if not focus.asked or not passages:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT DISTINCT s.passage_id, {_DAYS}
+        FROM sentence s
+        JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
+        WHERE s.collection_id = %(collection)s AND s.passage_id = ANY(%(passages)s)
+        """,
+        {"collection": focus.collection.id, "passages": list(passages)},
+    )
+    days = np.array([(row.starts, row.ends) for row in rows], dtype=np.float64).reshape(-1, 2)
+    timely: dict[int, float] = {}
+    for row, share in zip(rows, agreement(focus.asked, days[:, 0], days[:, 1]).tolist(), strict=True):
+        timely[row.passage_id] = max(timely.get(row.passage_id, 0.0), share)
+    return timely
+
+
 def linked_sentences(
     reader: Reader,
     focus: Focus,
@@ -189,12 +227,13 @@ def linked_sentences(
             WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
         )
         SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
-               {_MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS}
+               {_factor_columns(focus)}
         FROM reached JOIN sentence s ON s.collection_id = %(collection)s AND s.id = reached.sentence_id
         {_IN_SCOPE if focus.metadata else ""}
-        {_MEMORY_JOINS if focus.use_memory else ""}
+        {_factor_joins(focus)}
     """
     return _candidates(
+        focus,
         reader.rows(
             statement,
             focus.parameters(
@@ -204,7 +243,7 @@ def linked_sentences(
                 hub_limit=limits.hub_limit,
                 candidate_limit=limits.candidate_limit,
             ),
-        )
+        ),
     )
 
 
@@ -218,11 +257,11 @@ def all_sentences(
         recalled: sentences that are candidates in any case.
     """
     within = "AND s.passage_id = ANY(%(passages)s)" if passages is not None else ""
-    memory = _MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS
     statement = f"""
         WITH weighed AS (
-            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic, {memory}
-            FROM sentence s {_IN_SCOPE if focus.metadata else ""} {_MEMORY_JOINS if focus.use_memory else ""}
+            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
+                   {_factor_columns(focus)}
+            FROM sentence s {_IN_SCOPE if focus.metadata else ""} {_factor_joins(focus)}
             WHERE s.collection_id = %(collection)s {within}
         )
         (SELECT * FROM weighed ORDER BY {_ORDER if focus.use_memory else "semantic"} DESC, id
@@ -230,6 +269,7 @@ def all_sentences(
         UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
     """
     return _candidates(
+        focus,
         reader.rows(
             statement,
             focus.parameters(
@@ -237,7 +277,7 @@ def all_sentences(
                 recalled=list(recalled),
                 candidate_limit=limits.candidate_limit,
             ),
-        )
+        ),
     )
 
 
@@ -275,9 +315,19 @@ def _distance(column: str, parameter: str, rows: int, limits: GraphLimits) -> st
     return f"({distance}) + 0" if rows <= limits.exact_search_limit else distance
 
 
-def _candidates(rows: Sequence[Any]) -> Candidates:
+def _factor_columns(focus: Focus) -> str:
+    columns = _MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS
+    return f"{columns}, {_DAYS}" if focus.asked else columns
+
+
+def _factor_joins(focus: Focus) -> str:
+    return (_MEMORY_JOINS if focus.use_memory else "") + (_TIME_JOIN if focus.asked else "")
+
+
+def _candidates(focus: Focus, rows: Sequence[Any]) -> Candidates:
     ids = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
-    numbers = np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 6)
+    numbers = np.array([row[2:] for row in rows], dtype=np.float64).reshape(len(rows), -1 if rows else 6)
     order = np.argsort(ids[:, 0])
     ids, numbers = ids[order], numbers[order]
-    return Candidates(ids[:, 0], ids[:, 1], *numbers.T)
+    agreed = agreement(focus.asked, numbers[:, 6], numbers[:, 7]) if focus.asked and rows else np.zeros(len(rows))
+    return Candidates(ids[:, 0], ids[:, 1], *np.column_stack([numbers[:, :6], agreed]).T)

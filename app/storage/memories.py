@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.storage.database import Writer
+from app.storage.database import Reader, Writer
 
 Vector = NDArray[np.float32]
 
@@ -17,6 +17,19 @@ class Memory:
 
     sentence_id: int
     channel: str
+    vector: Vector
+    perplexity: float
+    update_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A channel of a sentence's memory as it stands, beside what it began as (unit vectors, (d,))."""
+
+    sentence_id: int
+    text: str
+    channel: str
+    base: Vector
     vector: Vector
     perplexity: float
     update_count: int
@@ -35,6 +48,32 @@ class AuditRow:
     residual: float
     perplexity_before: float
     perplexity_after: float
+
+
+def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Standing]:
+    """The memories of these sentences, by id and channel; what no verdict touched stands at its base, perplexity 1.
+
+    A sentence without a time expression has no time channel; one that does not exist is left out.
+    """
+    rows = reader.rows(
+        """
+        SELECT base.id, base.text, base.channel, base.vector, coalesce(memory.vector, base.vector),
+               coalesce(memory.perplexity, 1), coalesce(memory.update_count, 0)
+        FROM (
+            SELECT s.id, s.text, 'task' AS channel, s.embedding AS vector FROM sentence s
+            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+            UNION ALL
+            SELECT s.id, s.text, 'time', t.embedding FROM sentence s
+            JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
+            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+        ) AS base
+        LEFT JOIN sentence_memory memory ON memory.collection_id = %(collection)s
+            AND memory.sentence_id = base.id AND memory.channel = base.channel
+        ORDER BY base.id, base.channel
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return [Standing(row[0], row[1], row[2], row[3].to_numpy(), row[4].to_numpy(), row[5], row[6]) for row in rows]
 
 
 def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Sequence[int]) -> list[Memory]:

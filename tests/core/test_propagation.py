@@ -15,6 +15,7 @@ from app.core.propagation import (
     sentence_scores,
     sentence_weights,
     strongest,
+    time_factor,
 )
 
 numbers = st.lists(st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3), min_size=1, max_size=30)
@@ -25,11 +26,12 @@ def candidates(
     activation: list[float],
     task: tuple[float, float] = (1.0, 0.0),
     time: tuple[float, float] = (1.0, 0.0),
+    agreement: float = 0.0,
 ) -> Candidates:
     """Sentences 1, 2, ... whose channels all have the given (perplexity, similarity)."""
     count = len(semantic)
     ids = np.arange(1, count + 1)
-    columns = [np.full(count, value) for value in (*task, *time)]
+    columns = [np.full(count, value) for value in (*task, *time, agreement)]
     return Candidates(ids, ids * 10, np.array(activation), np.array(semantic), *columns)
 
 
@@ -45,6 +47,14 @@ def test_weight_is_the_product_of_similarity_and_both_factors() -> None:
     rows = candidates([0.5], [1.0], task=(0.2, 0.75), time=(0.5, 0.4))
 
     assert_allclose(sentence_weights(rows), [0.5 * (1 + 0.8 * 0.75) * (1 + 0.5 * 0.4)])
+
+
+def test_what_a_sentence_says_of_its_time_counts_as_far_as_verdicts_left_its_time_memory_unsure() -> None:
+    unjudged = candidates([0.5], [1.0], agreement=0.8)
+    judged = candidates([0.5], [1.0], time=(0.25, 0.4), agreement=0.8)
+
+    assert_allclose(time_factor(unjudged), [1.8])
+    assert_allclose(time_factor(judged), [1 + 0.25 * 0.8 + 0.75 * 0.4])
 
 
 def test_learned_only_leaves_out_what_the_sentence_brings_itself() -> None:

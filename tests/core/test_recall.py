@@ -1,10 +1,12 @@
 """Experience recall: how near a past question must be, and what its verdicts then weigh."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.recall import nearness, recall_priors
+from app.core.kalman import update_supports
+from app.core.recall import nearness, recall_priors, ungated_support
 
 similarities = st.floats(-1.0, 1.0)
 gates = st.floats(0.0, 0.99)
@@ -59,3 +61,20 @@ def test_priors_do_not_depend_on_the_order_of_supports(supports: list[tuple[int,
 
     assert recall_priors(reversed(supports)) == priors
     assert all(0.0 < prior <= 1.0 for prior in priors.values())
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=20), st.sampled_from([0.2, 0.5, 2.0]))
+def test_an_ungated_support_is_the_share_of_verdicts_that_supported(verdicts: list[bool], noise: float) -> None:
+    support, perplexity, tiny = np.zeros(1), np.ones(1), 1e-9
+    for verdict in verdicts:
+        update = update_supports(support, perplexity, np.array([float(verdict)]), np.array([noise]), tiny)
+        support, perplexity = update.supports, update.perplexities
+    share = sum(verdicts) / len(verdicts)
+
+    assert ungated_support(float(support[0]), float(perplexity[0])) == pytest.approx(share, abs=1e-6)
+    assert float(support[0]) < share or share == 0
+
+
+def test_an_ungated_support_stays_in_range() -> None:
+    assert ungated_support(0.9, 0.2) == 1.0  # 1.125
+    assert ungated_support(0.0, 1.0) == 0.0

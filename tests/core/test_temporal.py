@@ -2,11 +2,12 @@
 
 from datetime import date
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.temporal import TimeExpression, find_time_expressions, overlap, time_constraint
+from app.core.temporal import TimeExpression, agreement, find_time_expressions, overlap, time_constraint
 
 
 def day(text: str) -> date | None:
@@ -45,6 +46,7 @@ def day(text: str) -> date | None:
         ("mayor (1998-2003)", "1998-2003", "1998", "2004"),
         ("mayor ( 1998 – 2003 )", "1998 – 2003", "1998", "2004"),
         ("the 1998–99 season", "1998–99", "1998", "2000"),
+        ("the rainy season 1998/1999", "1998/1999", "1998", "2000"),
         ("the 1999-00 season", "1999-00", "1999", "2001"),
         ("from Oct 1943 to Jun 1945", "from Oct 1943 to Jun 1945", "1943-10", "1945-7"),
         ("until 2001", "until 2001", "", "2002"),
@@ -53,6 +55,10 @@ def day(text: str) -> date | None:
         ("before 1950", "before 1950", "", "1950"),
         ("after 1950", "after 1950", "1951", ""),
         ("after the 1998 final", "1998", "1998", "1999"),
+        ("Prior to 1914 , the mill stood empty", "Prior to 1914", "", "1914"),
+        ("in use up to 1998 as a school", "up to 1998", "", "1999"),
+        ("in use until at least 1942", "until at least 1942", "", "1943"),
+        ("lived there from about 1857 to 1859", "from about 1857 to 1859", "1857", "1860"),
         ("pre-1914 maps", "pre-1914", "", "1914"),
         ("from 1998 onwards", "from 1998 onwards", "1998", ""),
         ("2005–present", "2005–present", "2005", ""),
@@ -75,6 +81,8 @@ def test_one_expression(text: str, phrase: str, start: str, end: str) -> None:
         "No. 1987 on the list",
         "1,998 votes, 1998%, $1998, 1998.5",
         "more than 2000 were sold",
+        "up to 1500 tickets",
+        "down to 1200 tons",
         "the 1500-metre race",
         "model A-1998",
         "They may march on.",
@@ -91,6 +99,18 @@ def test_several_expressions_keep_their_order() -> None:
     found = find_time_expressions("Built in 1904, closed before 1950, and rebuilt in the 1990s.")
 
     assert [expression.text for expression in found] == ["1904", "before 1950", "1990s"]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("He stood at the 2005 and 2008 elections.", ["2005", "2008"]),
+        ("She won in 1990 , 1998 , and 2000 .", ["1990", "1998", "2000"]),
+        ("It opened in 1998, 1500 tickets sold.", ["1998"]),
+    ],
+)
+def test_a_year_beside_a_year_is_one_too(text: str, phrases: list[str]) -> None:
+    assert [expression.text for expression in find_time_expressions(text)] == phrases
 
 
 def test_a_range_that_runs_backwards_is_two_years() -> None:
@@ -140,6 +160,44 @@ def test_overlap_of_opposite_open_ends_is_small_but_not_nothing() -> None:
     assert 0 < overlap(since, until) < 0.01
 
 
+def agreed(asked: str, *stated: str) -> list[float]:
+    found = [find_time_expressions(text) for text in stated]
+    starts = [date.toordinal(one[0].start) if one and one[0].start else np.nan for one in found]
+    ends = [date.toordinal(one[0].end) if one and one[0].end else np.nan for one in found]
+    return list(agreement(find_time_expressions(asked), np.array(starts), np.array(ends)))
+
+
+def test_agreement_falls_from_the_same_days_to_those_long_past() -> None:
+    shares = agreed("from 1998 to 2003", "in 1998", "in 2001", "in 2010", "19th century")
+
+    assert shares[0] == 1.0
+    assert shares == sorted(shares, reverse=True)
+    assert len(set(shares)) == 4
+
+
+def test_meeting_a_short_time_says_more_than_meeting_a_century() -> None:
+    day_of, century = agreed("on 5 May 1950", "in 1950", "20th century")
+
+    assert day_of > 0.8
+    assert century < 0.6
+
+
+def test_an_open_end_reaches_on() -> None:
+    onwards, ended = agreed("in 2010", "since 1950", "until 1950")
+
+    assert onwards > 0.5 > ended
+
+
+def test_what_is_undated_agrees_with_nothing() -> None:
+    assert agreed("in 2010", "never") == [0.0]
+    assert agreement((), np.array([700_000.0]), np.array([np.nan])).tolist() == [0.0]
+    assert agreement((TimeExpression("", None, None),), np.array([700_000.0]), np.array([np.nan])).tolist() == [0.0]
+
+
+def test_the_best_of_several_asked_times_counts() -> None:
+    assert agreed("in 1950 or in 1990", "1990", "1950") == [1.0, 1.0]
+
+
 @st.composite
 def expressions(draw: st.DrawFn) -> TimeExpression:
     start, end = sorted(draw(st.lists(st.dates(), min_size=2, max_size=2, unique=True)))
@@ -150,6 +208,16 @@ def expressions(draw: st.DrawFn) -> TimeExpression:
 def test_overlap_is_symmetric_and_a_share(a: TimeExpression, b: TimeExpression) -> None:
     assert overlap(a, b) == overlap(b, a)
     assert 0.0 <= overlap(a, b) <= 1.0
+
+
+@given(expressions(), expressions())
+def test_agreement_is_symmetric_and_a_share(a: TimeExpression, b: TimeExpression) -> None:
+    def of(asked: TimeExpression, stated: TimeExpression) -> float:
+        days = [np.nan if day is None else float(day.toordinal()) for day in (stated.start, stated.end)]
+        return float(agreement((asked,), np.array(days[:1]), np.array(days[1:]))[0])
+
+    assert of(a, b) == of(b, a)
+    assert 0.0 <= of(a, b) <= 1.0
 
 
 pieces = st.sampled_from(

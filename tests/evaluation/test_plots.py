@@ -26,7 +26,8 @@ def test_unreliable_verdicts_teach_less_and_leave_more_doubt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "plots"), [("cold", []), ("different", ["turns", "perplexity"]), ("stream", ["running"])]
+    ("protocol", "plots"),
+    [("cold", []), ("different", ["memories", "turns", "perplexity"]), ("stream", ["running"])],
 )
 def test_a_report_comes_with_its_plots(
     run_protocol: Evaluate, tmp_path: Path, protocol: str, plots: list[str]

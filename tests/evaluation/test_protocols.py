@@ -195,11 +195,21 @@ def test_an_older_version_of_the_corpus_leaves_nothing_behind(
         {"judge": "x"},
         {"seeds": (1, 1)},
         {"sufficiency": "x"},
+        {"freeze": ("task",)},
+        {"protocol": "same", "freeze": ("task", "x")},
+        {"protocol": "same", "freeze": ("task", "task")},
     ],
 )
 def test_options_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequestError, match="--"):
         Options(**({"protocol": "cold"} | wrong))
+
+
+def test_frozen_scopes_are_part_of_the_command_in_one_order() -> None:
+    one, other = (options("same", freeze=scopes) for scopes in (("weights", "task"), ("task", "weights")))
+    assert one.command("x") == other.command("x")
+    assert one.command("x").endswith(" --freeze task --freeze weights")
+    assert one.slug("x").endswith("-freeze-task-freeze-weights")
 
 
 FULL = os.environ.get("ENGRAM_EVALUATION_FULL") == "1"

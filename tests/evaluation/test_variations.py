@@ -1,20 +1,28 @@
 """Ways to learn with a part left out, erring judges, and the protocols that compare them."""
 
+import io
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from rich.console import Console
 
 from app.cli.evaluate import varied
 from app.composition import Application, Servers
 from app.evaluation.dataset import Dataset, Gold, Question
+from app.evaluation.harness import Arm, Harness
 from app.evaluation.judges import OracleJudge, Shown
+from app.evaluation.options import SCOPES, Options
 from app.evaluation.protocols import JUDGED
+from app.evaluation.run import evaluate
 from app.evaluation.stream import arrivals
-from app.evaluation.variations import ABLATION, FIXED_GAIN, FULL, NOISE, FlippingJudge, Variation
+from app.evaluation.variations import ABLATION, FIXED_GAIN, FULL, NOISE, RULES, TIME, FlippingJudge, Variation
 from app.services.episode import Query
 from app.services.feedback import Named, Verdict
+from app.services.retrieve import RetrieveService
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 
@@ -54,6 +62,15 @@ def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Se
     gains = [row["gain"] for channel in audit.values() for row in channel]
     assert len(gains) > 3
     assert gains == pytest.approx([FIXED_GAIN] * len(gains))
+
+
+def test_a_timeless_arm_ignores_the_time_a_question_names(application: Application, curie: str) -> None:
+    question = Question("q", QUESTION, frozenset({"curie"}), (), "")
+    harness = Harness(application, curie)
+    named = [
+        harness.ask(question, Arm("default", "read", timeless=timeless))[0].trace for timeless in (False, True)
+    ]
+    assert [trace.time_constraint if trace else "" for trace in named] == ["1867", None]
 
 
 def test_without_hub_cap_more_is_read(application: Application, addresses: Servers) -> None:
@@ -109,7 +126,27 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
     assert [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)] == [
         variation.name for variation in NOISE
     ]
-    assert "judged questions, turn 1, Kalman gain, 20% flipped" in report.markdown()
+    assert [rule.fixed_gain for rule in RULES] == [None, 0.05, 0.1, 0.3, None]
+    markdown = report.markdown()
+    assert "judged questions, turn 1, Kalman gain, 20% flipped" in markdown
+    assert "## Gain by turn 1, and the share kept under flipped verdicts" in markdown
+    console = Console(width=160, file=io.StringIO(), record=True)
+    table = report.robustness_table()
+    assert table is not None
+    console.print(table)
+    shown = console.export_text()
+    before, honest, flipped = (
+        report.value("recall@5", JUDGED, turn, f"Kalman gain, {share} flipped")
+        for turn, share in ((0, "0%"), (1, "0%"), (1, "20%"))
+    )
+    line = next(line for line in shown.splitlines() if "judged questions, Kalman gain" in line)
+    assert line.split()[4:7] == [
+        f"{honest - before:+.3f}",
+        f"{flipped - before:+.3f}",
+        f"{(flipped - before) / (honest - before):.0%}",
+    ]
+    for rule in RULES:
+        assert f"judged questions, {rule.name}" in shown
 
 
 def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:
@@ -117,6 +154,59 @@ def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evalu
     arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)]
     assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
     assert report.value("hops", JUDGED, 1, "default") < report.value("hops", JUDGED, 1, "without recall")
+    assert report.robustness_table() is None
+
+
+@pytest.mark.parametrize("protocol", ["same", "stream"])
+def test_a_frozen_run_leaves_its_scopes_alone(
+    run_protocol: Evaluate, application: Application, few: Dataset, protocol: str
+) -> None:
+    run_protocol(protocol, few, limit=4, freeze=("recall", "time"))
+    channels = {row["channel"] for row in rows(application, f"evaluate-{few.name}", "memory_audit")}
+    assert "task" in channels
+    assert not channels & {"recall", "time"}
+
+
+def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:
+    frozen = run_protocol("same", few, freeze=("recall",))
+    whole = run_protocol("same", few)
+    assert whole.value("hops", JUDGED, 1) < frozen.value("hops", JUDGED, 1)
+
+
+def test_an_ungated_run_asks_without_the_gate(
+    run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[bool, int] = {True: 0, False: 0}
+    ask = RetrieveService.query
+
+    def counted(self: RetrieveService, query: Query) -> Any:
+        asked[query.ungated] += 1
+        return ask(self, query)
+
+    monkeypatch.setattr(RetrieveService, "query", counted)
+    run_protocol("noise", few, limit=3)
+    whole = sum(asked.values())
+    assert asked[True] == whole // len(RULES) > 0
+
+
+def test_seeds_share_the_connections_of_a_way_to_learn(
+    application: Application, few: Dataset, tmp_path: Path
+) -> None:
+    opened: list[str] = []
+
+    def vary(variation: Variation) -> Application:
+        opened.append(variation.name)
+        return application
+
+    asked = Options(protocol="time", limit=1, seeds=(0, 1))
+    evaluate(application, vary, few, asked, tmp_path, Console(file=io.StringIO()))
+    assert opened == [variation.name for variation in TIME if variation != FULL]
+
+
+def test_the_parameters_of_a_variation_are_plain_and_in_one_order() -> None:
+    parameters = Variation("x", frozen=frozenset(SCOPES)).parameters()
+    assert parameters["frozen"] == sorted(SCOPES)
+    assert json.loads(json.dumps(parameters)) == parameters
 
 
 def test_the_stream_is_measured_with_memory_off_and_read(run_protocol: Evaluate, few: Dataset) -> None:

@@ -1,0 +1,167 @@
+"""The JSON reports of several runs as one page: per protocol, what each data set gave, and the commands."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.errors import EngramError
+from app.evaluation import robustness
+from app.evaluation.options import PROTOCOLS
+from app.evaluation.table import Line, cell, label, markdown_table
+from app.evaluation.variations import FLIPPED
+
+INTRODUCTION = """\
+What `engram evaluate` measured, gathered by `engram report`. A data set is named by its folder. A turn is one round
+of verdicts; of many turns the first and the last are shown, and where arms are compared only the last. R@k: share
+of the relevant passages among the first k. ms: median wall-clock time of a query. n: questions. Figures are means
+over seeds where a command names several."""
+
+
+class ReportFileError(EngramError):
+    """A file is no report of ``engram evaluate``, or two are of the same run."""
+
+    type = "report-file"
+    title = "Unusable report"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """One JSON report, as far as the page needs it.
+
+    Attributes:
+        command: what made it.
+        asked: the command without the data set; runs that share it stand in one table.
+        corpus: passages and questions of the data set.
+        made_by: version, code and encoder.
+    """
+
+    dataset: str
+    protocol: str
+    command: str
+    asked: str
+    corpus: tuple[int, int]
+    made_by: str
+    lines: tuple[Line, ...]
+
+
+def gather(folders: Sequence[Path]) -> str:
+    """One Markdown page from the reports in ``folders``, the same whatever their order.
+
+    Raises:
+        ReportFileError: a folder holds no report or a file that is none, or a run was reported twice.
+    """
+    reports: dict[str, Gathered] = {}
+    for folder in folders:
+        files = sorted(folder.glob("*.json"))
+        if not files:
+            raise ReportFileError(f"{folder}: there is no JSON report of `engram evaluate`.")
+        for path in files:
+            report = _read(path)
+            if report.command in reports:
+                raise ReportFileError(f"{path}: another report is of the same run: {report.command}")
+            reports[report.command] = report
+    return page(reports.values())
+
+
+def page(reports: Iterable[Gathered]) -> str:
+    """The Markdown page: protocols in their usual order, data sets by name."""
+    ordered = sorted(reports, key=lambda one: (PROTOCOLS.index(one.protocol), one.asked, one.dataset))
+    corpora = sorted({(one.dataset, *one.corpus) for one in ordered})
+    parts = [
+        "# Measured",
+        INTRODUCTION,
+        markdown_table(
+            ["data set", "passages", "questions"],
+            [[name, f"{passages:,}", f"{questions:,}"] for name, passages, questions in corpora],
+        ),
+    ]
+    for protocol in dict.fromkeys(one.protocol for one in ordered):
+        parts.append(f"## {protocol}")
+        of_protocol = [one for one in ordered if one.protocol == protocol]
+        for asked in dict.fromkeys(one.asked for one in of_protocol):
+            parts += _section([one for one in of_protocol if one.asked == asked])
+    parts.append("Made by: " + "; ".join(sorted({one.made_by for one in ordered})) + ".")
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(runs: Sequence[Gathered]) -> list[str]:
+    """The runs of one command on several data sets."""
+    commands = "\n".join(one.command for one in runs)
+    parts = [f"```\n{commands}\n```", _figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
+    if runs[0].protocol == "noise":
+        parts.append(_robustness(runs))
+    return parts
+
+
+def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[Line], str]) -> str:
+    """One table: what was asked, and a column for each data set."""
+    columns = [{_label(one, line): write(line) for line in _shown(one.lines)} for one in runs]
+    labels = dict.fromkeys(name for column in columns for name in column)
+    rows = [[name, *(column.get(name, "") for column in columns)] for name in labels]
+    return markdown_table([heading, *(one.dataset for one in runs)], rows)
+
+
+def _robustness(runs: Sequence[Gathered]) -> str:
+    columns = [
+        {f"{one.group}, {one.rule}": " / ".join(one.cells("recall@5")) for one in robustness.of(run.lines)}
+        for run in runs
+    ]
+    labels = dict.fromkeys(name for column in columns for name in column)
+    rows = [[name, *(column.get(name, "") for column in columns)] for name in labels]
+    shares = " / ".join(f"{share:.0%}" for share in FLIPPED)
+    return markdown_table([f"R@5 gained at {shares} flipped / kept", *(run.dataset for run in runs)], rows)
+
+
+def _recall(line: Line) -> str:
+    return f"{cell(line.values, 'recall@5')} / {cell(line.values, 'recall@10')}"
+
+
+def _costs(line: Line) -> str:
+    hops = f"{cell(line.values, 'hops')} hops, " if "hops" in line.values else ""
+    return f"{line.questions}: {hops}{cell(line.values, 'ms')} ms"
+
+
+def _shown(lines: Sequence[Line]) -> list[Line]:
+    """Of many turns the state before, the first and the last; where several arms are compared, not the first."""
+    turns = {0, max(line.turn for line in lines)}
+    if len({line.arm for line in lines}) == 1:
+        turns.add(1)
+    return [line for line in lines if line.turn in turns]
+
+
+def _label(one: Gathered, line: Line) -> str:
+    return label(line, one.protocol, several=len({other.arm for other in one.lines}) > 1)
+
+
+def _read(path: Path) -> Gathered:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        dataset, engine = document["dataset"], document["engine"]
+        name, command = str(dataset["name"]), str(document["command"])
+        protocol = document["options"]["protocol"]
+        if protocol not in PROTOCOLS:
+            raise ReportFileError(f"{path}: there is no protocol {protocol!r}.")
+        return Gathered(
+            name,
+            protocol,
+            command,
+            command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1),
+            (int(dataset["passages"]), int(dataset["questions"])),
+            f"Engram {engine['version']}, code {engine['code']}, {_last(engine['embedding_model'])}",
+            tuple(_line(row) for row in document["summary"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ReportFileError(f"{path}: this is no report of `engram evaluate`.") from error
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    keys = {"arm", "group", "turn", "n"}
+    values = {name: float(value) for name, value in row.items() if name not in keys}
+    return Line(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
+
+
+def _last(model: str) -> str:
+    """An encoder may be given as a folder of this machine; its name is enough."""
+    return model.replace("\\", "/").rstrip("/").rpartition("/")[2]

@@ -1,0 +1,61 @@
+"""Lines of a report's table, and how they are written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.evaluation.metrics import COSTS, RANKING
+
+HEADINGS = {
+    "recall@2": "R@2",
+    "recall@5": "R@5",
+    "recall@10": "R@10",
+    "ndcg@10": "nDCG",
+    "mrr": "MRR",
+    "support": "support",
+    "hops": "hops",
+    "shown": "shown",
+    "llm_calls": "LLM",
+    "ms": "ms",
+}
+DIGITS = {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
+LEGEND = """\
+R@k: share of the relevant passages among the first k. nDCG, MRR: of the first 10.
+support: share of the gold sentences among those that retrieval selected. shown: sentences selected, which is what a
+judge reads. LLM: requests to a language model per question. ms: median wall-clock time of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the table: means over the questions and seeds of equal phases."""
+
+    arm: str
+    group: str
+    turn: int
+    questions: int
+    values: dict[str, float]
+
+
+def label(line: Line, protocol: str, *, several: bool) -> str:
+    """What a line is of; the arm is named where a run has ``several``."""
+    if protocol == "cold":
+        return line.arm
+    if protocol == "stream":
+        return f"{line.group}, {line.arm}"
+    when = "before" if line.turn == 0 else f"turn {line.turn}"
+    return f"{line.group}, {when}" + (f", {line.arm}" if several else "")
+
+
+def cell(values: Mapping[str, float], name: str) -> str:
+    """One figure as it is shown, or nothing where it was not measured."""
+    return f"{values[name]:.{DIGITS.get(name, 3)}f}" if name in values else ""
+
+
+def cells(values: Mapping[str, float]) -> list[str]:
+    """All figures of a line."""
+    return [cell(values, name) for name in (*RANKING, *COSTS)]
+
+
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, its first column aligned left and all others right."""
+    lines = [headings, ["---", *("---:" for _ in headings[1:])], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
