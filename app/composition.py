@@ -21,6 +21,7 @@ from app.services.index import IndexService
 from app.services.ingest import IngestService
 from app.services.judge import JudgeService
 from app.services.learn import LearnService, Noise
+from app.services.prior import RankingPrior, load_prior
 from app.services.retrieve import RetrieveService
 from app.settings import Settings
 from app.storage import collections
@@ -131,6 +132,7 @@ class Application:
             self.language,
             limits=GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit),
             recall_gate=settings.recall_gate,
+            prior=self.prior,
             llm=self.llm,
             llm_times=settings.llm_time_extraction,
         )
@@ -144,9 +146,14 @@ class Application:
         )
 
     @cached_property
+    def prior(self) -> RankingPrior:
+        """What is believed of the ranking weights before any verdict."""
+        return load_prior(self.settings.ranking_prior)
+
+    @cached_property
     def learn(self) -> LearnService:
         """Applies verdicts."""
-        return LearnService(self.database, self.noise, max_attempts=self.settings.feedback_max_attempts)
+        return LearnService(self.database, self.noise, self.prior, max_attempts=self.settings.feedback_max_attempts)
 
     @cached_property
     def feedback(self) -> FeedbackService:

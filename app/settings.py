@@ -82,6 +82,10 @@ class Settings(BaseSettings):
         lt=1,
         description="Past questions nearer than this cosine recall the sentences that supported them.",
     )
+    ranking_prior: Path | None = Field(
+        default=None,
+        description="File with ranking weights to start from, as `engram fit` writes; the shipped ones by default.",
+    )
     hub_limit: int = Field(
         default=1000,
         ge=1,

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from app import logs
 from app.cli.console import cli, err, say
+from app.cli.datasets import load_dataset
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,14 +43,15 @@ def evaluate(
     freeze: Annotated[
         list[str] | None, typer.Option(help="Verdicts leave this alone: task, time, recall or weights; repeatable.")
     ] = None,
+    prior: Annotated[
+        Path | None, typer.Option(help="File with ranking weights to start from, as `engram fit` writes.")
+    ] = None,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
-    from app import sample
     from app.composition import Application, servers
-    from app.evaluation.dataset import load
     from app.evaluation.options import Options
     from app.evaluation.run import evaluate as run
     from app.storage.schema import migrate
@@ -64,10 +66,13 @@ def evaluate(
         "limit": limit,
         "sufficiency": sufficiency,
         "freeze": tuple(freeze or ()),
+        "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
     }
     options = Options(**given)
-    loaded = load(Path(sample.__path__[0]) if dataset == Path("sample") and not dataset.exists() else dataset)
+    loaded = load_dataset(dataset)
     settings = Settings()
+    if prior is not None:
+        settings = settings.model_copy(update={"ranking_prior": prior})
     logs.configure(settings.log_format, "WARNING")  # a line per query would bury the progress bars
     with ExitStack() as stack:
         addresses = stack.enter_context(servers(settings))

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from app.core.ranking import FeatureWeights
-
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -15,12 +13,15 @@ class Profile:
         sentences_per_hop: K_S, sentences selected per hop.
         entities_per_hop: K_E, entities that lead the next hop.
         prior_weight: α, weight of passage-question similarity where passages are ranked by Eq. 8.
-        weights: weights of the passage features; None ranks by Eq. 8.
-        ranked_sentences: reached sentences per hop that the features look at, best first.
-        ranked_passages: passages nearest to the question that are ranked, reached or not; at least top_k are.
+        rare_first: the next hop starts from entities that no hop started from yet, rare ones first.
+        by_features: rank by weighted features instead of Eq. 8; the weights are a belief that verdicts move.
+        ranked_sentences: reached sentences per hop whose passages are ranked, best first.
+        ranked_passages: passages nearest to the question, by either key, that are ranked, reached or not; at least
+            top_k are.
         learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
         recalls: whether past questions' verdicts activate sentences.
-        recall_weight: weight of a fully supported recalled sentence in its passage's score.
+        recall_weight: what a fully supported recalled sentence adds to its passage's score, as a multiple of the
+            range of scores.
     """
 
     name: str
@@ -28,7 +29,8 @@ class Profile:
     sentences_per_hop: int
     entities_per_hop: int
     prior_weight: float
-    weights: FeatureWeights | None
+    rare_first: bool
+    by_features: bool
     ranked_sentences: int
     ranked_passages: int
     learned_only: bool
@@ -42,7 +44,8 @@ PAPER = Profile(
     sentences_per_hop=3,
     entities_per_hop=5,
     prior_weight=0.01,
-    weights=None,
+    rare_first=False,
+    by_features=False,
     ranked_sentences=0,
     ranked_passages=0,
     learned_only=False,
@@ -53,15 +56,16 @@ PAPER = Profile(
 DEFAULT = Profile(
     name="default",
     max_hops=3,
-    sentences_per_hop=3,
-    entities_per_hop=5,
+    sentences_per_hop=5,
+    entities_per_hop=10,
     prior_weight=0.01,
-    weights=FeatureWeights(),
+    rare_first=True,
+    by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
     learned_only=True,
     recalls=True,
-    recall_weight=3.0,
+    recall_weight=1.5,
 )
 
 PROFILES = {profile.name: profile for profile in (PAPER, DEFAULT)}

@@ -1,5 +1,6 @@
 """Memory-guided propagation over the entity-sentence-passage graph (GAM-RAG, section 3.2.2, Eqs. 4-7, 9)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -101,20 +102,30 @@ def passage_bonuses(scores: Floats, passage_ids: Ids) -> dict[int, float]:
 
 
 def next_entities(
-    sentence_score: Mapping[int, float], links: Sequence[tuple[int, int]], limit: int
+    sentence_score: Mapping[int, float],
+    links: Sequence[tuple[int, int]],
+    limit: int,
+    counts: Mapping[int, int] | None = None,
 ) -> dict[int, float]:
     """Entities that lead the next hop: the mean score of each one's activated sentences (Eq. 9).
 
     The mean, not the sum, so that an entity in many middling sentences does not win over one in a good one.
 
+    With ``counts`` the mean is divided by 1 + ln(sentences that name the entity): all names of one sentence have
+    the same mean, and a country leads everywhere where a director leads to a page.
+
     Args:
         sentence_score: activated sentence -> its score in this hop.
         links: (sentence, entity) pairs of M_ES among the activated sentences.
         limit: how many entities are kept (top 5 in Appendix C); ties in id order.
+        counts: entity -> sentences that name it, at least 1.
     """
     sums: dict[int, list[float]] = {}
     for sentence, entity in links:
         sums.setdefault(entity, []).append(sentence_score[sentence])
-    means = {entity: sum(scores) / len(scores) for entity, scores in sums.items()}
+    means = {
+        entity: sum(scores) / len(scores) / (1.0 + math.log(counts[entity]) if counts else 1.0)
+        for entity, scores in sums.items()
+    }
     positive = ((entity, mean) for entity, mean in means.items() if mean > 0)
     return dict(sorted(positive, key=lambda pair: (-pair[1], pair[0]))[:limit])

@@ -28,6 +28,7 @@ class Options:
         limit: questions judged (``cold``: asked, ``stream``: arrivals) at most; None for the protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
+        prior: file with the ranking weights to start from; None for the shipped ones.
     """
 
     protocol: Protocol
@@ -39,6 +40,7 @@ class Options:
     limit: int | None = None
     sufficiency: Sufficiency | None = None
     freeze: tuple[Scope, ...] = ()
+    prior: str | None = None
 
     def __post_init__(self) -> None:
         choices: Mapping[str, tuple[str, ...]] = {
@@ -81,12 +83,15 @@ class Options:
         if self.sufficiency is not None:
             words += ["--sufficiency", self.sufficiency]
         words += [word for scope in self.frozen for word in ("--freeze", scope)]
+        if self.prior is not None:
+            words += ["--prior", self.prior]
         return " ".join(words)
 
     def slug(self, dataset: str) -> str:
         """A file name that runs with other options do not share."""
         words = self.command(dataset).removeprefix("engram evaluate ").replace("--", "").split()
-        return "-".join(word for word in words if word not in {"protocol", "profile", "verdicts", "judge"})
+        kept = (word for word in words if word not in {"protocol", "profile", "verdicts", "judge"})
+        return "-".join(kept).replace("/", "-").removesuffix(".json")
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""

@@ -2,21 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from app.evaluation import judges
 from app.evaluation.dataset import Dataset
@@ -25,10 +16,12 @@ from app.evaluation.learning import learning
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, Phases
 from app.evaluation.plots import draw
+from app.evaluation.progress import progress, steps, ticks
 from app.evaluation.protocols import Run, cold
 from app.evaluation.report import Report
 from app.evaluation.stream import stream
 from app.evaluation.variations import ABLATION, NOISE, TIME, Variation
+from app.services.prior import RankingPrior
 from app.settings import Settings
 
 # Settings that can change a figure.
@@ -50,6 +43,8 @@ class Configured(Services, Protocol):
 
     @property
     def settings(self) -> Settings: ...
+    @property
+    def prior(self) -> RankingPrior: ...
 
 
 def evaluate(
@@ -71,17 +66,18 @@ def evaluate(
     began = time.perf_counter()
     judge = judges.choose(options.judge, options.verdicts, services.llm)
     engine = {name: getattr(services.settings, name) for name in ENGINE}
+    engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
     if options.judge == "llm" or options.sufficiency == "llm":
         engine["llm_model"] = services.settings.llm_model
-    with _progress(console) as progress:
-        harness = open_harness(services, dataset, _ticks(progress, f"{dataset.name}: ingest"))
+    with progress(console) as bars:
+        harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))
         run = Run(
             harness=harness,
             dataset=dataset,
             options=options,
             judge=judge,
             phases=lambda parameters: Phases(folder, parameters),
-            begin=lambda label, total: _steps(progress, label, total),
+            begin=lambda label, total: steps(bars, label, total),
             vary=cache(vary),  # several seeds share its connections
             engine=engine,
         )
@@ -115,26 +111,3 @@ def write(report: Report, folder: Path) -> list[Path]:
     as_json.write_text(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     as_markdown.write_text(report.markdown(draw(report, folder)), encoding="utf-8")
     return [as_json, as_markdown]
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Progress]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        yield progress
-
-
-def _ticks(progress: Progress, label: str) -> Callable[[int, int], None]:
-    task = progress.add_task(label, total=None)
-    return lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _steps(progress: Progress, label: str, total: int) -> Callable[[], None]:
-    task = progress.add_task(label, total=total)
-    return lambda: progress.advance(task)

@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 import structlog
 
-from app.core import kalman
+from app.core import belief, kalman
 from app.errors import UnavailableError
-from app.storage import collections, experience, feedback, memories
+from app.services.prior import RankingPrior
+from app.storage import collections, experience, feedback, memories, passages, weights
 from app.storage.database import Database, Writer
 from app.storage.feedback import PendingEvent
 from app.storage.memories import AuditRow, Memory
+from app.storage.weights import WeightTerm
 
 log = structlog.get_logger(__name__)
 
 RECALL = "recall"
+WEIGHTS = "weights"
 # Support, perplexity, update count and completeness of a sentence nobody judged for a question.
 UNKNOWN = (0.0, 1.0, 0, False)
 
@@ -27,7 +30,7 @@ class Noise:
     """The filter's constants: R_pos, R_neg and Q (GAM-RAG, Appendix C).
 
     The other two are for ablations: ``fixed_gain`` moves every state by the same share whatever its perplexity,
-    ``frozen`` names scopes ("task", "time", "recall") that verdicts leave alone.
+    ``frozen`` names scopes ("task", "time", "recall", "weights") that verdicts leave alone.
     """
 
     positive: float
@@ -46,8 +49,9 @@ class Noise:
 class LearnService:
     """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
 
-    def __init__(self, database: Database, noise: Noise, *, max_attempts: int) -> None:
+    def __init__(self, database: Database, noise: Noise, prior: RankingPrior, *, max_attempts: int) -> None:
         self._database = database
+        self._prior = prior
         self._noise = noise
         self._max_attempts = max_attempts
 
@@ -101,10 +105,36 @@ class LearnService:
                 return 0
             audit = _Application(writer, collection_id, self._noise, pending).run()
             memories.record(writer, collection_id, audit)
+            terms = [] if WEIGHTS in self._noise.frozen else self._weight_terms(writer, collection_id, pending)
+            if terms:
+                weights.add(writer, collection_id, self._prior.name, terms)
             feedback.mark_applied(writer, collection_id, [event.id for event in pending])
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=sum(row.event_id == event.id for row in audit))
         return len(pending)
+
+    def _weight_terms(self, writer: Writer, collection_id: int, events: Sequence[PendingEvent]) -> list[WeightTerm]:
+        """What each event says of the ranking; nothing if it names no ranked passage, or only such."""
+        targets = {event.id: targets_of(event.verdict, event.activated) for event in events if event.ranked}
+        judged = sorted({sentence for named in targets.values() for sentence in named})
+        holders = passages.sentences_by_id(writer, collection_id, judged)
+        terms = []
+        for event in events:
+            if event.ranked is None or event.features is None:
+                continue
+            named = {holders[s].passage_id: 0 for s in targets[event.id] if s in holders}
+            named |= {holders[s].passage_id: 1 for s, y in targets[event.id].items() if y and s in holders}
+            # Who leaves the rest alone speaks of the named passages only; who does not, rejects every other one.
+            spoken = np.array([passage in named or not event.verdict["partial"] for passage in event.ranked])
+            supported = np.array([named.get(passage) == 1 for passage in event.ranked])
+            noise = self._noise.positive / float(event.verdict["confidence"])
+            features = event.features.astype(np.float64)
+            if features.shape[1] != len(self._prior.prior.mean):
+                continue  # of a version with other features
+            seen = belief.observe(features[spoken], supported[spoken], self._prior.prior, noise)
+            if seen is not None:
+                terms.append(WeightTerm(event.id, seen.evidence, noise, seen.surprise))
+        return terms
 
 
 class _Application:

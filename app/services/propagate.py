@@ -12,6 +12,7 @@ from app.core.propagation import Candidates
 from app.core.recall import nearness, recall_priors, ungated_support
 from app.services.episode import StopReason, Sufficiency
 from app.storage import experience, graph
+from app.storage.collections import Collection
 from app.storage.database import Database
 from app.storage.experience import PastSupport
 from app.storage.graph import Evidence, Focus, GraphLimits
@@ -25,12 +26,17 @@ SCANNED_PASSAGES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """What one round reached and what it selected of it, best first."""
+    """What one round reached and what it selected of it, best first.
+
+    Attributes:
+        order: positions of the candidates, best first.
+    """
 
     activation: dict[int, float]
     names: dict[int, str]
     candidates: Candidates
     scores: NDArray[np.float64]
+    order: NDArray[np.intp]
     selected: list[int]
     evidence: dict[int, Evidence]
     coverage: float | None
@@ -42,7 +48,6 @@ class Walk:
 
     Attributes:
         bonuses: per hop, passage -> summed score of its ranking sentences (Eq. 7).
-        reached: passage -> reciprocal rank of its best sentence in any hop.
         recalled: what nearby past questions were supported by.
         priors: sentence -> recall prior in [0, 1], the strongest few.
         vouched: strongest prior from a verdict that claimed to name all evidence.
@@ -50,7 +55,6 @@ class Walk:
 
     hops: list[Hop] = field(default_factory=list)
     bonuses: list[dict[int, float]] = field(default_factory=list)
-    reached: dict[int, float] = field(default_factory=dict)
     recalled: list[PastSupport] = field(default_factory=list)
     priors: dict[int, float] = field(default_factory=dict)
     vouched: float = 0.0
@@ -60,11 +64,6 @@ class Walk:
     def evidence(self) -> dict[int, Evidence]:
         """Every selected sentence, in order of selection."""
         return {sentence: hop.evidence[sentence] for hop in self.hops for sentence in hop.selected}
-
-    def reach(self, passages: Sequence[int]) -> None:
-        """Take note of one hop's candidates, given by their passages, best sentence first."""
-        for rank, passage in enumerate(passages, start=1):
-            self.reached[passage] = max(self.reached.get(passage, 0.0), 1.0 / rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class Propagation:
             ):
                 walk.stop_reason = "sufficient"
                 return walk
-            activation = _onward(hop, walk, profile)
+            activation = self._onward(focus.collection, hop, walk, profile)
             names = {entity: name for e in hop.evidence.values() for entity, name in e.entities.items()}
             if not activation:
                 walk.stop_reason = "no_entities"
@@ -158,11 +157,9 @@ class Propagation:
             if not len(candidates):
                 return None
             scores = propagation.sentence_scores(candidates, learned_only=profile.learned_only)
-            considered = max(profile.sentences_per_hop, profile.ranked_sentences)
-            ranked = propagation.strongest(scores, candidates.sentence_ids, considered)
-            chosen = ranked[: profile.sentences_per_hop]
+            order = propagation.strongest(scores, candidates.sentence_ids, len(candidates))
+            chosen = order[: profile.sentences_per_hop]
             walk.bonuses.append(propagation.passage_bonuses(scores[chosen], candidates.passage_ids[chosen]))
-            walk.reach(candidates.passage_ids[ranked[: profile.ranked_sentences]].tolist())
             selected = candidates.sentence_ids[chosen].tolist()
             selected += [
                 sentence
@@ -175,20 +172,27 @@ class Propagation:
             texts = [e.text for e in (walk.evidence | evidence).values()]
             covered = coverage.coverage(question, texts)
         selected = [sentence for sentence in selected if sentence in evidence]
-        return Hop(activation, names, candidates, scores, selected, evidence, covered)
+        return Hop(activation, names, candidates, scores, order, selected, evidence, covered)
+
+    def _onward(self, collection: Collection, hop: Hop, walk: Walk, profile: Profile) -> dict[int, float]:
+        """Entities that lead the next hop (Eq. 9); a recalled sentence counts with its prior."""
+        score_of = dict(zip(hop.candidates.sentence_ids.tolist(), hop.scores.tolist(), strict=True))
+        scores = {
+            sentence: score_of[sentence] + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
+            for sentence in hop.selected
+        }
+        links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
+        if not profile.rare_first:
+            return propagation.next_entities(scores, links, profile.entities_per_hop)
+        left = {entity for past in walk.hops for entity in past.activation}
+        links = [(sentence, entity) for sentence, entity in links if entity not in left]
+        with self.database.read() as reader:
+            named = sorted({entity for _, entity in links})
+            counts = graph.sentence_counts(reader, collection, named, self.limits.hub_limit)
+        links = [(sentence, entity) for sentence, entity in links if counts[entity]]
+        return propagation.next_entities(scores, links, profile.entities_per_hop, counts)
 
 
 def _is_covered(hop: Hop, walk: Walk) -> bool:
     """The coverage rule: the evidence names all that the question names, or verdicts vouch for it."""
     return (hop.coverage or 0.0) >= 1.0 or walk.vouched >= coverage.VOUCHED_PRIOR
-
-
-def _onward(hop: Hop, walk: Walk, profile: Profile) -> dict[int, float]:
-    """Entities that lead the next hop (Eq. 9); a recalled sentence counts with its prior."""
-    score_of = dict(zip(hop.candidates.sentence_ids.tolist(), hop.scores.tolist(), strict=True))
-    scores = {
-        sentence: score_of[sentence] + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
-        for sentence in hop.selected
-    }
-    links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
-    return propagation.next_entities(scores, links, profile.entities_per_hop)

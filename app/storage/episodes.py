@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.errors import NotFoundError
-from app.storage.database import Reader, Writer
+from app.storage.database import Numbers, Reader, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class EpisodeRow:
         activated: sentences that were selected in any hop, which a verdict judges unless it is partial.
         answer: the response as it was given.
         trace: how it came about.
+        ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
+            them; None where it would not speak of the ranking alone.
     """
 
     id: UUID
@@ -34,6 +36,8 @@ class EpisodeRow:
     activated: Sequence[int]
     answer: dict[str, Any]
     trace: dict[str, Any]
+    ranked: NDArray[np.int64] | None = None
+    features: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,9 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
     writer.execute(
         """
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
-                             profile, activated, answer, trace)
+                             profile, activated, answer, trace, ranked, features)
         VALUES (%(collection)s, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
-                %(memory)s, %(profile)s, %(activated)s, %(answer)s, %(trace)s)
+                %(memory)s, %(profile)s, %(activated)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s)
         """,
         {
             "collection": collection_id,
@@ -70,6 +74,8 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
             "activated": list(episode.activated),
             "answer": Jsonb(episode.answer),
             "trace": Jsonb(episode.trace),
+            "ranked": None if episode.ranked is None else Numbers(episode.ranked),
+            "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
         },
     )
 

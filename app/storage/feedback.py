@@ -43,6 +43,8 @@ class PendingEvent:
     embedding: Vector
     time_embedding: Vector | None
     activated: list[int]
+    ranked: list[int] | None
+    features: NDArray[np.float32] | None
 
 
 _SELECT = """
@@ -130,7 +132,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over."""
     rows = writer.rows(
         """
-        SELECT event.id, event.verdict, e.question, e.embedding, e.time_embedding, e.activated
+        SELECT event.id, event.verdict, e.question, e.embedding, e.time_embedding, e.activated,
+               e.ranked, e.features
         FROM feedback_event event
         JOIN episode e ON e.collection_id = event.collection_id AND e.id = event.episode_id
         WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.status = 'pending'
@@ -140,7 +143,14 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     )
     return [
         PendingEvent(
-            row[0], row[1], row[2], row[3].to_numpy(), None if row[4] is None else row[4].to_numpy(), row[5]
+            row.id,
+            row.verdict,
+            row.question,
+            row.embedding.to_numpy(),
+            None if row.time_embedding is None else row.time_embedding.to_numpy(),
+            row.activated,
+            row.ranked,
+            None if not row.ranked else np.frombuffer(row.features, dtype="<f4").reshape(len(row.ranked), -1),
         )
         for row in rows
     ]

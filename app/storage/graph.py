@@ -309,6 +309,21 @@ def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -
     }
 
 
+def sentence_counts(reader: Reader, collection: Collection, entities: Sequence[int], most: int) -> dict[int, int]:
+    """Entity -> how many sentences name it, counted up to ``most``."""
+    rows = reader.rows(
+        """
+        SELECT wanted.id, (SELECT count(*) FROM (
+            SELECT FROM entity_sentence link
+            WHERE link.collection_id = %(collection)s AND link.entity_id = wanted.id LIMIT %(most)s
+        ) AS named) AS sentences
+        FROM unnest(%(entities)s::bigint[]) AS wanted(id)
+        """,
+        {"collection": collection.id, "entities": list(entities), "most": most},
+    )
+    return {row.id: row.sentences for row in rows}
+
+
 def _distance(column: str, parameter: str, rows: int, limits: GraphLimits) -> str:
     """How to order by nearness: an expression that the HNSW index cannot serve is an exact scan."""
     distance = f"{column} <#> %({parameter})s"

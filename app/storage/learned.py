@@ -4,11 +4,12 @@ from app.storage.database import Writer
 
 # In the order in which a worker locks them while it applies an event, so that the two wait instead of deadlocking.
 # Audit rows go with their events, supports with their questions.
-TABLES = ("feedback_event", "question", "sentence_memory", "episode")
+TABLES = ("feedback_event", "question", "sentence_memory", "ranking_belief", "episode")
 
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
-    """Remove a collection's episodes, events with their audit, questions with their supports, and memories.
+    """Remove a collection's episodes, events with their audit, questions with their supports, memories, and
+    what was learned about the ranking weights.
 
     Returns:
         Table -> rows removed from it directly.

@@ -289,6 +289,8 @@ episode = Table(
     Column("activated", ARRAY(BigInteger), nullable=False, comment="Sentences selected in any hop."),
     Column("answer", JSONB, nullable=False, comment="The response, as it was given."),
     Column("trace", JSONB, nullable=False),
+    Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
+    Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column("judged", Integer, nullable=False, server_default=text("0"), comment="Events accepted for it."),
     _now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
@@ -342,6 +344,34 @@ memory_audit = Table(
     Index(None, "collection_id", "sentence_id"),
     CheckConstraint("channel IN ('task', 'time', 'recall')", name="channel"),
     comment="One row per state an event moved. Rows outlive their sentence: the log is history.",
+)
+
+ranking_belief = Table(
+    "ranking_belief",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("prior", Text, nullable=False, comment="Fingerprint of the prior that the sums add to."),
+    Column("information", ARRAY(Float(53)), nullable=False),
+    Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
+    Column("events", BigInteger, nullable=False, server_default=text("0")),
+    _now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "prior"),
+    comment="What verdicts taught about the ranking weights: the sum of the events' terms.",
+)
+
+ranking_audit = Table(
+    "ranking_audit",
+    metadata,
+    _tenant(),
+    Column("event_id", BigInteger, nullable=False),
+    Column("prior", Text, nullable=False),
+    Column("observation_noise", Float(53), nullable=False),
+    Column("surprise", Float(53), nullable=False, comment="Probability the prior gave to a rival."),
+    Column("information", ARRAY(Float(53)), nullable=False),
+    Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
+    PrimaryKeyConstraint("collection_id", "event_id"),
+    _of("feedback_event", "event_id"),
+    comment="What each event added to the ranking weights.",
 )
 
 ingest_job = Table(

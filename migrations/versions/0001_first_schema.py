@@ -115,6 +115,18 @@ def upgrade() -> None:
         ),
         sa.Column("trace", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column(
+            "ranked",
+            sa.ARRAY(sa.BigInteger()),
+            nullable=True,
+            comment="The best candidates; null where the ranking was no belief's alone.",
+        ),
+        sa.Column(
+            "features",
+            sa.LargeBinary(),
+            nullable=True,
+            comment="Of the candidates: (n, k) float32, little-endian, row by row.",
+        ),
+        sa.Column(
             "judged",
             sa.Integer(),
             server_default=sa.text("0"),
@@ -472,6 +484,40 @@ def upgrade() -> None:
         unique=False,
     )
     op.create_table(
+        "ranking_belief",
+        sa.Column("collection_id", sa.BigInteger(), nullable=False),
+        sa.Column("prior", sa.Text(), nullable=False, comment="Fingerprint of the prior that the sums add to."),
+        sa.Column("information", sa.ARRAY(sa.Float(precision=53)), nullable=False),
+        sa.Column("precision", sa.ARRAY(sa.Float(precision=53)), nullable=False, comment="(k, k), row by row."),
+        sa.Column("events", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("updated_at", sa.TIMESTAMP(timezone=True), server_default=sa.text("now()"), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["collection_id"], ["collection.id"], name=op.f("ranking_belief_collection_fkey"), ondelete="CASCADE"
+        ),
+        sa.PrimaryKeyConstraint("collection_id", "prior", name=op.f("ranking_belief_pkey")),
+        comment="What verdicts taught about the ranking weights: the sum of the events' terms.",
+    )
+    op.create_table(
+        "ranking_audit",
+        sa.Column("collection_id", sa.BigInteger(), nullable=False),
+        sa.Column("event_id", sa.BigInteger(), nullable=False),
+        sa.Column("prior", sa.Text(), nullable=False),
+        sa.Column("observation_noise", sa.Float(precision=53), nullable=False),
+        sa.Column(
+            "surprise", sa.Float(precision=53), nullable=False, comment="Probability the prior gave to a rival."
+        ),
+        sa.Column("information", sa.ARRAY(sa.Float(precision=53)), nullable=False),
+        sa.Column("precision", sa.ARRAY(sa.Float(precision=53)), nullable=False, comment="(k, k), row by row."),
+        sa.ForeignKeyConstraint(
+            ["collection_id", "event_id"],
+            ["feedback_event.collection_id", "feedback_event.id"],
+            name=op.f("ranking_audit_feedback_event_fkey"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("collection_id", "event_id", name=op.f("ranking_audit_pkey")),
+        comment="What each event added to the ranking weights.",
+    )
+    op.create_table(
         "question_support",
         sa.Column("collection_id", sa.BigInteger(), nullable=False),
         sa.Column("question_id", sa.BigInteger(), nullable=False),
@@ -537,6 +583,8 @@ def downgrade() -> None:
     op.drop_table("sentence_memory")
     op.drop_index(op.f("question_support_collection_id_sentence_id_idx"), table_name="question_support")
     op.drop_table("question_support")
+    op.drop_table("ranking_audit")
+    op.drop_table("ranking_belief")
     op.drop_index(op.f("memory_audit_collection_id_sentence_id_idx"), table_name="memory_audit")
     op.drop_table("memory_audit")
     op.drop_index(op.f("entity_sentence_collection_id_sentence_id_entity_id_idx"), table_name="entity_sentence")

@@ -1,0 +1,119 @@
+"""Ranking weights as a belief: a Gaussian over the weights, moved by verdicts, in information form (ours).
+
+A passage's score is the inner product of its features and the weights. A verdict says which of an episode's
+candidates should have come before others. Its likelihood is the softmax of the scores over a supported passage and
+its rivals, those that were not supported (a conditional logit), which weighs every rival by how near it came. As in
+an extended Kalman filter that likelihood is linearised, here always at the prior mean:
+
+    precision   += H / R      H = Cov_p[x]
+    information += g / R      g = x_supported - E_p[x]
+    mean         = prior mean + (prior precision + precision)^-1 information
+
+Because every verdict is linearised at the same point, what a collection has learned is a plain sum over its
+verdicts: their order does not matter, and a verdict is taken back by leaving its term out.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SPARED = 3
+"""Rivals that may come before a supported passage: five passages are shown and about two of them support an answer.
+Without it, 50 verdicts on MuSiQue lower recall@5 of other questions by 3 points, with it by none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What is believed before any verdict.
+
+    Attributes:
+        mean: (k,), one weight per feature.
+        precision: (k, k), symmetric and positive definite.
+    """
+
+    mean: Floats
+    precision: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What verdicts add to a prior; sums of it are evidence too.
+
+    Attributes:
+        information: (k,).
+        precision: (k, k), symmetric and positive semi-definite.
+    """
+
+    information: Floats
+    precision: Floats
+
+    def __add__(self, other: "Evidence") -> "Evidence":
+        return Evidence(self.information + other.information, self.precision + other.precision)
+
+
+def no_evidence(size: int) -> Evidence:
+    """The sum over no verdict at all."""
+    return Evidence(np.zeros(size), np.zeros((size, size)))
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one verdict says of the weights.
+
+    Attributes:
+        evidence: what it adds.
+        surprise: in [0, 1], the probability that the prior gave to a rival, on average over the supported.
+    """
+
+    evidence: Evidence
+    surprise: float
+
+
+def observe(features: Floats, supported: NDArray[np.bool_], prior: Prior, noise: float) -> Observation | None:
+    """What one verdict says; None if it compares nothing.
+
+    Each supported passage is compared with every candidate that is not supported but the ``SPARED`` best: it has to
+    come among the first few, not first. Each counts as a share, so that a verdict on two passages weighs as much
+    as one on four.
+
+    Args:
+        features: (n, k), one row per candidate of the episode that the verdict speaks of.
+        supported: (n,), which of them the verdict supports.
+        prior: where the likelihood is linearised.
+        noise: R > 0; 1 for a verdict that is taken at its word.
+
+    Raises:
+        ValueError: the noise is not positive.
+    """
+    if not noise > 0:
+        raise ValueError("observation noise must be positive")
+    chosen, rivals = features[supported], features[~supported]
+    rivals = rivals[np.argsort(-(rivals @ prior.mean), kind="stable")[SPARED:]]
+    if not len(chosen) or not len(rivals):
+        return None
+    total, missed = no_evidence(features.shape[1]), 0.0
+    for row in chosen:
+        compared = np.vstack([row, rivals])
+        share = softmax(compared @ prior.mean)
+        expected = share @ compared
+        centred = compared - expected
+        total += Evidence(row - expected, (centred * share[:, None]).T @ centred)
+        missed += 1.0 - float(share[0])
+    scale = 1.0 / (noise * len(chosen))
+    return Observation(Evidence(total.information * scale, total.precision * scale), missed / len(chosen))
+
+
+def posterior(prior: Prior, evidence: Evidence) -> Prior:
+    """The belief after the evidence, as (mean, precision)."""
+    precision = prior.precision + evidence.precision
+    return Prior(prior.mean + np.linalg.solve(precision, evidence.information), precision)
+
+
+def softmax(scores: Floats) -> Floats:
+    """exp(s) / Σ exp(s), (n,)."""
+    shifted = np.exp(scores - scores.max())
+    result: Floats = shifted / shifted.sum()
+    return result

@@ -1,0 +1,42 @@
+"""Fitting the ranking weights that every collection starts from to data sets with known relevant passages."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from app.core.belief import Prior
+from app.core.fitting import Judged, fit
+from app.errors import InvalidRequestError
+from app.evaluation.dataset import Dataset
+from app.evaluation.harness import Harness
+from app.services.episode import Query
+
+RIDGE = 0.003
+"""Keeps weights of features that a data set hardly has from growing without bound."""
+VERDICTS = 60.0
+"""The prior weighs as much as so many verdicts."""
+
+
+def judged(harness: Harness, dataset: Dataset, step: Callable[[], None]) -> list[Judged]:
+    """Every question's candidates, found without memory, with the relevant ones marked."""
+    found = []
+    for question in dataset.questions:
+        query = Query(text=question.text, collection=harness.collection, memory="off")
+        names, features = harness.services.retrieve.features(query)
+        # As an episode keeps them, so that fitting and learning see the same numbers.
+        rounded = features.astype(np.float32).astype(np.float64)
+        found.append(Judged(rounded, np.array([name in question.relevant for name in names], dtype=bool)))
+        step()
+    return found
+
+
+def fit_prior(corpora: Sequence[Sequence[Judged]]) -> Prior:
+    """The prior, each corpus counting the same.
+
+    Raises:
+        InvalidRequestError: no question has a relevant passage among its candidates, or no weights were found.
+    """
+    try:
+        return fit(corpora, RIDGE, VERDICTS)
+    except ValueError as error:
+        raise InvalidRequestError(f"No ranking weights can be fitted to these data sets: {error}.") from error

@@ -1,0 +1,139 @@
+"""The passages of one query in order: as published, or by features whose weights are a belief."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core import belief, ranking
+from app.core.profiles import Profile
+from app.core.ranking import Reach
+from app.providers.language import normalise_entity, terms, title_entities
+from app.services.episode import Query
+from app.services.prior import RankingPrior
+from app.services.propagate import Hop, Walk
+from app.storage import graph, lexical, weights
+from app.storage.database import Reader
+from app.storage.graph import Focus, GraphLimits, Keyed
+
+RECORDED = 64
+"""Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The ranked passages of one query.
+
+    Attributes:
+        best: passage and score of the ``top_k`` best, best first.
+        candidates: all that were ranked by features, best before recall first, (n,); none if ranked as published.
+        features: of the candidates, (n, k).
+        recalled: whether recall had a say in what was reached and in which order.
+    """
+
+    best: list[tuple[int, float]]
+    candidates: NDArray[np.int64]
+    features: NDArray[np.float64]
+    recalled: bool
+
+    @property
+    def teaches(self) -> bool:
+        """Whether a verdict speaks of the ranking weights: not where what is known of the question had a say."""
+        return len(self.candidates) > 0 and not self.recalled
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """Ranks what a walk reached."""
+
+    limits: GraphLimits
+    prior: RankingPrior
+
+    def rank(self, reader: Reader, focus: Focus, query: Query, profile: Profile, walk: Walk) -> Ranking:
+        """Rank the passages that the walk touched and those nearest to the question."""
+        if profile.by_features:
+            return self._by_features(reader, focus, query, profile, walk)
+        touched = {passage for bonus in walk.bonuses for passage in bonus}
+        touched.update(e.passage_id for e in walk.evidence.values())
+        keyed = self._keyed(reader, focus, query.top_k, touched)
+        similarities = {passage: key.similarity for passage, key in keyed.items()}
+        scores = ranking.passage_scores(similarities, walk.bonuses, profile.prior_weight)
+        nothing = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES)))
+        return Ranking(ranking.best(scores, query.top_k), *nothing, recalled=bool(walk.priors))
+
+    def _by_features(self, reader: Reader, focus: Focus, query: Query, profile: Profile, walk: Walk) -> Ranking:
+        wanted = max(query.top_k, profile.ranked_passages)
+        counts = _term_counts(query.text)
+        matching = lexical.search(reader, focus.collection, counts, wanted, focus.metadata) if counts else {}
+        touched = {e.passage_id for e in walk.evidence.values()} | matching.keys()
+        for hop in walk.hops:
+            touched.update(hop.candidates.passage_ids[hop.order[: profile.ranked_sentences]].tolist())
+        keyed = self._keyed(reader, focus, wanted, touched)
+        if counts:
+            matching |= lexical.scores(reader, focus.collection, counts, sorted(keyed.keys() - matching.keys()))
+        per_term = sum(counts.values()) or 1.0
+        passages, features = ranking.passage_features(
+            {passage: key.similarity for passage, key in keyed.items()},
+            {passage: score / per_term for passage, score in matching.items()},
+            graph.timely_passages(reader, focus, sorted(keyed)),
+            [_reach(hop, keyed) for hop in walk.hops],
+        )
+        values = features @ self._mean(reader, focus)
+        order = np.lexsort((passages, -values))
+        scores = dict(zip(passages.tolist(), values.tolist(), strict=True))
+        reach = float(np.ptp(values)) if len(values) else 0.0
+        for sentence, prior in walk.priors.items():
+            if sentence in walk.evidence:
+                passage = walk.evidence[sentence].passage_id
+                scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * prior
+        best = ranking.best(scores, query.top_k)
+        return Ranking(best, passages[order], features[order], recalled=bool(walk.priors))
+
+    def _keyed(self, reader: Reader, focus: Focus, wanted: int, touched: set[int]) -> dict[int, Keyed]:
+        """The nearest passages and the touched ones, each with its similarity."""
+        keyed = graph.nearest_passages(reader, focus, wanted, self.limits)
+        missing = sorted(touched - keyed.keys())
+        return keyed | graph.keyed_passages(reader, focus, missing) if missing else keyed
+
+    def _mean(self, reader: Reader, focus: Focus) -> NDArray[np.float64]:
+        """The weights: what the collection learned if memory is read, else what is believed before any verdict."""
+        learned = weights.find(reader, focus.collection.id, self.prior.name) if focus.use_memory else None
+        if learned is None:
+            return self.prior.prior.mean
+        return belief.posterior(self.prior.prior, learned.evidence).mean
+
+
+def _term_counts(question: str) -> dict[str, float]:
+    counts: dict[str, float] = {}
+    for term in terms(question):
+        counts[term] = counts.get(term, 0.0) + 1.0
+    return counts
+
+
+def _reach(hop: Hop, keyed: Mapping[int, Keyed]) -> Reach:
+    """What a hop reached, and the passages titled after the entities it started from."""
+    highest = max(hop.activation.values(), default=0.0)
+    active: dict[str, float] = {}
+    for entity, activation in hop.activation.items():
+        name = normalise_entity(hop.names[entity])
+        active[name] = max(active.get(name, 0.0), activation / highest if highest > 0 else 0.0)
+    return Reach(
+        passage_ids=hop.candidates.passage_ids[hop.order],
+        semantic=hop.candidates.semantic[hop.order],
+        scores=hop.scores[hop.order],
+        titled=_titled(keyed, active) if active else {},
+    )
+
+
+def _titled(keyed: Mapping[int, Keyed], active: Mapping[str, float]) -> dict[int, float]:
+    titled: dict[int, float] = {}
+    for passage, key in keyed.items():
+        share = max((active.get(name, 0.0) for name in _title_names(key.title)), default=0.0)
+        if share > 0:
+            titled[passage] = share
+    return titled
+
+
+def _title_names(title: str | None) -> Sequence[str]:
+    return [normalise_entity(name) for name in title_entities(title)]
