@@ -200,6 +200,7 @@ class Application:
 
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
+        _ = self.prior
         self.claim_embedding_space()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])

@@ -27,7 +27,7 @@ def fit(
     from app.evaluation.fit import fit_prior, judged
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
-    from app.services.prior import as_json
+    from app.services.prior import as_json, no_preference
     from app.storage.schema import migrate
 
     loaded = [load_dataset(folder) for folder in datasets]
@@ -38,6 +38,8 @@ def fit(
             migrate(addresses.database_url)
         with closing(Application(settings, addresses)) as services, progress(err) as bars:
             services.claim_embedding_space()
+            # A prior over other features must not stand in the way of its successor.
+            services.prior = no_preference()
             corpora = []
             for dataset in loaded:
                 harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))

@@ -23,9 +23,9 @@ class Judged:
 def fit(corpora: Sequence[Sequence[Judged]], ridge: float, verdicts: float) -> Prior:
     """A prior from judged questions of several corpora, each corpus counting the same.
 
-    The mean maximises the mean log-likelihood of ``belief.observe`` less ridge/2 |w|^2, which is concave, by
-    Newton's method with step halving. The precision is the curvature there, so that the prior weighs as much as
-    ``verdicts`` average ones.
+    The mean maximises the mean log-likelihood of ``belief``, no rival spared, less ridge/2 |w|^2, which is concave,
+    by Newton's method with step halving. The precision is the curvature there, so that the prior weighs as much
+    as ``verdicts`` average ones.
 
     Args:
         corpora: their judged questions.
@@ -80,7 +80,7 @@ class _Stack:
         centred = self.features - mean[self.question]
         of = self.question[self.chosen]
         behind = highest[of] + np.log(total[of]) - scores[self.chosen]
-        miss = 1.0 / (1.0 + np.exp(-behind))  # probability that a rival comes first
+        miss = np.exp(-np.logaddexp(0.0, -behind))  # probability that a rival comes first
         apart = self.features[self.chosen] - mean[of]
         gradient = (self.share * miss) @ apart
         # Covariance of a mixture: the rivals' own, and that between their mean and the chosen one.

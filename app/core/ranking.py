@@ -123,7 +123,7 @@ def _hop_features(passages: Ids, similarity: Floats, hop: Reach) -> Floats:
     for column, values in enumerate(columns):
         np.maximum.at(block[:, column], at[known], values[known])
     block[:, 3] = [hop.titled.get(passage, 0.0) for passage in passages.tolist()]
-    block[:, 4] = block[:, 3] * np.maximum(similarity, 0.0)
+    block[:, 4] = block[:, 3] * similarity
     return block
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 RAMP = 0.2
 # How much nearer a past question must be whose evidence names none of this question's entities: two questions of
 # one mould about different things are near as vectors, and share nothing that helps.
-STRANGER_MARGIN = 0.15
+STRANGER_MARGIN = 0.1
 
 
 def nearness(similarity: float, gate: float, *, shares_entity: bool) -> float:

@@ -32,7 +32,8 @@ class Gathered:
 
     Attributes:
         command: what made it.
-        asked: the command without the data set; runs that share it stand in one table.
+        fit: what made the ranking weights it started from; None for the shipped ones.
+        asked: the command without data set and weights; runs that share it stand in one table.
         corpus: passages and questions of the data set.
         made_by: version, code and encoder.
     """
@@ -40,6 +41,7 @@ class Gathered:
     dataset: str
     protocol: str
     command: str
+    fit: str | None
     asked: str
     corpus: tuple[int, int]
     made_by: str
@@ -88,7 +90,7 @@ def page(reports: Iterable[Gathered]) -> str:
 
 def _section(runs: Sequence[Gathered]) -> list[str]:
     """The runs of one command on several data sets."""
-    commands = "\n".join(one.command for one in runs)
+    commands = "\n".join(dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command))
     parts = [f"```\n{commands}\n```", _figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
     if runs[0].protocol == "noise":
         parts.append(_robustness(runs))
@@ -140,14 +142,16 @@ def _read(path: Path) -> Gathered:
         document = json.loads(path.read_text(encoding="utf-8"))
         dataset, engine = document["dataset"], document["engine"]
         name, command = str(dataset["name"]), str(document["command"])
-        protocol = document["options"]["protocol"]
+        protocol, weights = document["options"]["protocol"], document["options"]["prior"]
+        asked = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
         if protocol not in PROTOCOLS:
             raise ReportFileError(f"{path}: there is no protocol {protocol!r}.")
         return Gathered(
             name,
             protocol,
             command,
-            command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1),
+            f"engram fit {' '.join(engine['ranking_prior'][1:])} --out {weights}" if weights else None,
+            asked.replace(f" --prior {weights}", " --prior WEIGHTS") if weights else asked,
             (int(dataset["passages"]), int(dataset["questions"])),
             f"Engram {engine['version']}, code {engine['code']}, {_last(engine['embedding_model'])}",
             tuple(_line(row) for row in document["summary"]),

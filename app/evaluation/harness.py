@@ -88,8 +88,8 @@ class Harness:
         """Forget every verdict."""
         self.services.forget.reset(self.collection)
 
-    def ask(self, question: Question, arm: Arm) -> tuple[Answer, list[Shown], Observation]:
-        """Ask one question: the answer, the sentences it selected, and what is to be measured of it."""
+    def ask(self, question: Question, arm: Arm, *, read: bool = False) -> tuple[Answer, Observation]:
+        """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured."""
         query = Query(
             text=question.text,
             collection=self.collection,
@@ -97,30 +97,29 @@ class Harness:
             memory=arm.memory,
             profile=arm.profile,
             sufficiency=arm.sufficiency,
-            include=frozenset({"trace"}),
+            include=frozenset({"trace", "sentences"} if read else {"trace"}),
             ungated=arm.ungated,
             time_constraint="" if arm.timeless else None,
         )
         began = time.perf_counter()
         answer = self.services.retrieve.query(query)
         ms = (time.perf_counter() - began) * 1000.0
-        shown = _shown(answer)
         # Between hops the model is asked whether the evidence suffices, but not after the last one allowed.
         calls = answer.hops - (answer.stop_reason == "max_hops") if answer.sufficiency == "llm" else 0
         observation = Observation(
             question,
             [passage.passage_id for passage in answer.passages],
-            [sentence.place for sentence in shown],
+            [sentence.place for sentence in _shown(answer) if sentence.selected],
             answer.hops,
             calls,
             ms,
         )
-        return answer, shown, observation
+        return answer, observation
 
     def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
-        answer, shown, observation = self.ask(question, arm)
-        verdict = judge.verdict(self.collection, answer.query_id, question, shown)
+        answer, observation = self.ask(question, arm, read=True)
+        verdict = judge.verdict(self.collection, answer.query_id, question, _shown(answer))
         if verdict is None:
             return observation, None
         receipt = self.services.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
@@ -159,11 +158,16 @@ def open_harness(services: Services, dataset: Dataset, tick: Tick) -> Harness:
 
 
 def _shown(answer: Answer) -> list[Shown]:
-    """Every sentence that a hop selected, once each, in order of selection."""
+    """Every sentence that a hop selected, in order of selection, then the others of the returned passages."""
     seen: dict[int, Shown] = {}
     for hop in answer.trace.hops if answer.trace else []:
         for sentence in hop.sentences:
             seen.setdefault(sentence.sentence_id, Shown(sentence.sentence_id, sentence.passage_id, sentence.text))
+    for passage in answer.passages:
+        for other in passage.sentences:
+            seen.setdefault(
+                other.sentence_id, Shown(other.sentence_id, passage.passage_id, other.text, selected=False)
+            )
     return list(seen.values())
 
 

@@ -17,11 +17,12 @@ JudgeName = Literal["oracle", "llm"]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A sentence that retrieval selected, as a judge sees it."""
+    """A sentence that came back, as a judge sees it: selected by a hop, or another one of a returned passage."""
 
     sentence_id: int
     passage_id: str
     text: str
+    selected: bool = True
 
     @property
     def place(self) -> Gold:
@@ -43,8 +44,9 @@ class Judge(Protocol):
 class OracleJudge:
     """Knows the gold sentences.
 
-    A ``full`` verdict names all of them, also those that retrieval missed. A ``returned`` verdict names those that
-    came back and says nothing of the others. Both leave whatever else was selected to count as rejected.
+    A ``full`` verdict names all of them, also those that retrieval missed, and leaves whatever else was selected to
+    count as rejected. A ``returned`` verdict names those that came back in the returned passages and rejects
+    what else was selected; of what did not come back it knows nothing, so it is partial.
     """
 
     verdicts: Verdicts
@@ -63,6 +65,8 @@ class OracleJudge:
             query_id=query_id,
             collection=collection,
             supporting=[Named(sentence) for sentence in helped],
+            rejected=[Named(s.sentence_id) for s in shown if s.selected and s.sentence_id not in helped],
+            partial=True,
             retrieval_success=bool(helped),
             judge="oracle",
         )
@@ -82,9 +86,10 @@ class LlmJudge:
         Raises:
             LlmError: the endpoint failed.
         """
-        if not shown:
+        selected = [(s.sentence_id, s.text) for s in shown if s.selected]
+        if not selected:
             return None
-        judgement = self.llm.judge_support(question.text, [(s.sentence_id, s.text) for s in shown])
+        judgement = self.llm.judge_support(question.text, selected)
         rejected = [key for key in judgement.judged if key not in judgement.supporting]
         return Verdict(
             query_id=query_id,

@@ -63,7 +63,7 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
             watch.look()
         for group, questions in plan_of.groups.items():
             if found[turn, group] is None:
-                rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[2])
+                rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[1])
                 found[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
                 store.put(phase)
     _keep(run, store, name, seed, watch.trajectories())

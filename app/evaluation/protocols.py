@@ -125,8 +125,8 @@ def cold(run: Run) -> list[Phase]:
         "dense": lambda q: baselines.observe(dense, q),
         "bm25": lambda q: baselines.observe(bm25, q),
         "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
-        "paper": lambda q: run.harness.ask(q, Arm("paper", "off", run.options.sufficiency))[2],
-        "default": lambda q: run.harness.ask(q, Arm("default", "off", run.options.sufficiency))[2],
+        "paper": lambda q: run.harness.ask(q, Arm("paper", "off", run.options.sufficiency))[1],
+        "default": lambda q: run.harness.ask(q, Arm("default", "off", run.options.sufficiency))[1],
     }
     phases = []
     for name, ask in systems.items():

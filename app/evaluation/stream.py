@@ -54,7 +54,7 @@ def _stream(run: Run, seed: int) -> list[Phase]:
     step = run.begin(f"seed {seed}: stream", len(asked))
     seen: dict[str, list[Observation]] = {arm: [] for arm in arms}
     for question in asked:
-        seen["memory off"].append(harness.ask(question, arms["memory off"])[2])
+        seen["memory off"].append(harness.ask(question, arms["memory off"])[1])
         seen["memory read"].append(harness.teach(question, arms["memory read"], run.judge)[0])
         step()
     phases = []

@@ -101,6 +101,6 @@ class FlippingJudge:
         wrong = [
             Named(s.sentence_id)
             for s in shown
-            if s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
+            if s.selected and s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
         ]
         return replace(verdict, supporting=wrong, rejected=verdict.supporting)

@@ -5,7 +5,7 @@ import shlex
 
 from app.sample import COLLECTION, SampleQuestion, questions
 
-QUESTION_ID = "q04"
+QUESTION_ID = "q02"
 
 
 def question() -> SampleQuestion:

@@ -114,13 +114,13 @@ class LearnService:
         return len(pending)
 
     def _weight_terms(self, writer: Writer, collection_id: int, events: Sequence[PendingEvent]) -> list[WeightTerm]:
-        """What each event says of the ranking; nothing if it names no ranked passage, or only such."""
+        """What each event says of the ranking; nothing if it compares no two ranked passages."""
         targets = {event.id: targets_of(event.verdict, event.activated) for event in events if event.ranked}
         judged = sorted({sentence for named in targets.values() for sentence in named})
         holders = passages.sentences_by_id(writer, collection_id, judged)
         terms = []
         for event in events:
-            if event.ranked is None or event.features is None:
+            if not event.ranked or event.features is None:
                 continue
             named = {holders[s].passage_id: 0 for s in targets[event.id] if s in holders}
             named |= {holders[s].passage_id: 1 for s, y in targets[event.id].items() if y and s in holders}

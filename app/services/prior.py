@@ -31,6 +31,11 @@ class RankingPrior:
     fitted: tuple[str, ...]
 
 
+def no_preference() -> RankingPrior:
+    """All weights 0: what there is before any were fitted to these features."""
+    return RankingPrior("none", Prior(np.zeros(len(FEATURES)), np.eye(len(FEATURES))), ())
+
+
 def load_prior(path: Path | None = None) -> RankingPrior:
     """The prior in a file, the shipped one by default.
 
@@ -40,7 +45,7 @@ def load_prior(path: Path | None = None) -> RankingPrior:
     path = path or SHIPPED
     try:
         return from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise ConfigurationError(f"{path} holds no ranking prior: {error}") from error
 
 

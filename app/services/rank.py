@@ -1,5 +1,6 @@
 """The passages of one query in order: as published, or by features whose weights are a belief."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ class Ranker:
 
     def _by_features(self, reader: Reader, focus: Focus, query: Query, profile: Profile, walk: Walk) -> Ranking:
         wanted = max(query.top_k, profile.ranked_passages)
-        counts = _term_counts(query.text)
+        counts = Counter(terms(query.text))
         matching = lexical.search(reader, focus.collection, counts, wanted, focus.metadata) if counts else {}
         touched = {e.passage_id for e in walk.evidence.values()} | matching.keys()
         for hop in walk.hops:
@@ -72,12 +73,13 @@ class Ranker:
         keyed = self._keyed(reader, focus, wanted, touched)
         if counts:
             matching |= lexical.scores(reader, focus.collection, counts, sorted(keyed.keys() - matching.keys()))
-        per_term = sum(counts.values()) or 1.0
+        titles = _titles(keyed)
+        length = max(counts.total(), 1)
         passages, features = ranking.passage_features(
             {passage: key.similarity for passage, key in keyed.items()},
-            {passage: score / per_term for passage, score in matching.items()},
+            {passage: score / length for passage, score in matching.items()},
             graph.timely_passages(reader, focus, sorted(keyed)),
-            [_reach(hop, keyed) for hop in walk.hops],
+            [_reach(hop, titles) for hop in walk.hops],
         )
         values = features @ self._mean(reader, focus)
         order = np.lexsort((passages, -values))
@@ -104,36 +106,28 @@ class Ranker:
         return belief.posterior(self.prior.prior, learned.evidence).mean
 
 
-def _term_counts(question: str) -> dict[str, float]:
-    counts: dict[str, float] = {}
-    for term in terms(question):
-        counts[term] = counts.get(term, 0.0) + 1.0
-    return counts
-
-
-def _reach(hop: Hop, keyed: Mapping[int, Keyed]) -> Reach:
+def _reach(hop: Hop, titles: Mapping[int, Sequence[str]]) -> Reach:
     """What a hop reached, and the passages titled after the entities it started from."""
     highest = max(hop.activation.values(), default=0.0)
     active: dict[str, float] = {}
     for entity, activation in hop.activation.items():
         name = normalise_entity(hop.names[entity])
         active[name] = max(active.get(name, 0.0), activation / highest if highest > 0 else 0.0)
+    titled = (
+        (passage, max(active[name] for name in names if name in active))
+        for passage, names in titles.items()
+        if not active.keys().isdisjoint(names)
+    )
     return Reach(
         passage_ids=hop.candidates.passage_ids[hop.order],
         semantic=hop.candidates.semantic[hop.order],
         scores=hop.scores[hop.order],
-        titled=_titled(keyed, active) if active else {},
+        titled=dict(titled),
     )
 
 
-def _titled(keyed: Mapping[int, Keyed], active: Mapping[str, float]) -> dict[int, float]:
-    titled: dict[int, float] = {}
-    for passage, key in keyed.items():
-        share = max((active.get(name, 0.0) for name in _title_names(key.title)), default=0.0)
-        if share > 0:
-            titled[passage] = share
-    return titled
-
-
-def _title_names(title: str | None) -> Sequence[str]:
-    return [normalise_entity(name) for name in title_entities(title)]
+def _titles(keyed: Mapping[int, Keyed]) -> dict[int, list[str]]:
+    """Passage -> the normalised names that its title stands for."""
+    return {
+        passage: [normalise_entity(name) for name in title_entities(key.title)] for passage, key in keyed.items()
+    }

@@ -118,7 +118,7 @@ def upgrade() -> None:
             "ranked",
             sa.ARRAY(sa.BigInteger()),
             nullable=True,
-            comment="The best candidates; null where the ranking was no belief's alone.",
+            comment="Best candidates; null where features alone did not rank.",
         ),
         sa.Column(
             "features",

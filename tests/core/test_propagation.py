@@ -1,5 +1,7 @@
 """Propagation: the factors of Eq. 4, the scores of Eq. 6, the sums of Eq. 7 and the means of Eq. 9."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -120,6 +122,41 @@ def test_next_entities_break_ties_in_id_order_and_drop_what_is_not_positive() ->
 
     assert list(next_entities(scores, links, 2)) == [10, 20]
     assert set(next_entities(scores, links, 9)) == {10, 20, 30}
+
+
+def test_with_counts_rare_entities_come_first() -> None:
+    scores = {1: 0.5, 2: 0.2}
+    links = [(1, 10), (1, 20), (2, 30), (2, 20)]
+
+    found = next_entities(scores, links, 5, counts={10: 100, 20: 1, 30: 2})
+
+    assert list(found.items()) == [
+        (20, pytest.approx((0.5 + 0.2) / 2)),  # named once: its mean stays as it is
+        (30, pytest.approx(0.2 / (1 + math.log(2)))),
+        (10, pytest.approx(0.5 / (1 + math.log(100)))),
+    ]
+    assert list(next_entities(scores, links, 1, counts={10: 100, 20: 1, 30: 2})) == [20]
+    assert list(next_entities(scores, links, 1)) == [10]
+
+
+def test_without_links_counts_lead_nowhere() -> None:
+    assert next_entities({1: 0.5}, [], 5, counts={}) == {}
+
+
+@given(
+    st.dictionaries(st.integers(0, 20), st.floats(0.01, 1.0), min_size=1, max_size=8),
+    st.integers(1, 10**6),
+    st.integers(0, 10**6),
+)
+def test_of_two_names_of_the_same_sentences_the_rarer_never_comes_later(
+    scores: dict[int, float], count: int, more: int
+) -> None:
+    links = [(sentence, entity) for sentence in scores for entity in (7, 8)]
+
+    found = next_entities(scores, links, 2, counts={8: count, 7: count + more})
+
+    assert found[8] >= found[7] > 0
+    assert list(found) == ([8, 7] if found[8] > found[7] else [7, 8])
 
 
 @given(

@@ -32,13 +32,23 @@ def run_protocol(
 ) -> Iterator[Evaluate]:
     """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``."""
 
-    def run(protocol: Any, dataset: Dataset = sample_dataset, **options: Any) -> Report:
+    def run(
+        protocol: Any, dataset: Dataset = sample_dataset, *, weights: Path | None = None, **options: Any
+    ) -> Report:
+        services = application if weights is None else started_from(weights)
         console = Console(file=io.StringIO())
-        return evaluate(application, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
+
+        def vary(variation: Variation) -> Application:
+            return stack.enter_context(closing(varied(services, addresses, variation)))
+
+        return evaluate(services, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
 
     with ExitStack() as stack:
 
-        def vary(variation: Variation) -> Application:
-            return stack.enter_context(closing(varied(application, addresses, variation)))
+        def started_from(weights: Path) -> Application:
+            settings = application.settings.model_copy(update={"ranking_prior": weights})
+            other = stack.enter_context(closing(Application(settings, addresses)))
+            other.embedder, other.language = application.embedder, application.language
+            return other
 
         yield run

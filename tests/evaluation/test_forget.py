@@ -17,6 +17,9 @@ CORPUS = {
     "entity",
     "entity_sentence",
     "time_expression",
+    "lexical_term",
+    "lexical_posting",
+    "lexical_passage",
     "ingest_job",
     "ingest_line",
     "ingest_error",
@@ -43,6 +46,8 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
         "memory_audit",
         "question",
         "question_support",
+        "ranking_audit",
+        "ranking_belief",
         "sentence_memory",
     }
     application.forget.reset(curie)

@@ -15,12 +15,14 @@ from app.composition import Application
 from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation.dataset import Dataset, Gold, Question, load
 from app.evaluation.expected import Expected, Figure, published
-from app.evaluation.harness import Harness
+from app.evaluation.fit import fit_prior, judged
+from app.evaluation.harness import Harness, open_harness
 from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
 from app.evaluation.options import Options
 from app.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
 from app.providers.llm import Llm
 from app.services.feedback import Named
+from app.services.prior import as_json
 from tests.evaluation.conftest import Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
 
@@ -69,9 +71,18 @@ def test_the_oracle_names_what_it_may() -> None:
     returned = OracleJudge("returned").verdict("c", query_id, QUESTION, SHOWN)
     assert returned is not None
     assert returned.supporting == [Named(1)]
+    assert returned.rejected == [Named(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
     assert not full.partial
-    assert not returned.partial
+    assert returned.partial
     assert OracleJudge("full").verdict("c", query_id, replace(QUESTION, gold=()), SHOWN) is None
+
+
+def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
+    more = [Shown(70, "b", "B did.", selected=False), Shown(80, "b", "B did not.", selected=False)]
+    returned = OracleJudge("returned").verdict("c", uuid4(), QUESTION, [*SHOWN, *more])
+    assert returned is not None
+    assert returned.supporting == [Named(1), Named(70)]
+    assert Named(80) not in returned.rejected
 
 
 def test_the_llm_judges_what_it_was_shown() -> None:
@@ -112,9 +123,9 @@ def test_a_stopped_run_goes_on_where_it_was(
     asked: list[str] = []
     ask, teach = Harness.ask, Harness.teach
 
-    def counted(self: Harness, question: Question, arm: Any) -> Any:
+    def counted(self: Harness, question: Question, arm: Any, **more: Any) -> Any:
         asked.append(question.id)
-        return ask(self, question, arm)
+        return ask(self, question, arm, **more)
 
     def stopped(self: Harness, question: Question, arm: Any, judge: Any) -> Any:
         if "verdict" in asked:
@@ -215,9 +226,9 @@ def test_frozen_scopes_are_part_of_the_command_in_one_order() -> None:
 FULL = os.environ.get("ENGRAM_EVALUATION_FULL") == "1"
 
 
-def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset) -> None:
+def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights: Path | None = None) -> None:
     options = expected.options.as_json()
-    report = run_protocol(options.pop("protocol"), dataset, **options)
+    report = run_protocol(options.pop("protocol"), dataset, weights=weights, **options)
     assert expected.deviations(report) == []
 
 
@@ -232,8 +243,18 @@ def test_published_figures_of_the_sample(
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not FULL, reason="ENGRAM_EVALUATION_FULL is not 1")
 @pytest.mark.parametrize("expected", [run for run in published() if not run.quick], ids=lambda run: run.command)
-def test_published_figures(run_protocol: Evaluate, evaluation_data: Path, expected: Expected) -> None:
-    check(run_protocol, expected, load(evaluation_data / expected.dataset))
+def test_published_figures(
+    application: Application, run_protocol: Evaluate, evaluation_data: Path, tmp_path: Path, expected: Expected
+) -> None:
+    weights = None
+    if expected.fitted:
+        corpora = []
+        for name in expected.fitted:
+            dataset = load(evaluation_data / name)
+            corpora.append(judged(open_harness(application, dataset, lambda *_: None), dataset, lambda: None))
+        weights = tmp_path / "weights.json"
+        weights.write_text(json.dumps(as_json(fit_prior(corpora), expected.fitted)), encoding="utf-8")
+    check(run_protocol, expected, load(evaluation_data / expected.dataset), weights)
 
 
 def test_a_figure_out_of_tolerance_is_named(run_protocol: Evaluate) -> None:

@@ -35,7 +35,7 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 
 def teach(services: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
-    """The audit of one verdict, by channel."""
+    """The audit of one verdict, by scope."""
     answer = services.retrieve.query(Query(text=QUESTION, collection=collection))
     supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
@@ -43,15 +43,18 @@ def teach(services: Application, collection: str) -> dict[str, list[dict[str, An
     audit: dict[str, list[dict[str, Any]]] = {}
     for row in rows(services, collection, "memory_audit"):
         audit.setdefault(row["channel"], []).append(row)
+    if of_weights := rows(services, collection, "ranking_audit"):
+        audit["weights"] = of_weights
     return audit
 
 
-@pytest.mark.parametrize("scope", ["task", "time", "recall"])
+@pytest.mark.parametrize("scope", SCOPES)
 def test_a_frozen_scope_does_not_move(application: Application, addresses: Servers, curie: str, scope: str) -> None:
     services = varied(application, addresses, Variation("x", frozen=frozenset({scope})))
     audit = teach(services, curie)
     services.close()
-    assert set(audit) == {"task", "time", "recall"} - {scope}
+    assert set(audit) == set(SCOPES) - {scope}
+    assert bool(rows(application, curie, "ranking_belief")) == (scope != "weights")
 
 
 def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Servers, curie: str) -> None:
@@ -59,7 +62,7 @@ def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Se
     teach(services, curie)
     audit = teach(services, curie)
     services.close()
-    gains = [row["gain"] for channel in audit.values() for row in channel]
+    gains = [row["gain"] for scope, channel in audit.items() if scope != "weights" for row in channel]
     assert len(gains) > 3
     assert gains == pytest.approx([FIXED_GAIN] * len(gains))
 
@@ -165,6 +168,7 @@ def test_a_frozen_run_leaves_its_scopes_alone(
     channels = {row["channel"] for row in rows(application, f"evaluate-{few.name}", "memory_audit")}
     assert "task" in channels
     assert not channels & {"recall", "time"}
+    assert rows(application, f"evaluate-{few.name}", "ranking_audit")
 
 
 def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:

@@ -22,17 +22,26 @@ QUESTIONS = (
     "What happened in 1898?",
     "Where is Tokyo?",
 )
+GONE = range(2**40, 2**40 + 8)
+"""Passages that an episode ranked and that were deleted since."""
 
 
 def accepted(application: Application, collection: str, count: int, seed: int) -> list[int]:
     """Events on few questions and few sentences, so that most of them overlap."""
     draw = random.Random(seed)
     everything = state.all_sentences(application, collection)
+    ranked = [*state.passages(application, collection).values(), *GONE]
     asked = [
         state.given_episode(
-            application, collection, question, everything[:4], "1898" if "1898" in question else None
+            application,
+            collection,
+            question,
+            everything[:4],
+            "1898" if "1898" in question else None,
+            ranked=ranked,
+            features=state.some_features(len(ranked), seed=number),
         )
-        for question in QUESTIONS
+        for number, question in enumerate(QUESTIONS)
     ]
     return [
         state.judge(
@@ -124,13 +133,14 @@ class TestOverlappingEvents:
         assert sum(applied) <= len(events)
         concurrent = state.learned(application, curie)
         assert {row["event_id"] for row in concurrent["memory_audit"]} == set(events)
+        assert {row["event_id"] for row in concurrent["ranking_audit"]} == set(events)
         replayed(application, curie)
         assert state.learned(application, curie) == concurrent
 
     def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         events = accepted(application, curie, 30, seed=9)
-        other = LearnService(application.database, application.learn._noise, max_attempts=5)
+        other = LearnService(application.database, application.noise, application.prior, max_attempts=5)
         state.together(
             lambda: [application.learn.apply(target, [event]) for event in events],
             lambda: [other.apply(target, [event]) for event in reversed(events)],

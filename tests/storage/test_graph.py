@@ -73,3 +73,30 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
                 assert with_time.agreement[2] == 0.0
                 np.testing.assert_array_equal(without.semantic, with_time.semantic)
             assert len(nothing) == 0
+
+
+def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    """Also where another collection names the same one."""
+    other = f"{collection}-other"
+    ingest(
+        {"id": "a", "text": "Ada Lovelace wrote to Charles Babbage. Ada Lovelace was born in London."},
+        {"id": "b", "text": "Charles Babbage lived in London. Ada Lovelace died in London."},
+        into=collection,
+    )
+    ingest({"id": "c", "text": "Ada Lovelace read. Ada Lovelace wrote. Ada Lovelace rode."}, into=other)
+    names = ["ada lovelace", "charles babbage", "london"]
+    with application.database.read() as reader:
+        corpus = collections.find(reader, collection)
+        ids = {name: found[0] for name, found in graph.exact_entities(reader, corpus, names).items()}
+        foreign = graph.exact_entities(reader, collections.find(reader, other), names[:1])["ada lovelace"][0]
+
+        def counted(most: int, *wanted: int) -> dict[int, int]:
+            return graph.sentence_counts(reader, corpus, wanted, most)
+
+        ada, babbage, london = (ids[name] for name in names)
+        assert counted(1000, ada, babbage, london) == {ada: 3, babbage: 2, london: 3}
+        assert counted(2, babbage, ada) == {ada: 2, babbage: 2}
+        assert counted(1000, foreign) == {foreign: 0}  # it is no entity of this collection
+        assert counted(1000) == {}

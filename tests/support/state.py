@@ -7,14 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.composition import Application
+from app.core.ranking import FEATURES
 from app.services.feedback import Named, Receipt, Verdict
-from app.storage import collections, episodes
+from app.storage import collections, episodes, weights
 from app.storage.episodes import EpisodeRow
+from app.storage.weights import Learned
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
 LEXICAL = ("lexical_term", "lexical_posting", "lexical_passage")
 LEARNED = ("sentence_memory", "question_support")
+WEIGHTS = ("ranking_belief", "ranking_audit")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
 INCIDENTAL = ("created_at", "updated_at", "question_id")
 
@@ -49,7 +55,7 @@ def snapshot(
 
 def learned(application: Application, name: str) -> dict[str, list[dict[str, Any]]]:
     """Everything verdicts left in the collection, without what is incidental; supports name their question."""
-    state = snapshot(application, name, ("sentence_memory", "memory_audit"), INCIDENTAL)
+    state = snapshot(application, name, ("sentence_memory", "memory_audit", *WEIGHTS), INCIDENTAL)
     with application.database.read() as reader:
         state["question_support"] = [
             dict(row._mapping)
@@ -85,6 +91,23 @@ def sentences(application: Application, name: str, passage: str) -> dict[str, in
     return {sentence.text: sentence.id for sentence in stored}
 
 
+def passages(application: Application, name: str) -> dict[str, int]:
+    """External id -> id of every passage."""
+    return {row["external_id"]: row["id"] for row in rows(application, name, "passage")}
+
+
+def learned_weights(application: Application, name: str, prior: str | None = None) -> Learned | None:
+    """What the collection learned about the ranking from a prior, the application's own by default."""
+    with application.database.read() as reader:
+        target = collections.find(reader, name).id
+        return weights.find(reader, target, application.prior.name if prior is None else prior)
+
+
+def some_features(count: int, seed: int = 0) -> NDArray[np.float32]:
+    """Features of ``count`` candidates, as an episode keeps them."""
+    return np.random.default_rng(seed).normal(size=(count, len(FEATURES))).astype(np.float32)
+
+
 def all_sentences(application: Application, name: str) -> list[int]:
     return sorted(row["id"] for row in rows(application, name, "sentence"))
 
@@ -95,8 +118,13 @@ def given_episode(
     question: str,
     activated: Sequence[int],
     time_constraint: str | None = None,
+    ranked: Sequence[int] | None = None,
+    features: NDArray[np.float32] | None = None,
 ) -> UUID:
-    """An episode as retrieval would have left it, with exactly these sentences activated."""
+    """An episode as retrieval would have left it, with exactly these sentences activated.
+
+    Without ``ranked`` passages, which need ``features``, it says nothing about the ranking.
+    """
     query_id = uuid4()
     vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
     row = EpisodeRow(
@@ -110,6 +138,8 @@ def given_episode(
         activated=list(activated),
         answer={},
         trace={},
+        ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
+        features=features,
     )
     target = collection_id(application, name)
     with application.database.write() as writer:
@@ -156,7 +186,7 @@ def forget_everything(application: Application, name: str) -> None:
     """Leave of what was learned only the log, all of whose events wait again."""
     target = {"c": collection_id(application, name)}
     with application.database.write() as writer:
-        for table in ("sentence_memory", "question_support", "question", "memory_audit"):
+        for table in ("sentence_memory", "question_support", "question", "memory_audit", *WEIGHTS):
             writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
         writer.execute(
             """

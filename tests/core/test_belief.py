@@ -1,0 +1,238 @@
+"""Ranking weights as a belief: what one verdict says, and that verdicts add up in any order."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from app.core.belief import SPARED, Evidence, Floats, Observation, Prior, no_evidence, observe, posterior, softmax
+
+SIZE = 4
+
+
+def prior_of(seed: int, size: int = SIZE) -> Prior:
+    """Some belief."""
+    draw = np.random.default_rng(seed)
+    root = draw.normal(size=(size, size))
+    return Prior(draw.normal(size=size), root @ root.T + np.eye(size))
+
+
+def episode(
+    seed: int, count: int, supported: int, size: int = SIZE
+) -> tuple[Floats, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
+    """Candidates' features, and which of them are supported."""
+    draw = np.random.default_rng(seed)
+    chosen = np.zeros(count, dtype=bool)
+    chosen[draw.choice(count, supported, replace=False)] = True
+    return draw.normal(size=(count, size)), chosen
+
+
+def seen(seed: int, prior: Prior, noise: float = 1.0) -> Observation:
+    """What an episode with two supported of ten candidates says."""
+    observation = observe(*episode(seed, 10, 2), prior, noise)
+    assert observation is not None
+    return observation
+
+
+def compared(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
+    """Each supported row above the rivals that count, written out."""
+    rivals = sorted(features[~supported], key=lambda row: -float(row @ prior.mean))[SPARED:]
+    return [np.array([row, *rivals]) for row in features[supported]]
+
+
+def log_likelihood(features: Floats, supported: Floats, prior: Prior) -> Callable[[Floats], float]:
+    """Of weights: mean over the supported of the log-probability that each comes before its rivals."""
+    rows = compared(features, supported, prior)
+
+    def value(weights: Floats) -> float:
+        return float(np.mean([scores[0] - np.log(np.exp(scores).sum()) for scores in (r @ weights for r in rows)]))
+
+    return value
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("noise", [1.0, 0.25])
+def test_an_observation_is_gradient_and_curvature_of_the_log_likelihood(seed: int, noise: float) -> None:
+    prior = prior_of(seed)
+    features, supported = episode(seed, 12, 3)
+    value = log_likelihood(features, supported, prior)
+    axes, step = np.eye(SIZE), 1e-4
+
+    def slope(weights: Floats) -> Floats:
+        return np.array([(value(weights + step * a) - value(weights - step * a)) / (2 * step) for a in axes])
+
+    curvature = np.array([slope(prior.mean + step * a) - slope(prior.mean - step * a) for a in axes]) / (2 * step)
+    observation = observe(features, supported, prior, noise)
+
+    assert observation is not None
+    assert_allclose(observation.evidence.information, slope(prior.mean) / noise, atol=1e-6)
+    assert_allclose(observation.evidence.precision, -curvature / noise, atol=1e-5)
+
+
+def test_surprise_is_the_probability_of_a_rival() -> None:
+    prior = Prior(np.array([1.0]), np.eye(1))
+    rivals = [[5.0]] * SPARED + [[np.log(2.0)]]
+    observation = observe(np.array([[0.0], *rivals]), np.array([True] + [False] * (SPARED + 1)), prior, 1.0)
+
+    assert observation is not None
+    assert observation.surprise == pytest.approx(2 / 3)
+    assert_allclose(observation.evidence.information, [-2 / 3 * np.log(2.0)])
+    assert_allclose(observation.evidence.precision, [[1 / 3 * 2 / 3 * np.log(2.0) ** 2]])
+
+
+class TestSparedRivals:
+    """The best rivals may come first: a supported passage has to come among the first few."""
+
+    def test_the_best_rivals_say_nothing_wherever_they_stand(self) -> None:
+        prior = Prior(np.array([1.0, 0.0]), np.eye(2))
+        supported = [[0.0, 0.0]]
+        others = [[-1.0, 0.5], [-2.0, -0.5]]
+        outcomes = [
+            observe(np.array(rows), np.array([row in supported for row in rows]), prior, 1.0)
+            for ahead in ([[1.0, 3.0], [2.0, -7.0], [3.0, 9.0]], [[9.0, 0.1], [8.0, 0.2], [7.0, 0.3]])
+            for rows in (ahead + supported + others, others + supported + ahead)
+        ]
+
+        first, *rest = outcomes
+        assert first is not None
+        for outcome in rest:
+            assert outcome is not None
+            assert_allclose(outcome.evidence.information, first.evidence.information)
+            assert_allclose(outcome.evidence.precision, first.evidence.precision)
+
+    @pytest.mark.parametrize("count", [SPARED + 1, 100])
+    def test_equal_rivals_are_spared_in_the_given_order(self, count: int) -> None:
+        prior = Prior(np.array([1.0, 0.0]), np.eye(2))
+        rows = np.array([[0.0, 0.0], *([0.5, float(at)] for at in range(count))])
+        observation = observe(rows, np.arange(len(rows)) == 0, prior, 1.0)
+
+        assert observation is not None
+        kept = rows[1 + SPARED :]
+        share = softmax(np.array([0.0] + [0.5] * len(kept)))[1:]
+        assert_allclose(observation.evidence.information, -share @ kept)
+
+    @pytest.mark.parametrize("rivals", range(SPARED + 1))
+    def test_too_few_rivals_teach_nothing(self, rivals: int) -> None:
+        features, supported = episode(1, rivals + 2, 2)
+
+        assert observe(features, supported, prior_of(1), 1.0) is None
+        more, named = episode(1, SPARED + 3, 2)
+        assert observe(more, named, prior_of(1), 1.0) is not None
+
+    def test_nothing_supported_teaches_nothing(self) -> None:
+        assert observe(*episode(1, 9, 0), prior_of(1), 1.0) is None
+        assert observe(np.zeros((0, SIZE)), np.zeros(0, dtype=bool), prior_of(1), 1.0) is None
+
+
+class TestNoise:
+    def test_evidence_is_divided_by_it(self) -> None:
+        sure, unsure = seen(3, prior_of(3), 0.5), seen(3, prior_of(3), 2.0)
+
+        assert_allclose(unsure.evidence.information * 4, sure.evidence.information)
+        assert_allclose(unsure.evidence.precision * 4, sure.evidence.precision)
+        assert unsure.surprise == sure.surprise
+
+    @pytest.mark.parametrize("noise", [0.0, -1.0, float("nan")])
+    def test_it_must_be_positive(self, noise: float) -> None:
+        with pytest.raises(ValueError, match="noise"):
+            observe(*episode(1, 10, 2), prior_of(1), noise)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 12), st.integers(0, 12), st.floats(0.1, 10.0))
+def test_evidence_is_a_bounded_covariance(seed: int, count: int, supported: int, noise: float) -> None:
+    prior = prior_of(seed)
+    observation = observe(*episode(seed, count, min(supported, count)), prior, noise)
+    if observation is None:
+        assert count - supported <= SPARED or not supported
+        return
+    precision = observation.evidence.precision
+
+    assert_allclose(precision, precision.T, atol=1e-12)
+    assert np.linalg.eigvalsh(precision).min() >= -1e-12
+    assert 0 <= observation.surprise <= 1
+
+
+def test_a_verdict_counts_the_same_however_many_passages_it_supports() -> None:
+    prior = Prior(np.array([1.0]), np.eye(1))
+    rivals = [[9.0]] * SPARED + [[0.5]]
+    one, four = (
+        observe(np.array([[0.0]] * count + rivals), np.arange(count + len(rivals)) < count, prior, 1.0)
+        for count in (1, 4)
+    )
+
+    assert one is not None
+    assert four is not None
+    assert_allclose(four.evidence.information, one.evidence.information)
+    assert_allclose(four.evidence.precision, one.evidence.precision)
+    assert four.surprise == pytest.approx(one.surprise)
+
+
+class TestPosterior:
+    def test_without_evidence_it_is_the_prior(self) -> None:
+        prior = prior_of(5)
+        after = posterior(prior, no_evidence(SIZE))
+
+        assert_array_equal(after.mean, prior.mean)
+        assert_array_equal(after.precision, prior.precision)
+
+    def test_a_verdict_is_believed_more_afterwards(self) -> None:
+        for seed in range(20):
+            prior = prior_of(seed)
+            features, supported = episode(seed, 10, 2)
+            value = log_likelihood(features, supported, prior)
+            # So weak that the linearised step cannot overshoot.
+            after = posterior(prior, seen(seed, prior, noise=100.0).evidence)
+
+            assert value(after.mean) > value(prior.mean)
+
+    def test_mean_solves_the_normal_equations(self) -> None:
+        prior, evidence = prior_of(6), seen(6, prior_of(6)).evidence
+        after = posterior(prior, evidence)
+
+        assert_allclose(after.precision, prior.precision + evidence.precision)
+        assert_allclose(after.precision @ (after.mean - prior.mean), evidence.information, atol=1e-12)
+
+    def test_a_prior_of_more_verdicts_moves_less(self) -> None:
+        prior, evidence = prior_of(7), seen(7, prior_of(7)).evidence
+        firm = Prior(prior.mean, 1000.0 * prior.precision)
+
+        moved = np.linalg.norm(posterior(prior, evidence).mean - prior.mean)
+        assert 0 < np.linalg.norm(posterior(firm, evidence).mean - prior.mean) < moved / 100
+
+
+def total(observations: list[Observation]) -> Evidence:
+    evidence = no_evidence(SIZE)
+    for observation in observations:
+        evidence = evidence + observation.evidence
+    return evidence
+
+
+@given(
+    st.lists(st.integers(0, 10**6), min_size=1, max_size=20), st.randoms(use_true_random=False), st.integers(0, 9)
+)
+def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
+    seeds: list[int], draw: "np.random.Generator", seed: int
+) -> None:
+    prior = prior_of(seed)
+    observations = [seen(each, prior) for each in seeds]
+    shuffled = list(observations)
+    draw.shuffle(shuffled)
+
+    whole = posterior(prior, total(observations))
+    other = posterior(prior, total(shuffled))
+    assert_allclose(other.mean, whole.mean, rtol=0, atol=1e-12 * max(1.0, float(np.abs(whole.mean).max())))
+    assert_allclose(other.precision, whole.precision, rtol=1e-12, atol=1e-12)
+
+    taken = observations[0].evidence
+    everything = total(observations)
+    without = Evidence(everything.information - taken.information, everything.precision - taken.precision)
+    never = posterior(prior, total(observations[1:]))
+    assert_allclose(posterior(prior, without).mean, never.mean, rtol=0, atol=1e-11)
+
+
+def test_softmax_is_a_distribution_even_of_large_scores() -> None:
+    assert_allclose(softmax(np.array([1000.0, 1000.0 + np.log(3.0)])), [0.25, 0.75])
+    assert_allclose(softmax(np.array([-1000.0, 1000.0])), [0.0, 1.0])

@@ -1,0 +1,112 @@
+"""Commands that measure, and that fit the ranking weights: data sets and priors as files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.composition import Application
+from app.core.ranking import FEATURES
+from app.services.prior import RankingPrior, load_prior
+from app.settings import Settings
+from tests.support.command import NOWHERE, Cli
+
+
+@pytest.fixture
+def cli(tmp_path: Path, settings: Settings, application: Application) -> Cli:
+    """The command, on the servers of these tests."""
+    return Cli(tmp_path, NOWHERE, settings.data_dir)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory, settings: Settings, application: Application) -> Path:
+    """A prior fitted to the sample corpus, though the one configured is of no use."""
+    folder = tmp_path_factory.mktemp("fit")
+    done = Cli(folder, NOWHERE, settings.data_dir)(
+        "fit", "sample", "--out", "new/prior.json", ENGRAM_RANKING_PRIOR=str(folder / "absent.json")
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "new/prior.json\n"
+    return folder / "new" / "prior.json"
+
+
+def measured(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any], dict[str, float]]:
+    """What a run of three questions printed, its document, and recall@5 of each arm."""
+    done = cli("evaluate", "sample", "--limit", "3", *arguments)
+    assert done.returncode == 0, done.stderr
+    written = cli.folder / done.stdout.splitlines()[-1].removesuffix(".md and .json")
+    document = json.loads(Path(f"{written}.json").read_text(encoding="utf-8"))
+    return done.stdout, document, {row["arm"]: row["recall@5"] for row in document["summary"]}
+
+
+def test_fitted_weights_can_be_loaded_and_prefer_what_answers(fitted: Path) -> None:
+    prior = load_prior(fitted)
+
+    assert prior.fitted == ("sample",)
+    assert prior.name != load_prior().name
+    assert prior.prior.mean[FEATURES.index("similarity")] > 0
+
+
+def test_fitting_again_gives_the_same_weights(cli: Cli, fitted: Path) -> None:
+    assert cli("fit", "sample").stdout == "ranking_prior.json\n"
+
+    again: RankingPrior = load_prior(cli.folder / "ranking_prior.json")
+    assert again.name == load_prior(fitted).name
+
+
+def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path) -> None:
+    content = json.loads(fitted.read_text(encoding="utf-8"))
+    given = cli.folder / "mine.json"
+    given.write_text(json.dumps(content), encoding="utf-8")
+    opposite = content | {"mean": [-value for value in content["mean"]]}
+    (cli.folder / "opposite.json").write_text(json.dumps(opposite), encoding="utf-8")
+    printed, document, recall = measured(cli, "--prior", "mine.json")
+    _, otherwise, lost = measured(cli, "--prior", "opposite.json")
+    _, shipped, _ = measured(cli)
+
+    assert document["engine"]["ranking_prior"] == [load_prior(given).name, "sample"]
+    assert otherwise["engine"]["ranking_prior"][0] == load_prior(cli.folder / "opposite.json").name
+    assert shipped["engine"]["ranking_prior"] == [load_prior().name, *load_prior().fitted]
+    assert document["command"] == "engram evaluate sample --protocol cold --limit 3 --prior mine.json"
+    assert "mine" in printed
+    page = next(cli.folder.glob("evaluation/*mine*.md")).read_text(encoding="utf-8")
+    assert document["command"] in page
+    assert load_prior(given).name in page
+    assert recall["default"] > 0.5 > lost["default"]
+    assert {arm: value for arm, value in lost.items() if arm != "default"} == {
+        arm: value for arm, value in recall.items() if arm != "default"
+    }
+
+
+def test_what_holds_no_prior_fails_in_one_line(cli: Cli) -> None:
+    (cli.folder / "broken.json").write_text("{", encoding="utf-8")
+    for name in ("absent.json", "broken.json"):
+        said = cli.fails("evaluate", "sample", "--limit", "3", "--prior", name)
+        assert f"{name} holds no ranking prior" in said
+    assert not (cli.folder / "evaluation").exists()
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_what_is_no_data_set_fails_in_one_line(cli: Cli, command: str) -> None:
+    (cli.folder / "empty").mkdir()
+    assert "is no folder" in cli.fails(command, "absent")
+    assert "there is no queries.jsonl" in cli.fails(command, "empty")
+    if command == "fit":
+        assert "is no folder" in cli.fails("fit", "sample", "absent", "--out", "prior.json")
+    assert not (cli.folder / "prior.json").exists()
+
+
+def test_nothing_can_be_fitted_to_questions_that_compare_nothing(cli: Cli, collection: str) -> None:
+    folder = cli.folder / collection
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"_id": "a", "text": "Bees fly."}\n', encoding="utf-8")
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "What do bees do?"}\n', encoding="utf-8")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n", encoding="utf-8")
+    done = cli("fit", collection, "--out", "prior.json")
+
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]  # below the progress bars
+    assert last.startswith("engram: No ranking weights can be fitted")
+    assert "Traceback" not in done.stderr
+    assert not (cli.folder / "prior.json").exists()
