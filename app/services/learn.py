@@ -250,8 +250,12 @@ class _Application:
         targets: Mapping[int, int],
         confidence: float,
     ) -> list[AuditRow]:
-        """The question's own state. A rejection of what nothing ever supported says nothing new."""
-        judged = [sentence for sentence in sorted(targets) if targets[sentence] or sentence in known]
+        """The question's own state.
+
+        A rejection counts also where nothing ever supported the sentence: it recalls nothing, but the surer the
+        state, the less a later verdict that errs can move it.
+        """
+        judged = sorted(targets)
         if not judged or RECALL in self._noise.frozen:
             return []
         before = [known.get(sentence, UNKNOWN) for sentence in judged]

@@ -42,6 +42,7 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
                    JOIN entity_sentence link ON link.collection_id = %(collection)s
                        AND link.sentence_id = any_of.sentence_id AND link.entity_id = ANY(%(entities)s::bigint[])
                    WHERE any_of.collection_id = %(collection)s AND any_of.question_id = near.id
+                     AND any_of.support > 0
                ), s.id, s.passage_id, known.support, known.perplexity,
                known.complete
         FROM near

@@ -60,6 +60,7 @@ class TestOneVerdict:
             (vistula, "task"): 1,
             (vistula, "recall"): 1,
             (discovered, "task"): 0,
+            (discovered, "recall"): 0,
         }
         moved = memories(application, curie)
         assert moved[born, "task"]["perplexity"] == pytest.approx((1 - 1 / 1.5) * 1 + 0.001)
@@ -67,6 +68,7 @@ class TestOneVerdict:
         assert supports(application, curie) == {
             born: pytest.approx(1 / 1.5),
             vistula: pytest.approx(1 / 1.5),
+            discovered: 0.0,
         }
 
     def test_a_memory_is_the_sentence_moved_along_the_question(self, application: Application, curie: str) -> None:
@@ -89,7 +91,7 @@ class TestOneVerdict:
         state.judge(application, curie, query_id, everything[:1], rejected=everything[1:2], partial=True, wait=True)
 
         assert {key for key, _ in memories(application, curie)} == set(everything[:2])
-        assert set(supports(application, curie)) == set(everything[:1])
+        assert set(supports(application, curie)) == set(everything[:2])
 
     def test_an_unsure_judge_moves_less(self, application: Application, curie: str) -> None:
         born, discovered = state.sentences(application, curie, "curie").values()
@@ -110,7 +112,20 @@ class TestOneVerdict:
         state.judge(application, curie, query_id, rejected=[born, discovered], wait=True)
 
         gain = first["perplexity"] / (first["perplexity"] + 1.0)
-        assert supports(application, curie) == {born: pytest.approx((1 - gain) * first["support"])}
+        assert supports(application, curie) == {born: pytest.approx((1 - gain) * first["support"]), discovered: 0.0}
+
+    def test_what_was_rejected_before_is_moved_less_by_a_verdict_that_errs(
+        self, application: Application, curie: str
+    ) -> None:
+        born, discovered = state.sentences(application, curie, "curie").values()
+        query_id = state.given_episode(application, curie, QUESTION, [born, discovered])
+        for _ in range(2):
+            state.judge(application, curie, query_id, [born], wait=True)
+
+        state.judge(application, curie, query_id, [discovered], wait=True)
+
+        known = supports(application, curie)
+        assert known[discovered] < 0.5 < known[born]
 
     def test_equal_questions_share_their_supports(self, application: Application, curie: str) -> None:
         born = state.all_sentences(application, curie)[0]
