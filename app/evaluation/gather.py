@@ -142,7 +142,7 @@ def _read(path: Path) -> Gathered:
         document = json.loads(path.read_text(encoding="utf-8"))
         dataset, engine = document["dataset"], document["engine"]
         name, command = str(dataset["name"]), str(document["command"])
-        protocol, weights = document["options"]["protocol"], document["options"]["prior"]
+        protocol, weights = document["options"]["protocol"], document["options"].get("prior")
         asked = command.replace(f"engram evaluate {name} ", "engram evaluate DATASET ", 1)
         if protocol not in PROTOCOLS:
             raise ReportFileError(f"{path}: there is no protocol {protocol!r}.")
