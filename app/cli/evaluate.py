@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from app import logs
 from app.cli.console import cli, err, say
 from app.cli.datasets import load_dataset
+from app.cli.engine import engine
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,10 +51,8 @@ def evaluate(
     ),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
-    from app.composition import Application, servers
     from app.evaluation.options import Options
     from app.evaluation.run import evaluate as run
-    from app.storage.schema import migrate
 
     given: dict[str, Any] = {
         "protocol": protocol,
@@ -73,15 +71,9 @@ def evaluate(
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
-    logs.configure(settings.log_format, "WARNING")  # a line per query would bury the progress bars
-    with ExitStack() as stack:
-        addresses = stack.enter_context(servers(settings))
-        if settings.database_url is None:
-            migrate(addresses.database_url)
-        services = stack.enter_context(closing(Application(settings, addresses)))
-        services.claim_embedding_space()
+    with engine(settings) as (services, addresses), ExitStack() as stack:
 
-        def vary(variation: "Variation") -> Application:
+        def vary(variation: "Variation") -> "Application":
             return stack.enter_context(closing(varied(services, addresses, variation)))
 
         report = run(services, vary, loaded, options, folder, err)

@@ -1,15 +1,14 @@
 """The command that fits the ranking weights every collection starts from."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from app import logs
 from app.cli.console import cli, err, say
 from app.cli.datasets import load_dataset
+from app.cli.engine import engine
 from app.settings import Settings
 
 
@@ -23,28 +22,20 @@ def fit(
     ),
 ) -> None:
     """Fit the ranking weights that collections start from to data sets with known relevant passages."""
-    from app.composition import Application, servers
     from app.evaluation.fit import fit_prior, judged
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
     from app.services.prior import as_json, no_preference
-    from app.storage.schema import migrate
 
     loaded = [load_dataset(folder) for folder in datasets]
-    settings = Settings()
-    logs.configure(settings.log_format, "WARNING")
-    with servers(settings) as addresses:
-        if settings.database_url is None:
-            migrate(addresses.database_url)
-        with closing(Application(settings, addresses)) as services, progress(err) as bars:
-            services.claim_embedding_space()
-            # A prior over other features must not stand in the way of its successor.
-            services.prior = no_preference()
-            corpora = []
-            for dataset in loaded:
-                harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))
-                step = steps(bars, f"{dataset.name}: questions", len(dataset.questions))
-                corpora.append(judged(harness, dataset, step))
+    with engine(Settings()) as (services, _), progress(err) as bars:
+        # A prior over other features must not stand in the way of its successor.
+        services.prior = no_preference()
+        corpora = []
+        for dataset in loaded:
+            harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))
+            step = steps(bars, f"{dataset.name}: questions", len(dataset.questions))
+            corpora.append(judged(harness, dataset, step))
     content = as_json(fit_prior(corpora), tuple(dataset.name for dataset in loaded))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

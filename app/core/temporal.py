@@ -152,19 +152,6 @@ def time_constraint(text: str) -> TimeExpression | None:
     )
 
 
-def overlap(a: TimeExpression, b: TimeExpression) -> float:
-    """Share of the shorter interval's days that both cover, in [0, 1]; symmetric.
-
-    An open end reaches to the end of the calendar (years 1 and 9999), so two intervals open on the same side share
-    all of the shorter one, and two open on opposite sides share next to nothing of either.
-    """
-    a_start, a_end = a.start or date.min, a.end or date.max
-    b_start, b_end = b.start or date.min, b.end or date.max
-    shared = (min(a_end, b_end) - max(a_start, b_start)).days
-    shorter = min((a_end - a_start).days, (b_end - b_start).days)
-    return shared / shorter if shared > 0 else 0.0
-
-
 def agreement(asked: Sequence[TimeExpression], starts: Days, ends: Days) -> Days:
     """How well stated intervals agree with the best of the asked ones, (n,), in [0, 1].
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from app.evaluation.options import Options
+from app.evaluation.options import Options, fit_command
 from app.evaluation.report import Report
 
 FILE = Path(__file__).with_name("expected.toml")
@@ -49,8 +49,8 @@ class Expected:
         """What gives these figures."""
         if not self.fitted:
             return self.options.command(self.dataset)
-        fit = f"engram fit {' '.join(self.fitted)} --out {WEIGHTS}"
-        return f"{fit} && {replace(self.options, prior=WEIGHTS).command(self.dataset)}"
+        evaluate = replace(self.options, prior=WEIGHTS).command(self.dataset)
+        return f"{fit_command(self.fitted, WEIGHTS)} && {evaluate}"
 
     def deviations(self, report: Report) -> list[str]:
         """A line for every figure that the report contradicts."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.errors import EngramError
 from app.evaluation import robustness
-from app.evaluation.options import PROTOCOLS
+from app.evaluation.options import PROTOCOLS, fit_command
 from app.evaluation.table import Line, cell, label, markdown_table
 from app.evaluation.variations import FLIPPED
 
@@ -98,11 +98,8 @@ def _section(runs: Sequence[Gathered]) -> list[str]:
 
 
 def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[Line], str]) -> str:
-    """One table: what was asked, and a column for each data set."""
     columns = [{_label(one, line): write(line) for line in _shown(one.lines)} for one in runs]
-    labels = dict.fromkeys(name for column in columns for name in column)
-    rows = [[name, *(column.get(name, "") for column in columns)] for name in labels]
-    return markdown_table([heading, *(one.dataset for one in runs)], rows)
+    return _side_by_side(heading, runs, columns)
 
 
 def _robustness(runs: Sequence[Gathered]) -> str:
@@ -110,10 +107,15 @@ def _robustness(runs: Sequence[Gathered]) -> str:
         {f"{one.group}, {one.rule}": " / ".join(one.cells("recall@5")) for one in robustness.of(run.lines)}
         for run in runs
     ]
+    shares = " / ".join(f"{share:.0%}" for share in FLIPPED)
+    return _side_by_side(f"R@5 gained at {shares} flipped / kept", runs, columns)
+
+
+def _side_by_side(heading: str, runs: Sequence[Gathered], columns: Sequence[Mapping[str, str]]) -> str:
+    """One table: a column (label -> text) for each run's data set, empty where it has nothing under a label."""
     labels = dict.fromkeys(name for column in columns for name in column)
     rows = [[name, *(column.get(name, "") for column in columns)] for name in labels]
-    shares = " / ".join(f"{share:.0%}" for share in FLIPPED)
-    return markdown_table([f"R@5 gained at {shares} flipped / kept", *(run.dataset for run in runs)], rows)
+    return markdown_table([heading, *(run.dataset for run in runs)], rows)
 
 
 def _recall(line: Line) -> str:
@@ -150,7 +152,7 @@ def _read(path: Path) -> Gathered:
             name,
             protocol,
             command,
-            f"engram fit {' '.join(engine['ranking_prior'][1:])} --out {weights}" if weights else None,
+            fit_command(engine["ranking_prior"][1:], weights) if weights else None,
             asked.replace(f" --prior {weights}", " --prior WEIGHTS") if weights else asked,
             (int(dataset["passages"]), int(dataset["questions"])),
             f"Engram {engine['version']}, code {engine['code']}, {_last(engine['embedding_model'])}",

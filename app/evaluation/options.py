@@ -1,6 +1,6 @@
 """What a run is asked to do, and the command that asks for it again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,6 +12,11 @@ Protocol = Literal["cold", "same", "similar", "different", "unrelated", "ablatio
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+def fit_command(datasets: Iterable[str], out: str) -> str:
+    """The command line that fits ranking weights to these data sets and writes them to the file ``out``."""
+    return " ".join(["engram", "fit", *datasets, "--out", out])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

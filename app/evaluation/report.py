@@ -21,6 +21,8 @@ from app.evaluation.trajectories import Trajectories
 RESAMPLES = 2000
 MEMORIES = "-memories.png"
 """How the name of the plot of followed memories ends."""
+MEASURED = ("", "n", *(HEADINGS[name] for name in (*RANKING, *COSTS)))
+"""Headings of the main table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +62,14 @@ class Report:
 
     def table(self) -> Table:
         """For the terminal."""
-        title = self.options.command(self.dataset.name)
-        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        table.add_column("")
-        table.add_column("n", justify="right", no_wrap=True)
-        for name in (*RANKING, *COSTS):
-            table.add_column(HEADINGS[name], justify="right", no_wrap=True)
-        for line in self.lines():
-            table.add_row(self._label(line), str(line.questions), *cells(line.values))
+        table = _terminal_table(self.options.command(self.dataset.name), MEASURED, self._rows(), no_wrap=True)
+        table.padding = (0, 1, 0, 0)
         return table
 
     def robustness_table(self) -> Table | None:
         """For the terminal, after ``table``: what flipped verdicts cost each rule; ``noise`` only."""
         rows = self._robustness()
-        if not rows:
-            return None
-        table = Table(title=self._robustness_title(), title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-        first, *others = robustness.headings()
-        table.add_column(first)
-        for name in others:
-            table.add_column(name, justify="right")
-        for each in rows:
-            table.add_row(*each)
-        return table
+        return _terminal_table(self._robustness_title(), robustness.headings(), rows) if rows else None
 
     def as_json(self) -> dict[str, Any]:
         """Everything, every question included."""
@@ -124,10 +111,7 @@ class Report:
             f"```\n{self.options.command(dataset.name)}\n```",
             f"{len(dataset.passages):,} passages, {len(dataset.questions):,} questions. "
             + " ".join(self._remarks()),
-            markdown_table(
-                ["", "n", *(HEADINGS[name] for name in (*RANKING, *COSTS))],
-                [[self._label(line), str(line.questions), *cells(line.values)] for line in self.lines()],
-            ),
+            markdown_table(MEASURED, self._rows()),
             LEGEND,
         ]
         if changes := self._changes():
@@ -144,6 +128,10 @@ class Report:
         engine = ", ".join(f"{name} {value}" for name, value in self.engine.items())
         parts.append(f"Engram {__version__}, code {code_fingerprint()}; {engine}.")
         return "\n\n".join(parts) + "\n"
+
+    def _rows(self) -> list[list[str]]:
+        """Under the headings ``MEASURED``."""
+        return [[self._label(line), str(line.questions), *cells(line.values)] for line in self.lines()]
 
     def _label(self, line: Line) -> str:
         several = len({phase.arm for phase in self.phases}) > 1
@@ -223,6 +211,20 @@ def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
     means = [draw.choice(differences, len(differences)).mean() for _ in range(RESAMPLES)]
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
+
+
+def _terminal_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, no_wrap: bool = False
+) -> Table:
+    """A table for the terminal, its first column aligned left and all others right."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+    first, *others = headings
+    table.add_column(first)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=no_wrap)
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _per_question(phases: Iterable[Phase], group: str, turn: int) -> dict[str, float]:

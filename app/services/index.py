@@ -17,7 +17,7 @@ from app.errors import LlmError, UnavailableError
 from app.providers.embedder import Embedder
 from app.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, normalise_entity, terms
 from app.providers.llm import Llm
-from app.storage import jobs, lexical, passages
+from app.storage import collections, jobs, lexical, passages
 from app.storage.database import Database, Writer
 from app.storage.jobs import Job
 from app.storage.lexical import TermCounts
@@ -232,7 +232,7 @@ class IndexService:
 
     def _write_plan(self, writer: Writer, job: Job, plan: _Plan) -> None:
         collection_id = job.collection_id
-        passages.lock_graph(writer, collection_id)
+        collections.lock_graph(writer, collection_id)
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
             raise _StaleError
@@ -303,7 +303,7 @@ class IndexService:
             [TermCounts(placed[external_id], frequencies) for external_id, frequencies in plan.terms.items()],
             ANALYSER,
         )
-        passages.add_counts(
+        collections.add_counts(
             writer,
             collection_id,
             passages=created,

@@ -152,7 +152,7 @@ class IngestService:
         """
         with self._database.write() as writer:
             target = collections.find(writer, collection)
-            passages.lock_graph(writer, target.id)
+            collections.lock_graph(writer, target.id)
             found = passages.versions(writer, target.id, [external_id]).get(external_id)
             if found is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {collection!r}.")
@@ -161,7 +161,7 @@ class IngestService:
             length = lexical.remove(writer, target.id, [found[0]])
             passages.delete_passage(writer, target.id, found[0])
             orphans = passages.delete_orphans(writer, target.id, entities, times)
-            passages.add_counts(
+            collections.add_counts(
                 writer,
                 target.id,
                 passages=-1,

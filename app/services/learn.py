@@ -24,6 +24,9 @@ WEIGHTS = "weights"
 # Support, perplexity, update count and completeness of a sentence nobody judged for a question.
 UNKNOWN = (0.0, 1.0, 0, False)
 
+Targets = Mapping[int, Mapping[int, int]]
+"""Event -> sentence -> y, see ``targets_of``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -103,20 +106,23 @@ class LearnService:
             pending = feedback.lock_pending(writer, collection_id, events)
             if not pending:
                 return 0
-            audit = _Application(writer, collection_id, self._noise, pending).run()
+            targets = {event.id: targets_of(event.verdict, event.activated) for event in pending}
+            audit = _Application(writer, collection_id, self._noise, pending, targets).run()
             memories.record(writer, collection_id, audit)
-            terms = [] if WEIGHTS in self._noise.frozen else self._weight_terms(writer, collection_id, pending)
-            if terms:
-                weights.add(writer, collection_id, self._prior.name, terms)
+            if WEIGHTS not in self._noise.frozen:
+                terms = self._weight_terms(writer, collection_id, pending, targets)
+                if terms:
+                    weights.add(writer, collection_id, self._prior.name, terms)
             feedback.mark_applied(writer, collection_id, [event.id for event in pending])
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=sum(row.event_id == event.id for row in audit))
         return len(pending)
 
-    def _weight_terms(self, writer: Writer, collection_id: int, events: Sequence[PendingEvent]) -> list[WeightTerm]:
+    def _weight_terms(
+        self, writer: Writer, collection_id: int, events: Sequence[PendingEvent], targets: Targets
+    ) -> list[WeightTerm]:
         """What each event says of the ranking; nothing if it compares no two ranked passages."""
-        targets = {event.id: targets_of(event.verdict, event.activated) for event in events if event.ranked}
-        judged = sorted({sentence for named in targets.values() for sentence in named})
+        judged = sorted({sentence for event in events if event.ranked for sentence in targets[event.id]})
         holders = passages.sentences_by_id(writer, collection_id, judged)
         terms = []
         for event in events:
@@ -144,12 +150,14 @@ class _Application:
     that share state wait for each other instead of deadlocking.
     """
 
-    def __init__(self, writer: Writer, collection_id: int, noise: Noise, events: Sequence[PendingEvent]) -> None:
+    def __init__(
+        self, writer: Writer, collection_id: int, noise: Noise, events: Sequence[PendingEvent], targets: Targets
+    ) -> None:
         self._writer = writer
         self._collection_id = collection_id
         self._noise = noise
         self._events = events
-        self._targets = {event.id: targets_of(event.verdict, event.activated) for event in events}
+        self._targets = targets
 
     def run(self) -> list[AuditRow]:
         """Move every state the events speak of, and say what moved."""

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from app.core import propagation
 from app.services.episode import (
     EntityAnswer,
@@ -31,10 +29,9 @@ def passage(
     hops: dict[int, list[int]] = {}
     best: dict[int, float] = {}
     for number, hop in enumerate(walk.hops, start=1):
-        score_of = dict(zip(hop.candidates.sentence_ids.tolist(), hop.scores.tolist(), strict=True))
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
-            best[sentence] = max(best.get(sentence, 0.0), score_of[sentence], walk.priors.get(sentence, 0.0))
+            best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
     if sentences is None:
         chosen: list[Any] = [e for e in walk.evidence.values() if e.passage_id == stored.id]
         shown = [(e.sentence_id, e.position, e.text) for e in chosen]
@@ -86,7 +83,7 @@ def _sentence_traces(hop: Hop, priors: Mapping[int, float], learned_only: bool) 
     timed = propagation.time_factor(rows)
     traces = []
     for sentence in hop.selected:
-        at = int(np.searchsorted(rows.sentence_ids, sentence))
+        at = hop.position(sentence)
         evidence = hop.evidence[sentence]
         traces.append(
             SentenceTrace(

@@ -29,6 +29,7 @@ class Hop:
     """What one round reached and what it selected of it, best first.
 
     Attributes:
+        candidates: the sentences it reached, in id order.
         order: positions of the candidates, best first.
     """
 
@@ -40,6 +41,14 @@ class Hop:
     selected: list[int]
     evidence: dict[int, Evidence]
     coverage: float | None
+
+    def position(self, sentence: int) -> int:
+        """Where in ``candidates`` and ``scores`` one of them stands."""
+        return int(np.searchsorted(self.candidates.sentence_ids, sentence))
+
+    def score(self, sentence: int) -> float:
+        """What one of the candidates scored."""
+        return float(self.scores[self.position(sentence)])
 
 
 @dataclass(slots=True)
@@ -176,9 +185,8 @@ class Propagation:
 
     def _onward(self, collection: Collection, hop: Hop, walk: Walk, profile: Profile) -> dict[int, float]:
         """Entities that lead the next hop (Eq. 9); a recalled sentence counts with its prior."""
-        score_of = dict(zip(hop.candidates.sentence_ids.tolist(), hop.scores.tolist(), strict=True))
         scores = {
-            sentence: score_of[sentence] + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
+            sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
             for sentence in hop.selected
         }
         links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
@@ -186,6 +194,8 @@ class Propagation:
             return propagation.next_entities(scores, links, profile.entities_per_hop)
         left = {entity for past in walk.hops for entity in past.activation}
         links = [(sentence, entity) for sentence, entity in links if entity not in left]
+        if not links:
+            return {}
         with self.database.read() as reader:
             named = sorted({entity for _, entity in links})
             counts = graph.sentence_counts(reader, collection, named, self.limits.hub_limit)

@@ -62,6 +62,36 @@ def keep(writer: Writer, collection_id: int) -> bool:
     return held is not None
 
 
+def lock_graph(writer: Writer, collection_id: int) -> None:
+    """Serialise writers of one collection's graph until the transaction ends; readers are not held up.
+
+    The lock is the collection's row, which their counts change in the end: taken first, so that a deletion of the
+    collection waits for them instead of deadlocking.
+    """
+    writer.row("SELECT id FROM collection WHERE id = %(c)s FOR NO KEY UPDATE", {"c": collection_id})
+
+
+def add_counts(
+    writer: Writer, collection_id: int, *, passages: int, sentences: int, entities: int, lexical_length: float
+) -> None:
+    """Keep true what the collection says of itself: search methods are chosen and terms are weighed by it."""
+    writer.execute(
+        """
+        UPDATE collection SET passage_count = passage_count + %(passages)s,
+            sentence_count = sentence_count + %(sentences)s, entity_count = entity_count + %(entities)s,
+            lexical_length = lexical_length + %(length)s
+        WHERE id = %(id)s
+        """,
+        {
+            "id": collection_id,
+            "passages": passages,
+            "sentences": sentences,
+            "entities": entities,
+            "length": lexical_length,
+        },
+    )
+
+
 def delete_unused(writer: Writer, collection_id: int) -> None:
     """Remove the collection if nothing was ever put into it and nothing is on its way."""
     parameters = {"id": collection_id}

@@ -1,8 +1,8 @@
 """The lexical index: which passages hold which terms how often, and BM25 over it (see ``app.core.lexical``).
 
 Everything is exact at any moment: a term's passage count and the collection's length change in the transaction that
-changes the postings, under ``passages.lock_graph``. A passage's postings are found again by the term ids that were
-stored for it, never by analysing its text anew, so they leave exactly as they came, also under a later analyser.
+changes the postings, under ``collections.lock_graph``. A passage's postings are found again by the term ids that
+were stored for it, never by analysing its text anew, so they leave exactly as they came, whatever analyser is next.
 """
 
 from collections import Counter
@@ -53,6 +53,13 @@ _SCORE = """
         / (posting.frequency + asked.base + asked.slope * posting.length))::real AS score
 """
 
+_FOUND = f"""
+    SELECT posting.passage_id, {_SCORE}
+    FROM asked JOIN lexical_posting posting
+      ON posting.collection_id = %(collection)s AND posting.term_id = asked.id
+"""
+_BEST_FIRST = "ORDER BY score DESC, passage_id"
+
 
 def search(
     reader: Reader,
@@ -70,22 +77,16 @@ def search(
     Returns:
         passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
     """
-    order = "ORDER BY score DESC, passage_id LIMIT %(limit)s"
-    found = f"""
-        SELECT posting.passage_id, {_SCORE}
-        FROM asked JOIN lexical_posting posting
-          ON posting.collection_id = %(collection)s AND posting.term_id = asked.id
-        GROUP BY posting.passage_id
-    """
+    found = f"{_FOUND} GROUP BY posting.passage_id"
     if metadata:
         statement = f"""
             WITH {_QUESTION}, found AS MATERIALIZED ({found})
             SELECT passage_id, score FROM found
             JOIN passage p ON p.collection_id = %(collection)s AND p.id = passage_id AND p.metadata @> %(metadata)s
-            {order}
+            {_BEST_FIRST} LIMIT %(limit)s
         """
     else:
-        statement = f"WITH {_QUESTION} {found} {order}"
+        statement = f"WITH {_QUESTION} {found} {_BEST_FIRST} LIMIT %(limit)s"
     rows = reader.rows(
         statement, _parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {})))
     )
@@ -98,16 +99,26 @@ def scores(
     """The BM25 scores of the given passages, as ``search`` has them; those that share no term are absent."""
     rows = reader.rows(
         f"""
-        WITH {_QUESTION}
-        SELECT posting.passage_id, {_SCORE}
-        FROM asked JOIN lexical_posting posting
-          ON posting.collection_id = %(collection)s AND posting.term_id = asked.id
-         AND posting.passage_id = ANY(%(passages)s::bigint[])
-        GROUP BY posting.passage_id ORDER BY score DESC, passage_id
+        WITH {_QUESTION} {_FOUND} AND posting.passage_id = ANY(%(passages)s::bigint[])
+        GROUP BY posting.passage_id {_BEST_FIRST}
         """,
         _parameters(collection, weights, passages=list(passages)),
     )
     return {row[0]: row[1] for row in rows}
+
+
+def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent."""
+    rows = reader.rows(
+        """
+        SELECT collection.passage_count, term.term, term.passage_count
+        FROM collection LEFT JOIN lexical_term term
+          ON term.collection_id = collection.id AND term.term = ANY(%(terms)s::text[])
+        WHERE collection.id = %(collection)s
+        """,
+        {"collection": collection.id, "terms": list(terms)},
+    )
+    return (rows[0][0] if rows else 0), {row[1]: row[2] for row in rows if row[1] is not None}
 
 
 def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], analyser: int) -> float:
@@ -117,7 +128,7 @@ def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], an
         analyser: the version of the analysis that gave the terms, recorded with each passage.
 
     Returns:
-        By how much the collection's length changed, for ``passages.add_counts``.
+        By how much the collection's length changed, for ``collections.add_counts``.
     """
     freed, emptied = _remove(writer, collection_id, [passage.passage_id for passage in passages])
     containing = Counter(term for passage in passages for term in passage.frequencies)
@@ -163,7 +174,7 @@ def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float
     """Take passages out of the index, before they are deleted themselves.
 
     Returns:
-        By how much the collection's length changed (<= 0), for ``passages.add_counts``.
+        By how much the collection's length changed (<= 0), for ``collections.add_counts``.
     """
     freed, emptied = _remove(writer, collection_id, passages)
     _forget_terms(writer, collection_id, emptied)

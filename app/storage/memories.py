@@ -50,28 +50,32 @@ class AuditRow:
     perplexity_after: float
 
 
+# What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
+_BASE = """(
+    SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector FROM sentence s
+    WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+    UNION ALL
+    SELECT s.collection_id, s.id, s.text, 'time', t.embedding FROM sentence s
+    JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
+    WHERE s.collection_id = %(collection)s AND s.id = ANY(%(timed)s)
+) AS base"""
+
+
 def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Standing]:
     """The memories of these sentences, by id and channel; what no verdict touched stands at its base, perplexity 1.
 
     A sentence without a time expression has no time channel; one that does not exist is left out.
     """
     rows = reader.rows(
-        """
+        f"""
         SELECT base.id, base.text, base.channel, base.vector, coalesce(memory.vector, base.vector),
                coalesce(memory.perplexity, 1), coalesce(memory.update_count, 0)
-        FROM (
-            SELECT s.id, s.text, 'task' AS channel, s.embedding AS vector FROM sentence s
-            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
-            UNION ALL
-            SELECT s.id, s.text, 'time', t.embedding FROM sentence s
-            JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
-            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
-        ) AS base
+        FROM {_BASE}
         LEFT JOIN sentence_memory memory ON memory.collection_id = %(collection)s
             AND memory.sentence_id = base.id AND memory.channel = base.channel
         ORDER BY base.id, base.channel
         """,
-        {"collection": collection_id, "ids": list(sentences)},
+        {"collection": collection_id, "ids": list(sentences), "timed": list(sentences)},
     )
     return [Standing(row[0], row[1], row[2], row[3].to_numpy(), row[4].to_numpy(), row[5], row[6]) for row in rows]
 
@@ -96,16 +100,9 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         parameters,
     )
     writer.execute(
-        """
+        f"""
         INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count)
-        SELECT collection_id, id, channel, vector, 1, 0 FROM (
-            SELECT s.collection_id, s.id, 'task' AS channel, s.embedding AS vector FROM sentence s
-            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
-            UNION ALL
-            SELECT s.collection_id, s.id, 'time', t.embedding FROM sentence s
-            JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
-            WHERE s.collection_id = %(collection)s AND s.id = ANY(%(timed)s)
-        ) AS base ORDER BY id, channel
+        SELECT collection_id, id, channel, vector, 1, 0 FROM {_BASE} ORDER BY id, channel
         ON CONFLICT DO NOTHING
         """,
         parameters,

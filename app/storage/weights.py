@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.core.belief import Evidence
+from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
 
 
@@ -40,13 +40,13 @@ def find(reader: Reader, collection_id: int, prior: str) -> Learned | None:
 def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> None:
     """Add the terms, in the given order, and keep each with its event."""
     parameters = {"collection": collection_id, "prior": prior}
-    size = len(terms[0].evidence.information)
+    nothing = no_evidence(len(terms[0].evidence.information))
     writer.execute(
         """
         INSERT INTO ranking_belief (collection_id, prior, information, precision)
         VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
         """,
-        parameters | {"information": [0.0] * size, "precision": [0.0] * (size * size)},
+        parameters | _columns(nothing),
     )
     known = _learned(writer, collection_id, prior, "FOR UPDATE")
     if known is None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.temporal import TimeExpression, agreement, find_time_expressions, overlap, time_constraint
+from app.core.temporal import TimeExpression, agreement, find_time_expressions, time_constraint
 
 
 def day(text: str) -> date | None:
@@ -133,33 +133,6 @@ def test_interval_without_a_day_is_refused() -> None:
         TimeExpression("never", date(2000, 1, 1), date(2000, 1, 1))
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "shared"),
-    [
-        ("in 1998", "in 1998", 1.0),
-        ("in 1998", "in 1999", 0.0),
-        ("in March 1998", "in 1998", 1.0),
-        ("1998 to 1999", "1999 to 2002", 365 / 730),
-        ("since 1990", "in 1998", 1.0),
-        ("since 1990", "since 2005", 1.0),
-        ("until 1990", "in 1998", 0.0),
-        ("since 2000", "2000 to 2003", 1.0),
-    ],
-)
-def test_overlap_is_the_share_of_the_shorter(a: str, b: str, shared: float) -> None:
-    first, second = time_constraint(a), time_constraint(b)
-    assert first is not None
-    assert second is not None
-
-    assert overlap(first, second) == pytest.approx(shared)
-
-
-def test_overlap_of_opposite_open_ends_is_small_but_not_nothing() -> None:
-    since, until = TimeExpression("", date(1999, 1, 1), None), TimeExpression("", None, date(2002, 1, 1))
-
-    assert 0 < overlap(since, until) < 0.01
-
-
 def agreed(asked: str, *stated: str) -> list[float]:
     found = [find_time_expressions(text) for text in stated]
     starts = [date.toordinal(one[0].start) if one and one[0].start else np.nan for one in found]
@@ -202,12 +175,6 @@ def test_the_best_of_several_asked_times_counts() -> None:
 def expressions(draw: st.DrawFn) -> TimeExpression:
     start, end = sorted(draw(st.lists(st.dates(), min_size=2, max_size=2, unique=True)))
     return TimeExpression("", draw(st.sampled_from([start, None])), draw(st.sampled_from([end, None])))
-
-
-@given(expressions(), expressions())
-def test_overlap_is_symmetric_and_a_share(a: TimeExpression, b: TimeExpression) -> None:
-    assert overlap(a, b) == overlap(b, a)
-    assert 0.0 <= overlap(a, b) <= 1.0
 
 
 @given(expressions(), expressions())

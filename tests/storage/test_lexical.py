@@ -46,12 +46,14 @@ def take_out(application: Application, name: str, keys: Sequence[str]) -> None:
     """Delete passages made by ``put``."""
     with application.database.write() as writer:
         collection = collections.find(writer, name).id
-        passages.lock_graph(writer, collection)
+        collections.lock_graph(writer, collection)
         ids = [found[0] for found in passages.versions(writer, collection, keys).values()]
         length = lexical.remove(writer, collection, ids)
         for passage in ids:
             passages.delete_passage(writer, collection, passage)
-        passages.add_counts(writer, collection, passages=-len(ids), sentences=0, entities=0, lexical_length=length)
+        collections.add_counts(
+            writer, collection, passages=-len(ids), sentences=0, entities=0, lexical_length=length
+        )
 
 
 def assert_same_ranking(found: Mapping[str, float], expected: Mapping[str, float], limit: int = 1000) -> None:

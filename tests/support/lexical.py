@@ -89,7 +89,7 @@ def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, f
     vector = np.zeros(application.embedder.dimension, dtype=np.float32)
     with application.database.write() as writer:
         collection = collections.open_for_writing(writer, name).collection_id
-        passages.lock_graph(writer, collection)
+        collections.lock_graph(writer, collection)
         known = passages.versions(writer, collection, corpus)
         placed = passages.upsert(
             writer,
@@ -98,7 +98,7 @@ def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, f
         )
         counted = [TermCounts(placed[key], frequencies) for key, frequencies in corpus.items()]
         length = lexical.index(writer, collection, counted, analyser)
-        passages.add_counts(
+        collections.add_counts(
             writer, collection, passages=len(placed) - len(known), sentences=0, entities=0, lexical_length=length
         )
 

@@ -9,7 +9,7 @@ from app.providers.language.base import (
     title_entities,
 )
 from app.providers.language.spacy_pipeline import load_language
-from app.providers.language.terms import ANALYSER, terms
+from app.providers.language.terms import ANALYSER, surface_words, terms
 
 __all__ = [
     "ANALYSER",
@@ -19,6 +19,7 @@ __all__ = [
     "SentenceAnalysis",
     "load_language",
     "normalise_entity",
+    "surface_words",
     "terms",
     "title_entities",
 ]

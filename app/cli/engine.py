@@ -1,0 +1,30 @@
+"""The engine as commands that measure or fit run it: in this process, with no worker."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from app import logs
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.composition import Application, Servers
+
+
+@contextmanager
+def engine(settings: Settings) -> Iterator[tuple["Application", "Servers"]]:
+    """An application ready for use and the servers it runs on; an embedded database is migrated first.
+
+    Raises:
+        ConfigurationError, UnavailableError, EmbeddingSpaceMismatchError: as the application's start does.
+    """
+    from app.composition import Application, servers
+    from app.storage.schema import migrate
+
+    logs.configure(settings.log_format, "WARNING")  # a line per query would bury the progress bars
+    with servers(settings) as addresses:
+        if settings.database_url is None:
+            migrate(addresses.database_url)
+        with closing(Application(settings, addresses)) as services:
+            services.claim_embedding_space()
+            yield services, addresses
