@@ -46,18 +46,23 @@ metadata = MetaData(
 )
 
 
-def _tenant() -> Column[int]:
+def tenant() -> Column[int]:
     return Column("collection_id", BigInteger, nullable=False)
 
 
-def _now(name: str) -> Column[object]:
+def now(name: str) -> Column[object]:
     return Column(name, TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
 
 
-def _of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
+def of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
     return ForeignKeyConstraint(
         ["collection_id", *columns], [f"{parent}.collection_id", f"{parent}.{references}"], ondelete="CASCADE"
     )
+
+
+# Of tables with an HNSW index: autovacuum prunes, freezes and analyses them but keeps off their indexes, because
+# taking dead entries out of an HNSW graph takes minutes. storage/maintenance.py builds the graph anew in seconds.
+_REBUILT = {"vacuum_index_cleanup": "off"}
 
 
 def _hnsw(table: str, **build: str) -> Index:
@@ -77,7 +82,7 @@ embedding_space = Table(
     Column("model", Text, nullable=False),
     Column("fingerprint", Text, nullable=False),
     Column("dimension", Integer, nullable=False),
-    _now("recorded_at"),
+    now("recorded_at"),
     CheckConstraint("singleton = 1", name="singleton"),
     comment="The one encoder whose vectors this database holds.",
 )
@@ -97,7 +102,12 @@ collection = Table(
         server_default=text("0"),
         comment="Of all passages together, in terms: with passage_count the mean length that BM25 needs.",
     ),
-    _now("created_at"),
+    Column(
+        "key_building", Text, nullable=False, server_default=text("'full'"), comment="What base keys are made of."
+    ),
+    Column("key_generation", BigInteger, nullable=False, server_default=text("0"), comment="0: base keys serve."),
+    now("created_at"),
+    CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
 )
 
 passage = Table(
@@ -111,8 +121,8 @@ passage = Table(
     Column("metadata", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
     Column("content_hash", LargeBinary, nullable=False),
     Column("embedding", VECTOR(), nullable=False),
-    _now("created_at"),
-    _now("updated_at"),
+    now("created_at"),
+    now("updated_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
     _hnsw("passage"),
@@ -122,6 +132,7 @@ passage = Table(
         postgresql_using="gin",
         postgresql_ops={"metadata": "jsonb_path_ops"},
     ),
+    postgresql_with=_REBUILT,
 )
 
 time_expression = Table(
@@ -140,7 +151,7 @@ time_expression = Table(
 sentence = Table(
     "sentence",
     metadata,
-    _tenant(),
+    tenant(),
     Column("id", BigInteger, Identity(), nullable=False),
     Column("passage_id", BigInteger, nullable=False),
     Column("position", Integer, nullable=False),
@@ -148,7 +159,7 @@ sentence = Table(
     Column("time_expression_id", BigInteger),
     Column("embedding", VECTOR(), nullable=False),
     PrimaryKeyConstraint("collection_id", "id"),
-    _of("passage", "passage_id"),
+    of("passage", "passage_id"),
     ForeignKeyConstraint(
         ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
     ),
@@ -168,17 +179,18 @@ entity = Table(
     UniqueConstraint("collection_id", "name"),
     # Names are many and mostly met by their text: a lighter graph keeps them from dominating an ingest.
     _hnsw("entity", m="8", ef_construction="32"),
+    postgresql_with=_REBUILT,
 )
 
 entity_sentence = Table(
     "entity_sentence",
     metadata,
-    _tenant(),
+    tenant(),
     Column("entity_id", BigInteger, nullable=False),
     Column("sentence_id", BigInteger, nullable=False),
     PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id"),
-    _of("entity", "entity_id"),
-    _of("sentence", "sentence_id"),
+    of("entity", "entity_id"),
+    of("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id", "entity_id"),
     comment="M_ES of GAM-RAG, Eq. 1.",
 )
@@ -199,7 +211,7 @@ lexical_term = Table(
 lexical_posting = Table(
     "lexical_posting",
     metadata,
-    _tenant(),
+    tenant(),
     Column("term_id", BigInteger, nullable=False),
     Column("passage_id", BigInteger, nullable=False),
     Column("frequency", REAL, nullable=False, comment="How often the passage has the term; need not be whole."),
@@ -226,15 +238,15 @@ lexical_passage = Table(
 sentence_memory = Table(
     "sentence_memory",
     metadata,
-    _tenant(),
+    tenant(),
     Column("sentence_id", BigInteger, nullable=False),
     Column("channel", Text, nullable=False),
     Column("vector", VECTOR(), nullable=False),
     Column("perplexity", Float(53), nullable=False),
     Column("update_count", Integer, nullable=False),
-    _now("updated_at"),
+    now("updated_at"),
     PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
-    _of("sentence", "sentence_id"),
+    of("sentence", "sentence_id"),
     CheckConstraint("channel IN ('task', 'time')", name="channel"),
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
     postgresql_with={"fillfactor": "70"},
@@ -249,17 +261,18 @@ question = Table(
     Column("text_hash", LargeBinary, nullable=False),
     Column("text", Text, nullable=False),
     Column("embedding", VECTOR(), nullable=False),
-    _now("created_at"),
+    now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
     _hnsw("question"),
+    postgresql_with=_REBUILT,
     comment="Questions that verdicts were given for; insert-only.",
 )
 
 question_support = Table(
     "question_support",
     metadata,
-    _tenant(),
+    tenant(),
     Column("question_id", BigInteger, nullable=False),
     Column("sentence_id", BigInteger, nullable=False),
     Column("support", Float(53), nullable=False),
@@ -267,8 +280,8 @@ question_support = Table(
     Column("update_count", Integer, nullable=False),
     Column("complete", Boolean, nullable=False, comment="Whether the last verdict claimed to name all evidence."),
     PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
-    _of("question", "question_id"),
-    _of("sentence", "sentence_id"),
+    of("question", "question_id"),
+    of("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id"),
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
     postgresql_with={"fillfactor": "70"},
@@ -286,23 +299,25 @@ episode = Table(
     Column("time_embedding", VECTOR()),
     Column("memory", Text, nullable=False),
     Column("profile", Text, nullable=False),
+    Column("strategy", Text, nullable=False, server_default=text("'graph'")),
     Column("activated", ARRAY(BigInteger), nullable=False, comment="Sentences selected in any hop."),
     Column("answer", JSONB, nullable=False, comment="The response, as it was given."),
     Column("trace", JSONB, nullable=False),
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column("judged", Integer, nullable=False, server_default=text("0"), comment="Events accepted for it."),
-    _now("created_at"),
+    now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     Index("episode_unjudged_idx", "collection_id", "created_at", postgresql_where=text("judged = 0")),
     CheckConstraint("memory IN ('off', 'read')", name="memory"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
+    CheckConstraint("strategy IN ('graph', 'dense', 'lexical', 'hybrid')", name="strategy"),
 )
 
 feedback_event = Table(
     "feedback_event",
     metadata,
-    _tenant(),
+    tenant(),
     Column("id", BigInteger, Identity(), nullable=False),
     Column("episode_id", Uuid, nullable=False),
     Column("idempotency_key", Text, nullable=False),
@@ -312,12 +327,12 @@ feedback_event = Table(
     Column("status", Text, nullable=False, server_default=text("'pending'")),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     Column("error", Text),
-    _now("received_at"),
+    now("received_at"),
     Column("applied_at", TIMESTAMP(timezone=True)),
     Column("applied_sequence", BigInteger, comment="Order of application; replay follows it."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "idempotency_key"),
-    _of("episode", "episode_id"),
+    of("episode", "episode_id"),
     Index(None, "collection_id", "episode_id"),
     Index("feedback_event_pending_idx", "received_at", postgresql_where=text("status = 'pending'")),
     CheckConstraint("status IN ('pending', 'applied', 'parked')", name="status"),
@@ -329,7 +344,7 @@ applied_sequence = Sequence("feedback_applied", metadata=metadata)
 memory_audit = Table(
     "memory_audit",
     metadata,
-    _tenant(),
+    tenant(),
     Column("event_id", BigInteger, nullable=False),
     Column("sentence_id", BigInteger, nullable=False),
     Column("channel", Text, nullable=False),
@@ -340,7 +355,7 @@ memory_audit = Table(
     Column("perplexity_before", Float(53), nullable=False),
     Column("perplexity_after", Float(53), nullable=False),
     PrimaryKeyConstraint("collection_id", "event_id", "sentence_id", "channel"),
-    _of("feedback_event", "event_id"),
+    of("feedback_event", "event_id"),
     Index(None, "collection_id", "sentence_id"),
     CheckConstraint("channel IN ('task', 'time', 'recall')", name="channel"),
     comment="One row per state an event moved. Rows outlive their sentence: the log is history.",
@@ -354,7 +369,7 @@ ranking_belief = Table(
     Column("information", ARRAY(Float(53)), nullable=False),
     Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
     Column("events", BigInteger, nullable=False, server_default=text("0")),
-    _now("updated_at"),
+    now("updated_at"),
     PrimaryKeyConstraint("collection_id", "prior"),
     comment="What verdicts taught about the ranking weights: the sum of the events' terms.",
 )
@@ -362,7 +377,7 @@ ranking_belief = Table(
 ranking_audit = Table(
     "ranking_audit",
     metadata,
-    _tenant(),
+    tenant(),
     Column("event_id", BigInteger, nullable=False),
     Column("prior", Text, nullable=False),
     Column("observation_noise", Float(53), nullable=False),
@@ -370,7 +385,7 @@ ranking_audit = Table(
     Column("information", ARRAY(Float(53)), nullable=False),
     Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
     PrimaryKeyConstraint("collection_id", "event_id"),
-    _of("feedback_event", "event_id"),
+    of("feedback_event", "event_id"),
     comment="What each event added to the ranking weights.",
 )
 
@@ -379,6 +394,7 @@ ingest_job = Table(
     metadata,
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
     Column("id", Uuid, nullable=False),
+    Column("key_building", Text, comment="Of a re-key job: what base keys shall be made of; null: it ingests."),
     Column("status", Text, nullable=False, server_default=text("'receiving'")),
     Column("received", BigInteger, nullable=False, server_default=text("0")),
     Column("created", BigInteger, nullable=False, server_default=text("0")),
@@ -387,8 +403,8 @@ ingest_job = Table(
     Column("rejected", BigInteger, nullable=False, server_default=text("0")),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     Column("error", Text),
-    _now("created_at"),
-    _now("updated_at"),
+    now("created_at"),
+    now("updated_at"),
     Column("finished_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
     Index(
@@ -397,29 +413,30 @@ ingest_job = Table(
         postgresql_where=text("status IN ('receiving', 'queued', 'running')"),
     ),
     CheckConstraint("status IN ('receiving', 'queued', 'running', 'succeeded', 'failed')", name="status"),
+    CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
 )
 
 ingest_line = Table(
     "ingest_line",
     metadata,
-    _tenant(),
+    tenant(),
     Column("job_id", Uuid, nullable=False),
     Column("line", BigInteger, nullable=False),
     Column("passage", JSONB, nullable=False),
     PrimaryKeyConstraint("collection_id", "job_id", "line"),
-    _of("ingest_job", "job_id"),
+    of("ingest_job", "job_id"),
     comment="Accepted and not yet ingested; a line leaves in the transaction that ingests it.",
 )
 
 ingest_error = Table(
     "ingest_error",
     metadata,
-    _tenant(),
+    tenant(),
     Column("job_id", Uuid, nullable=False),
     Column("line", BigInteger, nullable=False),
     Column("reason", Text, nullable=False),
     PrimaryKeyConstraint("collection_id", "job_id", "line"),
-    _of("ingest_job", "job_id"),
+    of("ingest_job", "job_id"),
 )
 
 idempotency = Table(
@@ -429,7 +446,7 @@ idempotency = Table(
     Column("key", Text, nullable=False),
     Column("body_hash", LargeBinary, nullable=False),
     Column("answer", JSONB, nullable=False),
-    _now("created_at"),
+    now("created_at"),
     PrimaryKeyConstraint("collection_id", "key"),
     comment="First answers of keyed writes other than feedback, whose log keeps its own keys.",
 )

@@ -86,6 +86,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("collection_id", "id", name=op.f("entity_pkey")),
         sa.UniqueConstraint("collection_id", "name", name=op.f("entity_collection_id_name_key")),
+        postgresql_with={"vacuum_index_cleanup": "off"},
     )
     op.create_index(
         "entity_embedding_hnsw",
@@ -201,6 +202,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("collection_id", "id", name=op.f("passage_pkey")),
         sa.UniqueConstraint("collection_id", "external_id", name=op.f("passage_collection_id_external_id_key")),
+        postgresql_with={"vacuum_index_cleanup": "off"},
     )
     op.create_index(
         "passage_embedding_hnsw",
@@ -231,6 +233,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("collection_id", "id", name=op.f("question_pkey")),
         sa.UniqueConstraint("collection_id", "text_hash", name=op.f("question_collection_id_text_hash_key")),
+        postgresql_with={"vacuum_index_cleanup": "off"},
         comment="Questions that verdicts were given for; insert-only.",
     )
     op.create_index(

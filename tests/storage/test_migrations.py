@@ -12,7 +12,7 @@ from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, Unavaila
 from app.storage import collections
 from app.storage.database import Database, with_driver
 from app.storage.schema import migrate
-from app.storage.tables import metadata
+from app.storage.key_tables import metadata
 
 
 @pytest.fixture
