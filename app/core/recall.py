@@ -4,13 +4,16 @@ The look-up is gated. Without the gate, verdicts on one question pull the passag
 recall@5 of unrelated questions falls by a third.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 # Width of the ramp from "not heard" to "the same question", in cosine.
 RAMP = 0.2
 # How much nearer a past question must be whose evidence names none of this question's entities: two questions of
 # one mould about different things are near as vectors, and share nothing that helps.
 STRANGER_MARGIN = 0.1
+# What recall has to give out to one question, in fully supported sentences. Evidence is a few sentences; a verdict
+# that supports much more is rather a lenient judge than a question with so much evidence.
+BUDGET = 2.0
 
 
 def nearness(similarity: float, gate: float, *, shares_entity: bool) -> float:
@@ -44,6 +47,22 @@ def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, flo
         if near * support > priors.get(sentence, 0.0):
             priors[sentence] = near * support
     return priors
+
+
+def net_support(support: float, perplexity: float) -> float:
+    """A support less what rejections say against it, in [0, 1].
+
+    A rejection moves a support towards 0, which is also where nobody has judged yet. Counted as -1 instead, the
+    same verdicts give s = (1 - π)(2 · mean - 1) in place of (1 - π) · mean: the same where all supported, and
+    nothing where as many rejected, so that one wrong verdict among several recalls nothing.
+    """
+    return min(1.0, max(0.0, 2.0 * support - (1.0 - perplexity)))
+
+
+def lifts(priors: Mapping[int, float]) -> dict[int, float]:
+    """Sentence -> what recall adds to its passage, in [0, 1]: its prior, thinned where many share ``BUDGET``."""
+    share = BUDGET / max(sum(priors.values()), BUDGET)
+    return {sentence: share * prior for sentence, prior in priors.items()}
 
 
 def ungated_support(support: float, perplexity: float) -> float:

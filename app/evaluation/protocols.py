@@ -93,6 +93,8 @@ def plan(dataset: Dataset, options: Options, seed: int) -> Plan:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {wanted}."
         )
+    if options.protocol == "noise":
+        del groups[UNJUDGED]  # what is asked is how much of a gain remains, and theirs is none
     return Plan(judged, {name: group for name, group in groups.items() if group})
 
 

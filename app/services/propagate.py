@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from app.core import coverage, propagation
 from app.core.profiles import Profile
 from app.core.propagation import Candidates
-from app.core.recall import nearness, recall_priors, ungated_support
+from app.core.recall import nearness, net_support, recall_priors, ungated_support
 from app.services.episode import StopReason, Sufficiency
 from app.storage import experience, graph
 from app.storage.collections import Collection
@@ -133,14 +133,19 @@ class Propagation:
             walk.recalled = experience.recall(reader, focus, entities, self.recall_gate, RECALL_QUESTIONS)
         if focus.ungated:
             walk.recalled = [
-                replace(past, support=ungated_support(past.support, past.perplexity)) for past in walk.recalled
+                replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
+                for past in walk.recalled
             ]
         heard = [
-            (past, nearness(past.similarity, self.recall_gate, shares_entity=past.shares_entity))
+            (
+                past,
+                nearness(past.similarity, self.recall_gate, shares_entity=past.shares_entity),
+                net_support(past.support, past.perplexity),
+            )
             for past in walk.recalled
         ]
-        priors = recall_priors((past.sentence_id, near, past.support) for past, near in heard)
-        walk.vouched = max((near * past.support for past, near in heard if past.complete), default=0.0)
+        priors = recall_priors((past.sentence_id, near, net) for past, near, net in heard)
+        walk.vouched = max((near * net for past, near, net in heard if past.complete), default=0.0)
         strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
         walk.priors = dict(strongest)
 

@@ -26,6 +26,10 @@ class PastSupport:
     complete: bool
 
 
+# Supported rather than rejected: see ``core.recall.net_support``.
+_SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
+
+
 def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
     """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``.
 
@@ -42,14 +46,14 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
                    JOIN entity_sentence link ON link.collection_id = %(collection)s
                        AND link.sentence_id = any_of.sentence_id AND link.entity_id = ANY(%(entities)s::bigint[])
                    WHERE any_of.collection_id = %(collection)s AND any_of.question_id = near.id
-                     AND any_of.support > 0
+                     AND {_SUPPORTED.format(row="any_of")}
                ), s.id, s.passage_id, known.support, known.perplexity,
                known.complete
         FROM near
         JOIN question_support known ON known.collection_id = %(collection)s AND known.question_id = near.id
         JOIN sentence s ON s.collection_id = %(collection)s AND s.id = known.sentence_id
         {"JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id" if focus.metadata else ""}
-        WHERE near.similarity >= %(gate)s AND known.support > 0
+        WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="known")}
         {"AND p.metadata @> %(metadata)s" if focus.metadata else ""}
         ORDER BY near.similarity DESC, near.id, s.id
         """,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.kalman import update_supports
-from app.core.recall import nearness, recall_priors, ungated_support
+from app.core.recall import BUDGET, lifts, nearness, net_support, recall_priors, ungated_support
 
 similarities = st.floats(-1.0, 1.0)
 gates = st.floats(0.0, 0.99)
@@ -78,3 +78,25 @@ def test_an_ungated_support_is_the_share_of_verdicts_that_supported(verdicts: li
 def test_an_ungated_support_stays_in_range() -> None:
     assert ungated_support(0.9, 0.2) == 1.0  # 1.125
     assert ungated_support(0.0, 1.0) == 0.0
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8))
+def test_a_rejection_takes_from_a_net_support_what_a_support_gave(verdicts: list[float]) -> None:
+    support, perplexity = np.zeros(1), np.ones(1)
+    for verdict in verdicts:
+        update = update_supports(support, perplexity, np.array([verdict]), np.array([0.5]), 1e-12)
+        support, perplexity = update.supports, update.perplexities
+    balance = sum(1 if verdict else -1 for verdict in verdicts) / len(verdicts)
+    expected = max(0.0, (1 - float(perplexity[0])) * balance)
+
+    assert net_support(float(support[0]), float(perplexity[0])) == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.dictionaries(st.integers(0, 20), st.floats(0.01, 1.0)))
+def test_lifts_keep_their_proportions_and_never_exceed_the_budget(priors: dict[int, float]) -> None:
+    lifted = lifts(priors)
+
+    assert sum(lifted.values()) <= BUDGET + 1e-9
+    if sum(priors.values()) <= BUDGET:
+        assert lifted == pytest.approx(priors)
+    assert sorted(lifted, key=lifted.__getitem__) == sorted(priors, key=priors.__getitem__)
