@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.providers.language import terms
+from app.providers.language import surface_words, terms
 from app.providers.language.terms import MAX_TERM_CHARACTERS
 
 
@@ -50,3 +50,24 @@ def test_threads_get_the_same_terms() -> None:
     expected = terms(text)
     with ThreadPoolExecutor(4) as pool:
         assert all(found == expected for found in pool.map(terms, [text] * 40))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["Discoveries. A discovery, discoveries!"], {"discoveri": "Discoveries"}),
+        (["a discovery", "one discovery; Discoveries"], {"discoveri": "discovery"}),
+        (["Cafe\N{COMBINING ACUTE ACCENT}s"], {"cafe": "Cafés"}),
+        (["Who was it?", "", "\x00"], {}),
+        (["x" * (MAX_TERM_CHARACTERS + 1)], {}),
+    ],
+)
+def test_a_term_is_written_as_most_often(texts: list[str], expected: dict[str, str]) -> None:
+    assert surface_words(texts) == expected
+
+
+@given(st.lists(st.text(), max_size=3))
+def test_a_term_comes_from_the_word_that_stands_for_it(texts: list[str]) -> None:
+    for term, word in surface_words(texts).items():
+        assert terms(word) == [term]
+        assert len(word) <= MAX_TERM_CHARACTERS

@@ -8,6 +8,7 @@ from app.providers.language.base import (
     normalise_entity,
     title_entities,
 )
+from app.providers.language.key_text import key_text
 from app.providers.language.spacy_pipeline import load_language
 from app.providers.language.terms import ANALYSER, surface_words, terms
 
@@ -17,6 +18,7 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "key_text",
     "load_language",
     "normalise_entity",
     "surface_words",

@@ -10,6 +10,7 @@ import httpx
 import structlog
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
+from app.core.expansion import WordedMethod
 from app.errors import ConfigurationError, LlmError
 from app.providers.llm import prompts, replies
 from app.providers.llm.replies import DraftAnswer, Judgement, UnusableReplyError, Usage
@@ -136,6 +137,19 @@ class Llm:
             prompts.draft_answer(question, evidence),
             lambda reply: replies.read_draft_answer(reply, evidence.ids),
         )
+
+    def expand(self, method: WordedMethod, question: str) -> list[str]:
+        """Texts that widen the question, one or several by the method."""
+        return self._ask(prompts.expansion(method, question), lambda reply: replies.read_expansion(method, reply))
+
+    def refine_question(self, question: str, draft: str, passages: Sequence[str]) -> str:
+        """A better question than ``draft``, which found the passages, to the same end as ``question``."""
+        if not passages:
+            return draft
+        # Long passages are cut, so that each has its place; the rest of a line is its number.
+        room = prompts.MAX_EVIDENCE_CHARACTERS // len(passages) - len(f"[{len(passages)}] \n")
+        evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
+        return self._ask(prompts.refinement(question, draft, evidence), replies.read_question)
 
     def _ask(self, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
         """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first."""

@@ -9,6 +9,9 @@ at the start of a line counts. Whatever the model still makes of it, replies are
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.core.expansion import WordedMethod
+from app.providers.llm.expansion_prompts import REFINEMENT, WORDINGS, Wording
+
 MAX_EVIDENCE_CHARACTERS = 24_000
 """Longest evidence block, in characters with its numbers: about 6,000 tokens, so that the whole request fits
 an 8,192-token context. Sentences beyond it are left out from the end."""
@@ -127,6 +130,17 @@ def draft_answer(question: str, evidence: Evidence) -> list[Message]:
     return _conversation(_ANSWER, {"evidence": evidence.block, "question": _cut(question)})
 
 
+def expansion(method: WordedMethod, question: str) -> list[Message]:
+    """Ask for texts that widen the question."""
+    return _conversation(_guarded(WORDINGS[method]), {"question": _cut(question)})
+
+
+def refinement(question: str, draft: str, evidence: Evidence) -> list[Message]:
+    """Ask for a better question than ``draft``, which found the evidence, to the same end as ``question``."""
+    parts = {"evidence": evidence.block, "question": _cut(question), "draft": _cut(draft)}
+    return _conversation(_guarded(REFINEMENT), parts)
+
+
 def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Message]:
     """Extend the conversation by the unusable ``reply`` and what is wrong with it."""
     said = [{"role": "assistant", "content": reply[:MAX_QUOTE_CHARACTERS]}] if reply.strip() else []
@@ -140,6 +154,10 @@ def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Mes
 def _conversation(system: str, parts: Mapping[str, str]) -> list[Message]:
     user = "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in parts.items())
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+def _guarded(wording: Wording) -> str:
+    return f"{wording.task}\n\n{_QUOTED}\n\n{wording.reply}"
 
 
 def _cut(text: str) -> str:

@@ -11,9 +11,12 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from app.core.expansion import WordedMethod
+
 _NO_TIME = frozenset({"", "none", "null"})
 _PROBLEMS_SHOWN = 3
 _EXCERPT_CHARACTERS = 200
+_MOST_PARTS, _MOST_FACETS, _MOST_TERMS = 5, 8, 20
 # How an error names the option it refuses. "temperature" is an everyday word, so only quoted it is a name.
 _REFUSALS = {
     "temperature": re.compile("""['"`]temperature['"`]"""),
@@ -97,6 +100,37 @@ class _AnswerReply(_Reply):
     answer: _Text
     cited: list[int]
     sufficient: bool
+
+
+_Line = Annotated[str, AfterValidator(lambda text: " ".join(_plain(text).split()))]
+_Term = Annotated[_Line, Field(max_length=200)]
+_Question = Annotated[_Line, Field(max_length=2_000)]
+
+
+class _PassageReply(_Reply):
+    passage: Annotated[_Text, Field(min_length=1, max_length=10_000)]
+
+
+class _QuestionReply(_Reply):
+    question: Annotated[_Question, Field(min_length=1)]
+
+
+class _PartsReply(_Reply):
+    parts: list[_Question]
+
+
+class _Facet(_Reply):
+    name: _Term
+    terms: list[_Term]
+
+
+class _FacetsReply(_Reply):
+    facets: list[_Facet]
+
+
+class _ContrastReply(_Reply):
+    wanted: list[_Term]
+    unwanted: list[_Term] = []
 
 
 class _Message(BaseModel):
@@ -204,6 +238,54 @@ def read_draft_answer(text: str, ids: Sequence[int]) -> DraftAnswer:
     if reply.sufficient and not reply.answer:
         raise UnusableReplyError("answer: empty although sufficient is true")
     return DraftAnswer(text=reply.answer, cited=_to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
+
+
+def read_question(text: str) -> str:
+    """Read a question in new words, as one line."""
+    return _read(_QuestionReply, text).question
+
+
+def read_expansion(method: WordedMethod, text: str) -> list[str]:
+    """Read the texts that widen a question, at least one; of lists longer than asked for, the beginning."""
+    match method:
+        case "hyde":
+            return [_read(_PassageReply, text).passage]
+        case "decomposition":
+            parts = _distinct(_read(_PartsReply, text).parts)
+            if len(parts) < 2:
+                raise UnusableReplyError("parts: at least two different questions are needed")
+            return parts[:_MOST_PARTS]
+        case "facets":
+            return _facets(_read(_FacetsReply, text).facets)
+        case "contrastive":
+            reply = _read(_ContrastReply, text)
+            unwanted = {term.casefold() for term in reply.unwanted}
+            wanted = [term for term in _distinct(reply.wanted) if term.casefold() not in unwanted]
+            if not wanted:
+                raise UnusableReplyError("wanted: at least one term is needed that is not unwanted")
+            return [", ".join(wanted[:_MOST_TERMS])]
+        case "specification" | "rewriting":
+            return [read_question(text)]
+
+
+def _facets(facets: Sequence[_Facet]) -> list[str]:
+    """One line per facet: its name and its terms; a facet without either says nothing."""
+    lines = []
+    for facet in facets:
+        terms = ", ".join(_distinct(facet.terms)[:_MOST_TERMS])
+        if facet.name and terms:
+            lines.append(f"{facet.name}: {terms}")
+    if not lines:
+        raise UnusableReplyError("facets: at least one with a name and terms is needed")
+    return _distinct(lines)[:_MOST_FACETS]
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    """Those that say anything, each once, whatever its case."""
+    first: dict[str, str] = {}
+    for text in texts:
+        first.setdefault(text.casefold(), text)
+    return [text for key, text in first.items() if key]
 
 
 def _to_ids(field: str, numbers: Sequence[int], ids: Sequence[int]) -> tuple[int, ...]:
