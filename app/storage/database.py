@@ -1,19 +1,21 @@
 """Connections to Postgres: the only place that opens, commits and rolls back.
 
 A ``Reader`` runs statements that change nothing, each on its own snapshot; the server enforces it. A
-``Writer`` is one transaction: it commits when its block ends and rolls back when the block raises.
+``Writer`` is one transaction: it commits when its block ends and rolls back when the block raises. An
+``Administrator`` runs what Postgres refuses inside a transaction, for as long as it takes.
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector.psycopg import register_vector
-from psycopg import ClientCursor, Connection, Cursor, ProgrammingError, errors, pq
+from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, errors, pq
 from psycopg.adapt import Dumper
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
@@ -23,6 +25,7 @@ from app.errors import ConfigurationError, InvalidRequestError, NotFoundError, U
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
 CONNECT_TIMEOUT_SECONDS = 5
+CANCEL_POLL_SECONDS = 0.2
 NOT_MIGRATED = "The database does not have this version's schema; `engram migrate` brings it there."
 
 
@@ -86,6 +89,14 @@ class Writer(Reader):
         return self._connection.exec_driver_sql(statement, dict(parameters or {})).rowcount
 
 
+class Administrator(Reader):
+    """Runs statements outside any transaction, each for as long as it takes."""
+
+    def execute(self, statement: str) -> None:
+        """Run a statement that returns no rows."""
+        self._connection.exec_driver_sql(statement)
+
+
 class Database:
     """Two pools onto one Postgres, one of which cannot write."""
 
@@ -115,6 +126,9 @@ class Database:
         self._writers = _engine(url, settings, **pool)
         self._readers = _engine(url, reading, **pool).execution_options(isolation_level="AUTOCOMMIT")
         self._locks = _engine(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
+        self._administrators = _engine(
+            url, settings | {"statement_timeout": "0"}, poolclass=NullPool
+        ).execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
@@ -137,6 +151,21 @@ class Database:
         with _explained(), self._writers.connect() as connection:
             yield Writer(connection)
             connection.commit()
+
+    @contextmanager
+    def administer(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Administrator]:
+        """An administrator for the block, on a connection of its own without a statement timeout.
+
+        Args:
+            should_stop: polled; once true, whatever statement runs in the block is cancelled.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached, has no room left, or was told to stop.
+        """
+        with _explained(), self._administrators.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            with _cancelled_when(should_stop, driver):
+                yield Administrator(connection)
 
     @contextmanager
     def hold_lock(self, name: str) -> Iterator[bool]:
@@ -193,6 +222,26 @@ def with_driver(url: str) -> str:
     if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
         raise ConfigurationError("DATABASE_URL must begin with postgresql://")
     return f"postgresql+psycopg://{rest}"
+
+
+@contextmanager
+def _cancelled_when(should_stop: Callable[[], bool], connection: Connection[Any]) -> Iterator[None]:
+    over = threading.Event()
+
+    def watch() -> None:
+        # Again and again: a request that arrives between two statements cancels neither.
+        while not over.wait(CANCEL_POLL_SECONDS):
+            if should_stop():
+                with suppress(Error):  # the server is gone, as the statement itself will say
+                    connection.cancel_safe(timeout=CONNECT_TIMEOUT_SECONDS)
+
+    watcher = threading.Thread(target=watch, name="cancel", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 @contextmanager

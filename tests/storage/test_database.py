@@ -127,6 +127,24 @@ def test_a_statement_that_takes_too_long_is_unavailable(addresses: Servers) -> N
         database.close()
 
 
+def test_an_administrator_is_not_timed_and_stands_in_no_transaction(addresses: Servers) -> None:
+    database = Database(addresses.database_url, pool_size=1, statement_timeout_seconds=0.05)
+    try:
+        with database.administer() as administrator:
+            administrator.scalar("SELECT pg_sleep(0.3)")
+            administrator.execute("VACUUM collection")
+    finally:
+        database.close()
+
+
+def test_an_administrator_told_to_stop_gives_up_its_statement(database: Database) -> None:
+    with (
+        pytest.raises(UnavailableError, match="user request"),
+        database.administer(lambda: True) as administrator,
+    ):
+        administrator.scalar("SELECT pg_sleep(60)")
+
+
 @pytest.mark.parametrize("state", ["never migrated", "migrated back"])
 def test_a_database_without_the_schema_says_what_to_do(empty_database: str, state: str) -> None:
     if state == "migrated back":

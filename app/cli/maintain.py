@@ -1,0 +1,59 @@
+"""The command that looks after the vector indexes."""
+
+import threading
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.console import cli, say, say_json, settings
+from app.cli.processes import on_stop
+from app.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from app.services.maintain import IndexHealth
+
+HEADINGS = ("index", "live", "dead", "share", "MiB before", "MiB after", "seconds", "")
+
+
+@cli.command()
+def maintain(
+    force: Annotated[bool, typer.Option("--force", help="Build every index anew, whatever its state.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Build vector indexes anew whose entries are too often of rows that are gone; queries go on meanwhile."""
+    from app.composition import application
+
+    stopping = threading.Event()
+    with application(settings()) as services:
+        on_stop(stopping.set)
+        reports = services.maintain.run(force=force, should_stop=stopping.is_set)
+    if reports is None:
+        raise UnavailableError("The indexes are being maintained by another process.")
+    if as_json:
+        say_json({"indexes": [asdict(report) for report in reports]})
+    else:
+        _print(reports)
+    if stopping.is_set():
+        raise UnavailableError("Stopped before the end; the next run clears up what was begun.")
+
+
+def _print(reports: "list[IndexHealth]") -> None:
+    rows = [HEADINGS, *map(_cells, reports)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    for first, *others in rows:
+        right = (cell.rjust(width) for cell, width in zip(others[:-1], widths[1:-1], strict=True))
+        say("  ".join((first.ljust(widths[0]), *right, others[-1])).rstrip())
+
+
+def _cells(report: "IndexHealth") -> tuple[str, ...]:
+    return (
+        report.index,
+        str(report.live),
+        str(report.dead),
+        f"{report.share:.0%}",
+        f"{report.bytes_before / 2**20:.1f}",
+        f"{report.bytes_after / 2**20:.1f}",
+        f"{report.seconds:.1f}",
+        "built anew" if report.healed else "left alone",
+    )

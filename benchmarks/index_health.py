@@ -1,0 +1,209 @@
+"""What do re-ingests do to the HNSW index of the passages, and does maintenance make it good?
+
+    python benchmarks/index_health.py DATASET_DIR [--passages N] [--questions N] [--rounds N] [--vectors FILE]
+
+DATASET_DIR is a BEIR folder. Its passages and questions are embedded, once: --vectors names a file that keeps the
+vectors for the next run. The passages are written to a collection made for the purpose by the statement that ingest
+writes them with (`storage/passages.py`), in batches as large; sentences, entities and terms are left out, since the
+index knows nothing of them. Then, round after round, half of the passages, drawn anew, are written again by that
+statement. Their vectors stand in for those of a slightly changed text: what they were plus 0.3 times the vector of
+another passage, at unit length: a cosine of 0.96 with what they were, where one sentence of another passage added
+to a text of scifact makes it 0.95.
+
+After each round every question is searched for through the index, as the service does for a collection too large to
+be searched exactly (ENGRAM_EXACT_SEARCH_LIMIT at 0), and exactly; recall@10 is the share of the exact ten that the
+index finds. Dead entries are those of the whole index, other collections included: use a database that holds
+nothing else, as the embedded one of an empty ENGRAM_DATA_DIR. No worker may run beside it.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import common
+from app.composition import Application
+from app.services.dense import EXACT
+from app.services.maintain import IndexHealth, MaintainService, Thresholds
+from app.storage import collections, graph, passages
+from app.storage.database import Reader
+from app.storage.graph import Focus, GraphLimits
+from app.storage.passages import PassageRow
+
+INDEX = "passage_embedding_hnsw"
+TOP_K = 10
+MIX = 0.3
+NEVER = Thresholds(dead_share=1.0, dead_rows=2**62)
+HEADER = ("state", "dead", "share", "index MiB", "recall@10", "short of 10", "search p50 ms", "p95 ms", "seconds")
+
+Matrix = NDArray[np.float32]
+
+
+class Searches:
+    """The data set's questions, embedded once and searched for in one collection."""
+
+    def __init__(self, app: Application, collection: str, vectors: Matrix) -> None:
+        self._app = app
+        self._collection = collection
+        self._vectors = vectors
+        settings = app.settings
+        self._graph = GraphLimits(settings.hub_limit, settings.candidate_limit, exact_search_limit=0)
+
+    def measure(self) -> tuple[float, int, float, float]:
+        """Recall@10, questions with fewer than 10 answers, and p50 and p95 of a search in ms."""
+        found, short, took = [], 0, []
+        with self._app.database.read() as reader:
+            use_the_index(reader)
+            target = collections.find(reader, self._collection)
+            for vector in self._vectors:
+                focus = Focus(target, vector, None, use_memory=False, learned_only=False, metadata=None)
+                exact = set(graph.nearest_passages(reader, focus, TOP_K, EXACT))
+                began = time.perf_counter()
+                near = set(graph.nearest_passages(reader, focus, TOP_K, self._graph))
+                took.append((time.perf_counter() - began) * 1000.0)
+                found.append(len(near & exact) / len(exact))
+                short += len(near) < len(exact)
+        return float(np.mean(found)), short, *common.percentiles(took)
+
+
+def use_the_index(reader: Reader) -> None:
+    """Keep the planner, on this connection, from sorting a small collection instead."""
+    reader.scalar("SELECT set_config('enable_sort', 'off', false)")
+
+
+def plan(reader: Reader, collection_id: int, vector: Matrix) -> str:
+    """The scan that Postgres chooses for a search through the index."""
+    use_the_index(reader)
+    lines = reader.rows(
+        f"EXPLAIN SELECT id FROM passage WHERE collection_id = %(c)s ORDER BY embedding <#> %(q)s LIMIT {TOP_K}",
+        {"c": collection_id, "q": vector},
+    )
+    return next(str(line[0]).strip() for line in lines if "Scan" in str(line[0])).split("  (")[0]
+
+
+def embedded(
+    app: Application, texts: Sequence[str], questions: Sequence[str], kept: Path | None
+) -> tuple[Matrix, Matrix]:
+    """Vectors of the passages (n, d) and of the questions (q, d), from the file ``kept`` if that has them."""
+    if kept is not None and kept.exists():
+        found = np.load(kept)
+        if len(found["passages"]) < len(texts) or len(found["questions"]) < len(questions):
+            raise SystemExit(f"{kept} holds fewer vectors than were asked for")
+        kept_vectors: tuple[Matrix, Matrix] = found["passages"][: len(texts)], found["questions"][: len(questions)]
+        return kept_vectors
+    vectors = [np.asarray(app.embedder.embed(list(part)), dtype=np.float32) for part in (texts, questions)]
+    if kept is not None:
+        np.savez(kept, passages=vectors[0], questions=vectors[1])
+    return vectors[0], vectors[1]
+
+
+def write(
+    app: Application, collection_id: int, bodies: Sequence[Mapping[str, Any]], vectors: Matrix, turn: int
+) -> None:
+    """Insert passages or write them again, a batch per transaction."""
+    version = turn.to_bytes(4)
+    for batch in common.chunks(list(zip(bodies, vectors, strict=True)), app.settings.ingest_batch_size):
+        with app.database.write() as writer:
+            passages.upsert(
+                writer,
+                collection_id,
+                [
+                    PassageRow(body["id"], body["title"], body["text"], {}, version, vector)
+                    for body, vector in batch
+                ],
+            )
+
+
+def changed(vectors: Matrix, draw: np.random.Generator) -> Matrix:
+    """Vectors of slightly changed texts: mixed with those of other passages, at unit length."""
+    mixed = vectors + MIX * vectors[draw.permutation(len(vectors))]
+    return mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+
+
+def health(app: Application, *, force: bool = False) -> IndexHealth:
+    """The passages' index; built anew with ``force``, else only looked at."""
+    maintain = app.maintain if force else MaintainService(app.database, NEVER, memory_mb=1)
+    reports = maintain.run(force=force)
+    if reports is None:
+        raise SystemExit("another process maintains the indexes")
+    return next(report for report in reports if report.index == INDEX)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Recall of the HNSW index fresh, after re-ingests, and healed.")
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--passages", type=int, help="Default: all.")
+    parser.add_argument("--questions", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--vectors", type=Path, help="File (.npz) that keeps the vectors for the next run.")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    bodies = common.passages(arguments.dataset, arguments.passages)
+    asked = common.questions(arguments.dataset, arguments.questions)
+    draw = np.random.default_rng(arguments.seed)
+    lines: list[list[object]] = []
+
+    with common.application() as (app, _), common.scratch_collection(app) as name:
+        texts = [f"{body['title']}. {body['text']}" if body["title"] else body["text"] for body in bodies]
+        vectors, questions = embedded(app, texts, asked, arguments.vectors)
+        searches = Searches(app, name, questions)
+        with app.database.write() as writer:
+            target = collections.open_for_writing(writer, name).collection_id
+            collections.add_counts(
+                writer, target, passages=len(bodies), sentences=0, entities=0, lexical_length=0.0
+            )
+
+        def line(state: str, seconds: float) -> None:
+            found = health(app)
+            recall, short, half, most = searches.measure()
+            size = found.bytes_after / 2**20
+            lines.append(
+                [
+                    state,
+                    found.dead,
+                    f"{found.share:.2f}",
+                    f"{size:.1f}",
+                    f"{recall:.4f}",
+                    short,
+                    half,
+                    most,
+                    seconds,
+                ]
+            )
+            print(f"{state}: recall@{TOP_K} {recall:.4f}", flush=True)
+
+        health(app, force=True)  # an earlier run may have left dead entries
+        line_of = timed(line)
+        line_of("fresh", lambda: write(app, target, bodies, vectors, 0))
+        for turn in range(1, arguments.rounds + 1):
+            half = np.sort(draw.permutation(len(bodies))[: len(bodies) // 2])
+            vectors[half] = changed(vectors[half], draw)
+            again = [bodies[n] for n in half]
+            line_of(
+                f"{turn} x half re-ingested",
+                lambda again=again, half=half, turn=turn: write(app, target, again, vectors[half], turn),
+            )
+        line_of("healed", lambda: health(app, force=True))
+        with app.database.read() as reader:
+            scan = plan(reader, target, questions[0])
+        print(f"\n{len(bodies)} passages, {len(asked)} questions; {scan}\n")
+        common.table(HEADER, lines)
+
+
+def timed(line: Callable[[str, float], None]) -> Callable[[str, Callable[[], object]], None]:
+    """Do something, then measure; its seconds stand in the line."""
+
+    def do(state: str, work: Callable[[], object]) -> None:
+        began = time.perf_counter()
+        work()
+        line(state, time.perf_counter() - began)
+
+    return do
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""Index maintenance on the real Postgres: what is counted, what is healed, and what goes on meanwhile."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.composition import Application
+from app.services.episode import Query
+from app.services.maintain import IndexHealth, MaintainService, Thresholds
+from app.storage import collections, graph, maintenance
+from app.storage.database import Writer
+from app.storage.graph import Focus, GraphLimits
+from tests.support import state
+
+Ingest = Callable[..., Mapping[str, Any]]
+INDEX = "passage_embedding_hnsw"
+NEVER = Thresholds(dead_share=0.999, dead_rows=10**9)
+THROUGH_HNSW = GraphLimits(
+    hub_limit=1000, candidate_limit=2000, exact_search_limit=-1
+)  # rows put in by SQL are not counted
+PATIENCE_SECONDS = 120.0
+RANDOM = "l2_normalize((SELECT array_agg(random() - 0.5 + 0 * (i + {row})) FROM generate_series(1, 384) i)::vector)"
+
+
+def service(application: Application, thresholds: Thresholds = NEVER) -> MaintainService:
+    return MaintainService(application.database, thresholds, memory_mb=64)
+
+
+def run(maintain: MaintainService, *, force: bool = False) -> dict[str, IndexHealth]:
+    """Index -> what was found and done."""
+    reports = maintain.run(force=force)
+    assert reports is not None
+    return {report.index: report for report in reports}
+
+
+@pytest.fixture
+def healthy(application: Application) -> None:
+    """No index has a dead entry."""
+    run(service(application), force=True)
+    assert {report.dead for report in run(service(application)).values()} == {0}
+
+
+@pytest.fixture
+def filled(application: Application, collection: str, healthy: None) -> str:
+    """A collection of 300 passages with random vectors, none of them dead."""
+    with application.database.write() as writer:
+        target = collections.open_for_writing(writer, collection).collection_id
+        writer.execute(
+            f"""
+            INSERT INTO passage (collection_id, external_id, text, content_hash, embedding)
+            SELECT %(c)s, 'r' || n, 'A text.', ''::bytea, {RANDOM.format(row="n")} FROM generate_series(1, 300) AS n
+            """,
+            {"c": target},
+        )
+    return collection
+
+
+def replace_vectors(application: Application, name: str, passages: int) -> None:
+    """Make as many dead entries."""
+    with application.database.write() as writer:
+        replaced = writer.execute(
+            f"""
+            UPDATE passage SET embedding = {RANDOM.format(row="id")} WHERE (collection_id, id) IN (
+                SELECT p.collection_id, p.id FROM passage p JOIN collection c ON c.id = p.collection_id
+                WHERE c.name = %(name)s ORDER BY p.id LIMIT %(passages)s
+            )
+            """,
+            {"name": name, "passages": passages},
+        )
+    assert replaced == passages
+
+
+def leftovers(application: Application) -> list[str]:
+    with application.database.read() as reader:
+        return maintenance.leftovers(reader)
+
+
+def nearest(application: Application, name: str, vector: np.ndarray[Any, Any]) -> int:
+    """The passage nearest to ``vector``, through the HNSW index: sorting a small collection is ruled out."""
+    with application.database.read() as reader:
+        reader.scalar("SELECT set_config('enable_sort', 'off', false)")
+        target = collections.find(reader, name)
+        focus = Focus(target, vector, None, use_memory=False, learned_only=False, metadata=None)
+        found = next(iter(graph.nearest_passages(reader, focus, 10, THROUGH_HNSW)))
+        reader.scalar("SELECT set_config('enable_sort', 'on', false)")
+    return found
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
+
+
+@contextmanager
+def held_up(application: Application, should_stop: Callable[[], bool]) -> Iterator["Future[Any]"]:
+    """A forced run that is building the passages' index and waits for a transaction that writes to the table.
+
+    The transaction ends with the block.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        with application.database.write() as writer:
+            writer.execute("UPDATE passage SET title = title WHERE false")
+            running = pool.submit(service(application).run, force=True, should_stop=should_stop)
+            eventually(lambda: f"{INDEX}_ccnew" in leftovers(application) or running.done())
+            assert not running.done()
+            yield running
+        running.result()
+
+
+class TestCounting:
+    def test_deleted_and_replaced_rows_are_counted(self, application: Application, filled: str) -> None:
+        found = run(service(application))[INDEX]
+        replace_vectors(application, filled, 70)
+        with application.database.write() as writer:
+            gone = writer.execute("DELETE FROM passage WHERE external_id = ANY(%(ids)s)", {"ids": ["r290", "r291"]})
+        after = run(service(application))[INDEX]
+
+        assert gone == 2
+        assert (found.dead, after.dead) == (0, 72)
+        assert after.live == found.live - 2
+        assert after.share == pytest.approx(72 / (after.live + 72))
+
+    def test_neither_a_vacuum_nor_lost_statistics_hide_them(self, application: Application, filled: str) -> None:
+        replace_vectors(application, filled, 70)
+        before = run(service(application))[INDEX]
+        with application.database.administer() as administrator:
+            administrator.execute("VACUUM passage")
+            vacuumed = administrator.scalar("SELECT pg_stat_get_dead_tuples('passage'::regclass)")
+            after_vacuum = run(service(application))[INDEX]
+            administrator.scalar("SELECT pg_stat_reset()")
+            after_reset = run(service(application))[INDEX]
+
+        assert vacuumed == 0
+        assert before.dead == after_vacuum.dead == after_reset.dead == 70
+
+    def test_every_table_with_such_an_index_is_kept_from_vacuuming_it(self, application: Application) -> None:
+        with application.database.read() as reader:
+            tables = {index.table for index in maintenance.indexes(reader)}
+            kept = reader.rows("SELECT relname FROM pg_class WHERE 'vacuum_index_cleanup=off' = ANY(reloptions)")
+
+        assert {"passage", "entity", "question"} <= tables
+        assert tables <= {row[0] for row in kept}
+
+
+class TestHealing:
+    def test_what_reingesting_left_is_healed(
+        self, application: Application, ingest: Ingest, collection: str, healthy: None
+    ) -> None:
+        bodies = [
+            {"id": f"p{n}", "text": f"Station {n} lies on the river. It was built in {1800 + n}."}
+            for n in range(40)
+        ]
+        ingest(*bodies)
+        ingest(*({**body, "text": f"{body['text']} It is closed."} for body in bodies))
+        thresholds = Thresholds(dead_share=0.0001, dead_rows=40)
+
+        first = run(service(application, thresholds))[INDEX]
+        second = run(service(application, thresholds))[INDEX]
+
+        assert (first.dead, first.healed) == (40, True)
+        assert first.bytes_after < first.bytes_before
+        assert (second.dead, second.healed, second.live) == (0, False, first.live)
+        assert second.bytes_before == second.bytes_after == first.bytes_after
+        answer = application.retrieve.query(Query(text="When was station 7 built?", collection=collection))
+        assert answer.passages
+
+    def test_both_thresholds_must_be_reached(self, application: Application, filled: str) -> None:
+        replace_vectors(application, filled, 50)
+        found = run(service(application))[INDEX]
+        assert (found.dead, found.healed) == (50, False)
+
+        for thresholds, healed in (
+            (Thresholds(found.share + 1e-6, 50), False),
+            (Thresholds(found.share, 51), False),
+            (Thresholds(found.share, 50), True),
+        ):
+            report = run(service(application, thresholds))[INDEX]
+            assert (report.dead, report.healed) == (50, healed)
+
+    def test_force_builds_every_index_anew(self, application: Application, healthy: None) -> None:
+        reports = run(service(application), force=True)
+
+        assert {INDEX, "entity_embedding_hnsw", "question_embedding_hnsw"} <= reports.keys()
+        assert all(report.healed for report in reports.values())
+
+    def test_queries_and_writes_go_on_meanwhile(self, application: Application, curie: str, filled: str) -> None:
+        with application.database.read() as reader:
+            target = collections.find(reader, filled).id
+            rows = reader.rows(
+                "SELECT id, embedding FROM passage WHERE collection_id = %(c)s AND external_id >= 'r5'",
+                {"c": target},
+            )
+        vectors = {row.id: row.embedding.to_numpy() for row in rows}
+        over = threading.Event()
+        asked: list[bool] = []
+
+        def maintain() -> None:
+            try:
+                while len(asked) < 3 * len(vectors):
+                    assert run(service(application), force=True)[INDEX].healed
+            finally:
+                over.set()
+
+        def search() -> None:
+            while not over.is_set():
+                for passage, vector in vectors.items():
+                    asked.append(nearest(application, filled, vector) == passage)
+                    if over.is_set():
+                        return
+
+        def ask() -> None:
+            while not over.is_set():
+                assert application.retrieve.query(
+                    Query(text="Where was Marie Curie born?", collection=curie)
+                ).passages
+
+        def write() -> None:
+            while not over.is_set():
+                with application.database.write() as writer:
+                    touch(writer, target)
+
+        state.together(maintain, search, ask, write)
+
+        assert all(asked)
+
+    def test_rows_kept_for_an_old_transaction_are_healed_once(self, application: Application, filled: str) -> None:
+        maintain = service(application, Thresholds(dead_share=0.0001, dead_rows=60))
+        with application.database.write() as old:
+            old.execute("INSERT INTO collection (name) VALUES (%(name)s)", {"name": f"{filled}-old"})
+            replace_vectors(application, filled, 60)
+            first, second = run(maintain)[INDEX], run(maintain)[INDEX]
+        third = run(maintain)[INDEX]
+        replace_vectors(application, filled, 60)
+        fourth = run(maintain)[INDEX]
+
+        assert (first.dead, first.healed) == (60, True)
+        assert (second.dead, second.healed) == (0, False)
+        assert (third.dead, third.healed) == (0, False)
+        assert (fourth.dead, fourth.healed) == (60, True)
+
+
+class TestOneAtATime:
+    def test_a_second_run_leaves_it_to_the_first(self, application: Application, filled: str) -> None:
+        with held_up(application, lambda: False) as running:
+            second = service(application).run(force=True)
+            replace_vectors(application, filled, 10)
+            assert not running.done()
+
+        assert second is None
+        assert {report.healed for report in running.result()} == {True}
+
+    def test_a_stop_gives_up_the_build_and_the_next_run_clears_up(
+        self, application: Application, filled: str
+    ) -> None:
+        stop = threading.Event()
+        with held_up(application, stop.is_set) as running:
+            stop.set()
+            finished = running.result(PATIENCE_SECONDS)
+            left = leftovers(application)
+
+        assert INDEX not in {report.index for report in finished}
+        assert left == [f"{INDEX}_ccnew"]
+        reports = run(service(application))
+        assert leftovers(application) == []
+        assert not reports[INDEX].healed
+
+    def test_an_index_that_is_not_valid_is_built_anew(self, application: Application, healthy: None) -> None:
+        with application.database.write() as writer:
+            writer.execute(
+                "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'passage_embedding_hnsw'::regclass"
+            )
+
+        assert [report.index for report in run(service(application)).values() if report.healed] == [INDEX]
+        assert not any(report.healed for report in run(service(application)).values())
+
+
+def touch(writer: Writer, collection: int) -> None:
+    """Replace the vectors of a few passages that nobody looks for."""
+    writer.execute(
+        f"""
+        UPDATE passage SET embedding = {RANDOM.format(row="id")}
+        WHERE collection_id = %(c)s AND external_id IN ('r1', 'r2', 'r3')
+        """,
+        {"c": collection},
+    )

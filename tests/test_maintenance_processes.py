@@ -1,0 +1,156 @@
+"""Index maintenance as the command and the worker run it, in processes of their own."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from app.composition import Application, Servers
+from app.settings import Settings
+from app.storage import maintenance
+from tests.support.command import NOWHERE, ROOT, Cli
+
+PATIENCE_SECONDS = 120.0
+
+
+@pytest.fixture
+def cli(tmp_path: Path, settings: Settings) -> Cli:
+    return Cli(tmp_path, NOWHERE, settings.data_dir)
+
+
+@pytest.fixture
+def env(addresses: Servers) -> dict[str, str]:
+    return {
+        "DATABASE_URL": addresses.database_url,
+        "REDIS_URL": addresses.redis_url,
+        "ENGRAM_LOG_LEVEL": "ERROR",
+        "ENGRAM_MAINTENANCE_DEAD_ROWS": "1",
+        "ENGRAM_MAINTENANCE_DEAD_SHARE": "0.000001",
+    }
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+def dead_passages(application: Application) -> int:
+    with application.database.administer() as administrator:
+        return maintenance.count(administrator, "passage").dead
+
+
+def leftovers(application: Application) -> list[str]:
+    with application.database.read() as reader:
+        return maintenance.leftovers(reader)
+
+
+def identity(application: Application) -> int:
+    """Another one once the passages' index was built anew."""
+    with application.database.read() as reader:
+        found: int = reader.scalar("SELECT 'passage_embedding_hnsw'::regclass::oid::bigint")
+    return found
+
+
+def outdate(application: Application, name: str) -> None:
+    """Leave a dead entry for every passage of a collection."""
+    with application.database.write() as writer:
+        changed = writer.execute(
+            """
+            UPDATE passage SET embedding = l2_normalize(embedding + (
+                SELECT array_agg(0.001) FROM generate_series(1, 384))::vector
+            ) WHERE collection_id = (SELECT id FROM collection WHERE name = %(name)s)
+            """,
+            {"name": name},
+        )
+    assert changed
+
+
+@contextmanager
+def running(*arguments: str, folder: Path, **env: str) -> Iterator["subprocess.Popen[str]"]:
+    """An ``engram`` command until the block ends."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", *arguments],
+        cwd=folder,
+        env=kept | {"PYTHONPATH": str(ROOT)} | env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_the_command_heals_and_reports(cli: Cli, application: Application, curie: str, env: dict[str, str]) -> None:
+    outdate(application, curie)
+    healed = json.loads(cli("maintain", "--json", **env).stdout)["indexes"]
+    report = {row["index"]: row for row in healed}["passage_embedding_hnsw"]
+    assert report["healed"]
+    assert report["dead"] >= 5
+    assert dead_passages(application) == 0
+
+    left = cli("maintain", **env).stdout.splitlines()
+    assert left[0].split() == ["index", "live", "dead", "share", "MiB", "before", "MiB", "after", "seconds"]
+    assert [line.split()[0] for line in left[1:]] == [row["index"] for row in healed]
+    assert all(line.endswith("left alone") for line in left[1:])
+
+    forced = cli("maintain", "--force", **env).stdout.splitlines()
+    assert len(forced) == len(left)
+    assert all(line.endswith("built anew") for line in forced[1:])
+
+
+def test_the_command_says_in_one_line_why_it_cannot(
+    cli: Cli, application: Application, curie: str, env: dict[str, str]
+) -> None:
+    with application.database.hold_lock("maintenance"):
+        assert "another process" in cli.fails("maintain", **env)
+    assert "Postgres" in cli.fails("maintain", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))
+    with application.database.write() as writer:
+        writer.execute("CREATE ROLE stranger LOGIN")
+        writer.execute("GRANT pg_read_all_data TO stranger")
+    try:
+        stranger = env["DATABASE_URL"].replace("engram@", "stranger@")
+        assert "owner only, the role engram" in cli.fails("maintain", **(env | {"DATABASE_URL": stranger}))
+    finally:
+        with application.database.write() as writer:
+            writer.execute("REVOKE pg_read_all_data FROM stranger")
+            writer.execute("DROP ROLE stranger")
+    said = cli.fails("maintain", **(env | {"ENGRAM_MAINTENANCE_DEAD_SHARE": "1.5"}))
+    assert said.startswith("engram: setting ENGRAM_MAINTENANCE_DEAD_SHARE: ")
+
+
+def test_a_worker_heals(application: Application, curie: str, env: dict[str, str], tmp_path: Path) -> None:
+    outdate(application, curie)
+    before = identity(application)
+    with running("worker", folder=tmp_path, **env, ENGRAM_MAINTENANCE_INTERVAL_SECONDS="3600"):
+        eventually(lambda: identity(application) != before and not leftovers(application))
+
+
+def test_a_worker_told_to_end_gives_up_a_build(
+    application: Application, curie: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    outdate(application, curie)
+    assert leftovers(application) == []
+    with application.database.write() as writer, running("worker", folder=tmp_path, **env) as worker:
+        writer.execute("UPDATE passage SET title = title WHERE false")
+        eventually(lambda: leftovers(application) == ["passage_embedding_hnsw_ccnew"])
+        worker.terminate()
+        code = worker.wait(PATIENCE_SECONDS)
+        left = leftovers(application)
+
+    assert code == 0
+    assert left == ["passage_embedding_hnsw_ccnew"]
+    reports = application.maintain.run()
+    assert reports is not None
+    assert leftovers(application) == []
