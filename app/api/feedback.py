@@ -8,6 +8,7 @@ from app.api.dependencies import App, EventId, InCollection, Limit, RequiredKey,
 from app.api.problems import responses
 from app.api.schemas.common import DEFAULT_COLLECTION, MAX_ID
 from app.api.schemas.feedback import ChangeOut, FeedbackDetail, FeedbackIn, FeedbackOut, FeedbackPage
+from app.api.schemas.keys import KeyEffectOut
 from app.services.feedback import Receipt
 
 router = APIRouter(tags=["feedback"])
@@ -72,4 +73,5 @@ def _out(receipt: Receipt, collection: str) -> dict[str, object]:
         "changes": None
         if receipt.changes is None
         else [ChangeOut.model_validate(change) for change in receipt.changes],
+        "keys": None if receipt.keys is None else KeyEffectOut.model_validate(receipt.keys),
     }

@@ -20,8 +20,9 @@ class Profile:
             top_k are.
         learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
         recalls: whether past questions' verdicts activate sentences.
-        recall_weight: what a fully supported recalled sentence adds to its passage's score, as a multiple of the
+        recall_weight: what a recalled sentence with a lift of 1 adds to its passage's score, as a multiple of the
             range of scores.
+        credits_supported: expansions are credited to passages that the verdict supports, not to all retrieved ones.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Profile:
     learned_only: bool
     recalls: bool
     recall_weight: float
+    credits_supported: bool
 
 
 PAPER = Profile(
@@ -51,6 +53,7 @@ PAPER = Profile(
     learned_only=False,
     recalls=False,
     recall_weight=0.0,
+    credits_supported=False,
 )
 
 DEFAULT = Profile(
@@ -66,6 +69,7 @@ DEFAULT = Profile(
     learned_only=True,
     recalls=True,
     recall_weight=1.5,
+    credits_supported=True,
 )
 
 PROFILES = {profile.name: profile for profile in (PAPER, DEFAULT)}

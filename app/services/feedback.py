@@ -13,9 +13,10 @@ import structlog
 
 from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from app.services.learn import LearnService
-from app.storage import collections, episodes, feedback, passages
+from app.storage import collections, episodes, feedback, key_history, passages
 from app.storage.database import Database, Reader
 from app.storage.feedback import StoredEvent
+from app.storage.key_history import KeyEffect
 from app.storage.memories import AuditRow
 from app.storage.stream import WakeStream
 
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 WAIT_SECONDS = 10.0
 WORD = re.compile(r"\w+")
 MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
+CREDITS = 200  # that are shown of one event
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,10 @@ class Verdict:
         missed: evidence that retrieval did not return.
         partial: leave activated sentences that are not named alone, instead of counting them as rejected.
         retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
-        expansions: query expansions, stored for key evolution.
+        generation_score: how good the answer was, in [0, 1], where the judge leaves the decision to Engram.
+        supporting_passages: passages that helped as a whole, by external id; what their keys learn from, while no
+            sentence of theirs is said to have helped.
+        expansions: query expansions, for key evolution.
         judge: who judged.
         confidence: in [0.01, 1]; divides the observation noise.
     """
@@ -66,6 +71,8 @@ class Verdict:
     partial: bool = False
     retrieval_success: bool | None = None
     generation_success: bool | None = None
+    generation_score: float | None = None
+    supporting_passages: Sequence[str] = ()
     expansions: Sequence[Expansion] = ()
     judge: str = "anonymous"
     confidence: float = 1.0
@@ -73,10 +80,11 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """An accepted event, and what it changed if it was waited for."""
+    """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
 
     event: StoredEvent
     changes: list[AuditRow] | None
+    keys: KeyEffect | None = None
 
 
 class FeedbackService:
@@ -140,7 +148,7 @@ class FeedbackService:
             event = feedback.find(reader, target.id, event_id)
             if event is None:
                 raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
-            return Receipt(event, feedback.audit(reader, target.id, event_id))
+            return _receipt(reader, target.id, event)
 
     def page(self, collection: str, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
         """Events in order of acceptance."""
@@ -157,14 +165,20 @@ class FeedbackService:
             with self._database.read() as reader:
                 event = feedback.find(reader, collection_id, event.id) or event
         with self._database.read() as reader:
-            return Receipt(event, feedback.audit(reader, collection_id, event.id))
+            return _receipt(reader, collection_id, event)
+
+
+def _receipt(reader: Reader, collection_id: int, event: StoredEvent) -> Receipt:
+    """The event with everything it changed so far."""
+    changes = feedback.audit(reader, collection_id, event.id)
+    return Receipt(event, changes, key_history.effect(reader, collection_id, event.id, CREDITS))
 
 
 def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, Any]:
     """The verdict with every named sentence as an id, as the log keeps it."""
     named = [*verdict.supporting, *verdict.rejected, *verdict.missed]
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
-    external = {n.passage_id for n in named if n.passage_id is not None}
+    external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
     versions = passages.versions(reader, collection_id, external)
     in_passage: dict[int, list[tuple[int, str]]] = {}
     for sentence in passages.sentences_of(reader, collection_id, [found[0] for found in versions.values()]):
@@ -187,6 +201,9 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
             found.update(matching)
         return sorted(found)
 
+    unknown = sorted(set(verdict.supporting_passages) - versions.keys())
+    if unknown:
+        raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
     missed = ids(verdict.missed)
     supports = sorted({*ids(verdict.supporting), *missed})
     rejects = ids(verdict.rejected)
@@ -200,6 +217,8 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
         "partial": verdict.partial,
         "retrieval_success": verdict.retrieval_success,
         "generation_success": verdict.generation_success,
+        "generation_score": verdict.generation_score,
+        "passages": sorted(versions[name][0] for name in set(verdict.supporting_passages)),
         "expansions": [asdict(expansion) for expansion in verdict.expansions],
         "confidence": verdict.confidence,
     }

@@ -10,6 +10,8 @@ import structlog
 
 from app.core import belief, kalman
 from app.errors import UnavailableError
+from app.services.attribution import Attribution
+from app.services.evolve import EvolveService
 from app.services.prior import RankingPrior
 from app.storage import collections, experience, feedback, memories, passages, weights
 from app.storage.database import Database, Writer
@@ -21,6 +23,7 @@ log = structlog.get_logger(__name__)
 
 RECALL = "recall"
 WEIGHTS = "weights"
+KEYS = "keys"
 # Support, perplexity, update count and completeness of a sentence nobody judged for a question.
 UNKNOWN = (0.0, 1.0, 0, False)
 
@@ -33,7 +36,7 @@ class Noise:
     """The filter's constants: R_pos, R_neg and Q (GAM-RAG, Appendix C).
 
     The other two are for ablations: ``fixed_gain`` moves every state by the same share whatever its perplexity,
-    ``frozen`` names scopes ("task", "time", "recall", "weights") that verdicts leave alone.
+    ``frozen`` names scopes ("task", "time", "recall", "weights", "keys") that verdicts leave alone.
     """
 
     positive: float
@@ -52,8 +55,19 @@ class Noise:
 class LearnService:
     """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
 
-    def __init__(self, database: Database, noise: Noise, prior: RankingPrior, *, max_attempts: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        noise: Noise,
+        prior: RankingPrior,
+        attribution: Attribution,
+        evolve: EvolveService,
+        *,
+        max_attempts: int,
+    ) -> None:
         self._database = database
+        self._attribution = attribution
+        self._evolve = evolve
         self._prior = prior
         self._noise = noise
         self._max_attempts = max_attempts
@@ -100,6 +114,7 @@ class LearnService:
             return 0
 
     def _apply(self, collection_id: int, events: Sequence[int]) -> int:
+        units = {} if KEYS in self._noise.frozen else self._attribution.prepare(collection_id, events)
         with self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 return 0
@@ -109,6 +124,8 @@ class LearnService:
             targets = {event.id: targets_of(event.verdict, event.activated) for event in pending}
             audit = _Application(writer, collection_id, self._noise, pending, targets).run()
             memories.record(writer, collection_id, audit)
+            if units:
+                self._attribution.credit(writer, collection_id, pending, targets, units)
             if WEIGHTS not in self._noise.frozen:
                 terms = self._weight_terms(writer, collection_id, pending, targets)
                 if terms:
@@ -116,7 +133,18 @@ class LearnService:
             feedback.mark_applied(writer, collection_id, [event.id for event in pending])
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=sum(row.event_id == event.id for row in audit))
+        if units:
+            self._evolve_if_due(collection_id)
         return len(pending)
+
+    def _evolve_if_due(self, collection_id: int) -> None:
+        """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
+        try:
+            self._evolve.evolve_if_due(collection_id)
+        except UnavailableError:
+            raise
+        except Exception:
+            log.exception("keys not evolved", collection_id=collection_id)
 
     def _weight_terms(
         self, writer: Writer, collection_id: int, events: Sequence[PendingEvent], targets: Targets

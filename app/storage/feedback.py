@@ -40,6 +40,7 @@ class PendingEvent:
     id: int
     verdict: dict[str, Any]
     question: str
+    profile: str
     embedding: Vector
     time_embedding: Vector | None
     activated: list[int]
@@ -132,7 +133,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over."""
     rows = writer.rows(
         """
-        SELECT event.id, event.verdict, e.question, e.embedding, e.time_embedding, e.activated,
+        SELECT event.id, event.verdict, e.question, e.profile, e.embedding, e.time_embedding, e.activated,
                e.ranked, e.features
         FROM feedback_event event
         JOIN episode e ON e.collection_id = event.collection_id AND e.id = event.episode_id
@@ -146,6 +147,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             row.id,
             row.verdict,
             row.question,
+            row.profile,
             row.embedding.to_numpy(),
             None if row.time_embedding is None else row.time_embedding.to_numpy(),
             row.activated,
@@ -154,6 +156,20 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         )
         for row in rows
     ]
+
+
+def expansions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> list[list[dict[str, str]]]:
+    """The expansions, method and text, that each of these events carries, of those that wait and carry any."""
+    rows = reader.rows(
+        """
+        SELECT verdict -> 'expansions' FROM feedback_event
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status = 'pending'
+          AND jsonb_array_length(verdict -> 'expansions') > 0
+        ORDER BY id
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return [row[0] for row in rows]
 
 
 def mark_applied(writer: Writer, collection_id: int, events: Sequence[int]) -> None:

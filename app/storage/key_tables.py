@@ -75,6 +75,7 @@ key_evidence = Table(
     Column(
         "gain", Float(53), nullable=False, comment="Highest gain of its pairs (ERM, Eq. 9); 0 if not validated."
     ),
+    Column("strength", Float(53), nullable=False, comment="λ its gains were taken with."),
     Column("generation", BigInteger, comment="The evolution that took it in; null while it waits."),
     PrimaryKeyConstraint("collection_id", "event_id"),
     of("feedback_event", "event_id"),
@@ -123,7 +124,7 @@ passage_key = Table(
     metadata,
     tenant(),
     Column("passage_id", BigInteger, nullable=False),
-    Column("generation", BigInteger, nullable=False, comment="The evolution that wrote it."),
+    Column("generation", BigInteger, nullable=False, comment="The latest evolution that it holds evidence of."),
     Column("vector", VECTOR(), nullable=False),
     Column("units", ARRAY(BigInteger), nullable=False, comment="What it is composed of, best first."),
     Column("scores", ARRAY(Float(53)), nullable=False),

@@ -4,12 +4,24 @@ from app.storage.database import Writer
 
 # In the order in which a worker locks them while it applies an event, so that the two wait instead of deadlocking.
 # Audit rows go with their events, supports with their questions.
-TABLES = ("feedback_event", "question", "sentence_memory", "ranking_belief", "episode")
+TABLES = (
+    "feedback_event",
+    "question",
+    "sentence_memory",
+    "key_evolution",
+    "key_generation",
+    "passage_key",
+    "evolved_posting",
+    "expansion_memory",
+    "expansion_unit",
+    "ranking_belief",
+    "episode",
+)
 
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
-    """Remove a collection's episodes, events with their audit, questions with their supports, memories, and
-    what was learned about the ranking weights.
+    """Remove a collection's episodes, events with their audit, questions with their supports, memories, evolved
+    keys with all that made them, and what was learned about the ranking weights.
 
     Returns:
         Table -> rows removed from it directly.
@@ -17,6 +29,7 @@ def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
     parameters = {"collection": collection_id}
     # Events that are being applied hold the collection; those accepted from now on wait for it.
     writer.row("SELECT id FROM collection WHERE id = %(collection)s FOR UPDATE", parameters)
+    writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(collection)s", parameters)
     return {
         table: writer.execute(f"DELETE FROM {table} WHERE collection_id = %(collection)s", parameters)
         for table in TABLES

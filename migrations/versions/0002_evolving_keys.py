@@ -152,7 +152,9 @@ def upgrade() -> None:
         "passage_key",
         sa.Column("collection_id", sa.BigInteger(), nullable=False),
         sa.Column("passage_id", sa.BigInteger(), nullable=False),
-        sa.Column("generation", sa.BigInteger(), nullable=False, comment="The evolution that wrote it."),
+        sa.Column(
+            "generation", sa.BigInteger(), nullable=False, comment="The latest evolution that it holds evidence of."
+        ),
         sa.Column("vector", VECTOR(DIMENSION), nullable=False),
         sa.Column(
             "units", sa.ARRAY(sa.BigInteger()), nullable=False, comment="What it is composed of, best first."
@@ -207,6 +209,7 @@ def upgrade() -> None:
             nullable=False,
             comment="Highest gain of its pairs (ERM, Eq. 9); 0 if not validated.",
         ),
+        sa.Column("strength", sa.Float(precision=53), nullable=False, comment="λ its gains were taken with."),
         sa.Column(
             "generation",
             sa.BigInteger(),
@@ -304,6 +307,13 @@ def upgrade() -> None:
             comment="Of a re-key job: what base keys shall be made of; null: it ingests.",
         ),
     )
+    op.create_index(
+        "ingest_job_rekey_idx",
+        "ingest_job",
+        ["collection_id"],
+        unique=True,
+        postgresql_where=sa.text("key_building IS NOT NULL AND status IN ('queued', 'running')"),
+    )
     op.create_check_constraint(
         op.f("collection_key_building_check"),
         "collection",
@@ -322,6 +332,11 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.drop_index(
+        "ingest_job_rekey_idx",
+        table_name="ingest_job",
+        postgresql_where=sa.text("key_building IS NOT NULL AND status IN ('queued', 'running')"),
+    )
     op.drop_column("ingest_job", "key_building")
     op.drop_column("episode", "strategy")
     op.drop_column("collection", "key_generation")

@@ -140,7 +140,14 @@ class TestOverlappingEvents:
     def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         events = accepted(application, curie, 30, seed=9)
-        other = LearnService(application.database, application.noise, application.prior, max_attempts=5)
+        other = LearnService(
+            application.database,
+            application.noise,
+            application.prior,
+            application.attribution,
+            application.evolve,
+            max_attempts=5,
+        )
         state.together(
             lambda: [application.learn.apply(target, [event]) for event in events],
             lambda: [other.apply(target, [event]) for event in reversed(events)],

@@ -362,7 +362,14 @@ class TestWhoLearns:
     ) -> None:
         ours = application.prior.prior
         other = RankingPrior("another", Prior(-ours.mean, 2.0 * ours.precision), ())
-        service = LearnService(application.database, application.noise, other, max_attempts=5)
+        service = LearnService(
+            application.database,
+            application.noise,
+            other,
+            application.attribution,
+            application.evolve,
+            max_attempts=5,
+        )
         first, second = (
             state.judge(
                 application, towns, asked(application, towns), first_of(application, towns, "Townc")

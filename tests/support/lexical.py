@@ -104,13 +104,19 @@ def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, f
 
 
 def search(
-    application: Application, name: str, weights: Mapping[str, float], limit: int = 1000, **more: Any
+    application: Application,
+    name: str,
+    weights: Mapping[str, float],
+    limit: int = 1000,
+    *,
+    evolved: bool = False,
+    **more: Any,
 ) -> dict[str, float]:
     """External id -> score, best first; what ``scores`` says of the same passages must be the same."""
     with application.database.read() as reader:
         collection = collections.find(reader, name)
-        found = lexical.search(reader, collection, weights, limit, **more)
-        assert lexical.scores(reader, collection, weights, list(found)) == found
+        found = lexical.search(reader, collection, weights, limit, evolved=evolved, **more)
+        assert lexical.scores(reader, collection, weights, list(found), evolved=evolved) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
         stored = passages.by_id(reader, collection.id, found)
     return {stored[passage].external_id: score for passage, score in found.items()}

@@ -16,6 +16,7 @@ from app.api.schemas.common import (
     RowId,
     Text,
 )
+from app.api.schemas.keys import KeyEffectOut
 from app.services.feedback import Expansion, Named, Verdict
 
 MAX_NAMED = 1_000
@@ -54,7 +55,7 @@ SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]
 
 
 class ExpansionIn(Model):
-    """A query expansion, stored with the event for key evolution."""
+    """A query expansion; passage keys evolve by those that a verdict validates."""
 
     method: Text = Field(max_length=100)
     text: Text = Field(max_length=20_000)
@@ -91,6 +92,14 @@ class FeedbackIn(Model):
     )
     retrieval_success: Flag | None = None
     generation_success: Flag | None = None
+    generation_score: float | None = Field(
+        default=None, ge=0, le=1, strict=True, description="How good the answer was, where success is not decided."
+    )
+    supporting_passages: list[ExternalId] = Field(
+        default_factory=list,
+        max_length=MAX_NAMED,
+        description="Passages that helped as a whole: their keys learn from it, their sentences do not.",
+    )
     expansions: list[ExpansionIn] = Field(default_factory=list, max_length=100)
     judge: Text = Field(default="anonymous", max_length=200)
     confidence: float = Field(
@@ -109,6 +118,8 @@ class FeedbackIn(Model):
             partial=self.partial,
             retrieval_success=self.retrieval_success,
             generation_success=self.generation_success,
+            generation_score=self.generation_score,
+            supporting_passages=self.supporting_passages,
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
             judge=self.judge,
             confidence=self.confidence,
@@ -142,6 +153,9 @@ class FeedbackOut(BaseModel):
     applied_at: datetime | None
     error: str | None = Field(description="Why the last try to apply it failed.")
     changes: list[ChangeOut] | None = Field(description="What it changed; null where nobody waited for it.")
+    keys: KeyEffectOut | None = Field(
+        description="What its expansions came to; null where it carried none, or nobody waited for it."
+    )
 
 
 class FeedbackDetail(FeedbackOut):

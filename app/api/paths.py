@@ -1,0 +1,27 @@
+"""Paths that hold a passage's id, in which slashes may stand."""
+
+from fastapi.routing import APIRoute
+from starlette.routing import Match
+from starlette.types import Scope
+
+KEY = "/key"
+
+
+class PassageRoute(APIRoute):
+    """A route on a passage. A path that ends in ``/key`` asks for the passage's key, and for nothing else.
+
+    The id of a passage that itself ends in ``/key`` is told apart by its slash, which is sent as ``%2F``.
+    """
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """As for every route, and by the path as it was sent where a key and a passage decode alike."""
+        match, child = super().matches(scope)
+        if match is Match.NONE:
+            return match, child
+        sent: bytes = scope.get("raw_path") or scope["path"].encode()
+        if self.path.endswith(KEY):
+            fits = sent.endswith(KEY.encode())
+        else:
+            named: str = child["path_params"].get("passage_id", "")
+            fits = not (named.endswith(KEY) and sent.endswith(KEY.encode()))
+        return (match, child) if fits else (Match.NONE, {})

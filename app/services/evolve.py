@@ -1,0 +1,202 @@
+"""Evolution of passage keys: take validated expansions in, serve the new keys, go back to any generation."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+
+import numpy as np
+import structlog
+
+from app.core import keys as core
+from app.core.keys import KeyRules
+from app.errors import NotFoundError
+from app.storage import collections, generations, keys
+from app.storage.database import Database, Writer
+from app.storage.generations import Generation
+from app.storage.keys import Credit, EvolvedKey, Pair, Progress
+
+log = structlog.get_logger(__name__)
+
+CHUNK = 500
+"""Passages whose keys are composed at once: bounds memory and the length of a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a collection's keys stand: the serving generation, 0 for base keys, and what waits for the next."""
+
+    collection: str
+    generation: int
+    progress: Progress
+
+
+class EvolveService:
+    """Writes evolved keys. What they are made of came with verdicts (see ``attribution``)."""
+
+    def __init__(self, database: Database, rules: KeyRules) -> None:
+        self._database = database
+        self._rules = rules
+
+    def evolve(self, collection: str) -> Generation | None:
+        """Take in all evidence that waits, now; None if nothing would change.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+        return self._evolve(target.id, "requested")
+
+    def run_due(self) -> int:
+        """Evolve every collection that is due; how many evolved."""
+        with self._database.read() as reader:
+            due = keys.due(reader)
+        return sum(self.evolve_if_due(collection_id) for collection_id in due)
+
+    def evolve_if_due(self, collection_id: int) -> bool:
+        """Evolve the collection if its batches are saturated or too many events wait; whether it did."""
+        with self._database.read() as reader:
+            reason = keys.progress(reader, collection_id).due
+        return reason is not None and self._evolve(collection_id, reason) is not None
+
+    def roll_back(self, collection: str, number: int) -> Standing:
+        """Serve the keys of generation ``number`` again, earlier or later; 0 for base keys.
+
+        Evidence of generations that it did not go on from counts no more, unless one of them is gone to again;
+        evidence that waits goes on waiting.
+
+        Raises:
+            NotFoundError: there is no such collection or generation.
+        """
+        with self._database.write() as writer:
+            target = collections.find(writer, collection)
+            collections.lock_graph(writer, target.id)
+            keys.lock(writer, target.id)
+            chosen = generations.find(writer, target.id, number)
+            if number and chosen is None:
+                raise NotFoundError(f"Collection {collection!r} has no key generation {number}.")
+            left = generations.find(writer, target.id, generations.serving(writer, target.id))
+            rules = KeyRules(**chosen.rules) if chosen else self._rules
+            changed = set(generations.go_to(writer, target.id, number))
+            if left is not None and chosen is not None and left.rules != chosen.rules:
+                changed.update(keys.evolved_passages(writer, target.id))
+            for chunk in _chunks(sorted(changed)):
+                self._compose(writer, target.id, chunk, rules)
+                keys.refresh_memory(writer, target.id, chunk, self._rules.capacity)
+        log.info("keys rolled back", collection=collection, generation=number, passages=len(changed))
+        return self.standing(collection)
+
+    def standing(self, collection: str) -> Standing:
+        """Where the collection's keys stand.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            return Standing(target.name, generations.serving(reader, target.id), keys.progress(reader, target.id))
+
+    def generations(self, collection: str, before: int | None, limit: int) -> list[Generation]:
+        """The collection's generations before number ``before``, the latest first.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            return generations.page(reader, collections.find(reader, collection).id, before, limit)
+
+    def rebase(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        """Make gains, memories and evolved keys of these passages anew: their base keys changed.
+
+        Called in the transaction that changed them, under ``collections.lock_graph``.
+        """
+        keys.lock(writer, collection_id)
+        serving = generations.find(writer, collection_id, generations.serving(writer, collection_id))
+        rules = KeyRules(**serving.rules) if serving else self._rules
+        for chunk in _chunks(sorted(passages)):
+            pairs = keys.pairs(writer, collection_id, chunk)
+            if not pairs:
+                continue
+            concerned = sorted({pair.passage_id for pair in pairs})
+            keys.replace_credits(writer, collection_id, concerned, _credits(writer, collection_id, pairs))
+            keys.refresh_memory(writer, collection_id, concerned, self._rules.capacity)
+            self._compose(writer, collection_id, concerned, rules)
+
+    def _evolve(self, collection_id: int, reason: str) -> Generation | None:
+        with self._database.write() as writer:
+            if not collections.lock_graph(writer, collection_id):
+                return None
+            keys.lock(writer, collection_id)
+            serving = generations.find(writer, collection_id, generations.serving(writer, collection_id))
+            concerned = set(keys.waiting_passages(writer, collection_id))
+            rules = asdict(self._rules)
+            if serving is not None and serving.rules != rules:
+                concerned.update(keys.evolved_passages(writer, collection_id))
+            opened = None
+            if concerned:
+                opened = generations.open_next(writer, collection_id, reason, rules, len(concerned))
+                for chunk in _chunks(sorted(concerned)):
+                    self._compose(writer, collection_id, chunk, self._rules)
+            keys.set_progress(writer, collection_id, Progress(0, 0.0, 0.0, 0, 0, None))
+        if opened is not None:
+            log.info(
+                "keys evolved",
+                collection_id=collection_id,
+                generation=opened.number,
+                reason=reason,
+                events=opened.events,
+                passages=opened.passages,
+            )
+        return opened
+
+    def _compose(self, writer: Writer, collection_id: int, passages: Sequence[int], rules: KeyRules) -> None:
+        """Make the passages' keys what the evidence that was taken in says they are."""
+        standing = keys.standing(writer, collection_id, passages, rules.units)
+        bases = keys.lock_base_keys(writer, collection_id, passages)
+        units = sorted({scored.unit_id for scored in standing})
+        vectors = keys.embeddings(writer, collection_id, units)
+        terms = keys.frequencies(writer, collection_id, units)
+        evolved = []
+        for passage, group in groupby(standing, key=lambda scored: scored.passage_id):
+            best = list(group)
+            scores = [scored.score for scored in best]
+            base = bases[passage]
+            evolved.append(
+                EvolvedKey(
+                    passage_id=passage,
+                    generation=best[0].generation,
+                    vector=core.compose(
+                        base.vector,
+                        np.stack([vectors[scored.unit_id] for scored in best]),
+                        np.array(scores),
+                        rules.strength,
+                    ),
+                    units=[scored.unit_id for scored in best],
+                    scores=scores,
+                    increments=core.compose_terms(
+                        base.length, [terms[scored.unit_id] for scored in best], scores, rules.term_strength
+                    ),
+                )
+            )
+        keys.replace_keys(writer, collection_id, passages, evolved, bases)
+
+
+def _credits(writer: Writer, collection_id: int, pairs: Sequence[Pair]) -> list[Credit]:
+    """The credits of these pairs by the base keys as they are now."""
+    bases = keys.lock_bases(writer, collection_id, sorted({pair.passage_id for pair in pairs}))
+    vectors = keys.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))
+    credits = []
+    for (event, passage), group in groupby(pairs, key=lambda pair: (pair.event_id, pair.passage_id)):
+        row = list(group)
+        units = np.stack([vectors[pair.unit_id] for pair in row])
+        gain = core.gains(row[0].question, bases[passage][None, :], units, row[0].strength)
+        weight = core.attribution(gain)
+        credits += [
+            Credit(event, passage, pair.unit_id, float(gain[0, at]), float(weight[0, at]))
+            for at, pair in enumerate(row)
+        ]
+    return credits
+
+
+def _chunks(passages: Sequence[int]) -> Iterator[list[int]]:
+    return (list(passages[at : at + CHUNK]) for at in range(0, len(passages), CHUNK))

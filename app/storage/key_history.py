@@ -1,0 +1,223 @@
+"""Passage keys with their reasons, to look at: what a key is composed of, and which verdicts are behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.storage.database import Reader
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKey:
+    """A passage's keys: its base key, unit length (d,), and its evolved one, if it has any.
+
+    Attributes:
+        length: of the passage, in terms.
+        generation: the latest evolution that took in evidence for the evolved key; None for a base key.
+        vector: the evolved key, unit length, (d,); None for a base key.
+        units, scores: what the evolved key is composed of, best first; empty for a base key.
+    """
+
+    passage_id: int
+    base: Vector
+    length: float
+    generation: int | None
+    vector: Vector | None
+    units: Sequence[int]
+    scores: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUnit:
+    """A unit of a passage's expansion memory or key; ``score`` is None where the memory let it go meanwhile."""
+
+    id: int
+    method: str
+    text: str
+    frequencies: Mapping[str, float]
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A verdict behind a (passage, unit); ``event_count`` is how many the pair has in all.
+
+    ``status`` is "taken in" (by ``generation``), "waiting", or "rolled back" with its generation.
+    """
+
+    unit_id: int
+    event_id: int
+    judge: str
+    query_id: UUID
+    question: str
+    gain: float
+    weight: float
+    generation: int | None
+    status: str
+    event_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreditRow:
+    """What an event says of one (passage, unit); the passage by its external id."""
+
+    passage_id: str
+    unit_id: int
+    gain: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEffect:
+    """What an event's expansions came to.
+
+    ``status`` is as in ``Source``, None for an event whose expansions were not validated. ``credits`` are its best
+    ones, of ``credit_count``.
+    """
+
+    gate: str
+    gain: float
+    generation: int | None
+    status: str | None
+    credits: Sequence[CreditRow]
+    credit_count: int
+
+
+_STATUS = """CASE WHEN evidence.gate = 'none' THEN NULL WHEN evidence.generation IS NULL THEN 'waiting'
+                  WHEN generation.active THEN 'taken in' ELSE 'rolled back' END"""
+_GENERATION = """
+    LEFT JOIN key_generation generation ON generation.collection_id = evidence.collection_id
+        AND generation.number = evidence.generation
+"""
+
+
+def find(reader: Reader, collection_id: int, external_id: str) -> ServedKey | None:
+    """The keys of the passage with this external id, or None."""
+    row = reader.row(
+        """
+        SELECT passage.id, passage.embedding, coalesce(lexical.length, 0), evolved.generation, evolved.vector,
+               coalesce(evolved.units, '{}'), coalesce(evolved.scores, '{}')
+        FROM passage
+        LEFT JOIN passage_key evolved ON evolved.collection_id = passage.collection_id
+            AND evolved.passage_id = passage.id
+        LEFT JOIN lexical_passage lexical ON lexical.collection_id = passage.collection_id
+            AND lexical.passage_id = passage.id
+        WHERE passage.collection_id = %(collection)s AND passage.external_id = %(external)s
+        """,
+        {"collection": collection_id, "external": external_id},
+    )
+    if row is None:
+        return None
+    vector = None if row[4] is None else row[4].to_numpy()
+    return ServedKey(row[0], row[1].to_numpy(), row[2], row[3], vector, row[5], row[6])
+
+
+def units(
+    reader: Reader, collection_id: int, passage_id: int, composing: Sequence[int], limit: int
+) -> tuple[list[HeldUnit], int]:
+    """The ``limit`` best units of the passage's memory and of its key, ``composing``; and how many there are."""
+    rows = reader.rows(
+        """
+        SELECT unit.id, unit.method, unit.text, unit.terms, unit.frequencies, shown.score, count(*) OVER ()
+        FROM (
+            SELECT unit_id, max(score) AS score FROM (
+                SELECT unit_id, score FROM expansion_memory
+                WHERE collection_id = %(collection)s AND passage_id = %(passage)s
+                UNION ALL
+                SELECT unit_id, NULL FROM unnest(%(composing)s::bigint[]) AS unit_id
+            ) AS named GROUP BY unit_id
+        ) AS shown
+        JOIN expansion_unit unit ON unit.collection_id = %(collection)s AND unit.id = shown.unit_id
+        ORDER BY shown.score DESC NULLS LAST, unit.text_hash LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "passage": passage_id, "composing": list(composing), "limit": limit},
+    )
+    held = [HeldUnit(row[0], row[1], row[2], dict(zip(row[3], row[4], strict=True)), row[5]) for row in rows]
+    return held, rows[0][6] if rows else 0
+
+
+def added_terms(
+    reader: Reader, collection_id: int, passage_id: int, limit: int
+) -> tuple[list[tuple[str, float]], int]:
+    """The ``limit`` terms to whose frequencies the evolved key adds most, and how much; and how many there are.
+
+    To five places, which the frequencies as they are stored can tell.
+    """
+    rows = reader.rows(
+        """
+        SELECT term, increment::float8, count(*) OVER () FROM (
+            SELECT term, round((frequency::float8 - base::float8)::numeric, 5) AS increment FROM evolved_posting
+            WHERE collection_id = %(collection)s AND passage_id = %(passage)s
+        ) AS added
+        ORDER BY added.increment DESC, term LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "passage": passage_id, "limit": limit},
+    )
+    return [(row[0], row[1]) for row in rows], rows[0][2] if rows else 0
+
+
+def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence[int], limit: int) -> list[Source]:
+    """The ``limit`` latest verdicts behind each of the units, by unit, the latest first."""
+    rows = reader.rows(
+        f"""
+        SELECT credit.unit_id, credit.event_id, event.judge, event.episode_id, episode.question, credit.gain,
+               credit.weight, evidence.generation, {_STATUS}, credit.total
+        FROM (
+            SELECT unit_id, event_id, gain, weight, count(*) OVER (PARTITION BY unit_id) AS total,
+                   row_number() OVER (PARTITION BY unit_id ORDER BY event_id DESC) AS place
+            FROM key_credit
+            WHERE collection_id = %(collection)s AND passage_id = %(passage)s AND unit_id = ANY(%(units)s)
+              AND weight > 0
+        ) AS credit
+        JOIN key_evidence evidence ON evidence.collection_id = %(collection)s
+            AND evidence.event_id = credit.event_id
+        {_GENERATION}
+        JOIN feedback_event event ON event.collection_id = %(collection)s AND event.id = credit.event_id
+        JOIN episode ON episode.collection_id = %(collection)s AND episode.id = event.episode_id
+        WHERE credit.place <= %(limit)s ORDER BY credit.unit_id, credit.place
+        """,
+        {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},
+    )
+    return [Source(*row) for row in rows]
+
+
+def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> KeyEffect | None:
+    """What the event's expansions came to, with its ``limit`` best credits; None if it carried none.
+
+    Also None while the event is not applied.
+    """
+    parameters = {"collection": collection_id, "event": event_id, "limit": limit}
+    evidence = reader.row(
+        f"""
+        SELECT evidence.gate, evidence.gain, evidence.generation, {_STATUS} FROM key_evidence evidence
+        {_GENERATION}
+        WHERE evidence.collection_id = %(collection)s AND evidence.event_id = %(event)s
+        """,
+        parameters,
+    )
+    if evidence is None:
+        return None
+    rows = reader.rows(
+        """
+        SELECT passage.external_id, credit.unit_id, credit.gain, credit.weight, count(*) OVER ()
+        FROM key_credit credit
+        JOIN passage ON passage.collection_id = credit.collection_id AND passage.id = credit.passage_id
+        WHERE credit.collection_id = %(collection)s AND credit.event_id = %(event)s
+        ORDER BY credit.weight * credit.gain DESC, credit.gain DESC, credit.passage_id, credit.unit_id
+        LIMIT %(limit)s
+        """,
+        parameters,
+    )
+    return KeyEffect(
+        gate=evidence[0],
+        gain=evidence[1],
+        generation=evidence[2],
+        status=evidence[3],
+        credits=[CreditRow(*row[:4]) for row in rows],
+        credit_count=rows[0][4] if rows else 0,
+    )
