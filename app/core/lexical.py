@@ -7,6 +7,8 @@ that is never negative, and no constant factor k1 + 1, which changes no ranking 
     weight of the term in the question x inverse_document_frequency x saturation.
 """
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,6 +16,27 @@ K1 = 1.5
 """How fast repetitions of a term stop to count; 0: at once."""
 B = 0.75
 """How far a passage's length counts against it: 0 not at all, 1 in proportion."""
+
+
+def expanded(question: Mapping[str, float], units: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The terms of an expanded query, each with its weight: question and expansions weigh the same.
+
+    The question's terms keep their weights. All units together weigh as much as the question, each the same share
+    of that whatever its length, as in ``keys.expanded``: ten units do not drown what was asked, nor does a long
+    one. For a question without terms the units weigh as much as for one with a single term.
+
+    Args:
+        question: term -> how often the question has it, > 0.
+        units: the same of each expansion unit; one without terms counts for nothing.
+    """
+    telling = [terms for terms in units if terms]
+    mass = sum(question.values()) or 1.0
+    weights = {term: float(frequency) for term, frequency in question.items()}
+    for terms in telling:
+        size = sum(terms.values())
+        for term, frequency in terms.items():
+            weights[term] = weights.get(term, 0.0) + mass * frequency / (size * len(telling))
+    return weights
 
 
 def inverse_document_frequency(passages: int, containing: ArrayLike) -> NDArray[np.float64]:

@@ -5,14 +5,10 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from app.core import fusion
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.harness import Harness, texts
 from app.evaluation.metrics import DEPTH, Observation
-
-FUSED = 100
-"""How deep each ranking is read for fusion."""
-RRF_CONSTANT = 60
-"""k of reciprocal-rank fusion (Cormack, Clarke and Buettcher, 2009)."""
 
 
 class Baseline(Protocol):
@@ -67,15 +63,12 @@ class Fused:
 
     def rank(self, text: str, limit: int) -> list[str]:
         """Passage ids, best first."""
-        return reciprocal_rank_fusion([part.rank(text, FUSED) for part in self._parts])[:limit]
+        return reciprocal_rank_fusion([part.rank(text, fusion.DEPTH) for part in self._parts])[:limit]
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Ids by Σ 1 / (k + rank), best first; equal sums in id order."""
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, passage in enumerate(ranking, start=1):
-            scores[passage] = scores.get(passage, 0.0) + 1.0 / (RRF_CONSTANT + rank)
+    """Ids by their fused score, best first; equal ones in id order."""
+    scores = fusion.reciprocal_rank_fusion(rankings)
     return sorted(scores, key=lambda passage: (-scores[passage], passage))
 
 

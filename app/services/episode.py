@@ -1,15 +1,18 @@
 """What a query asks and what it is answered; the answer is also what an episode remembers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
+from app.services.feedback import Expansion
+
 Memory = Literal["off", "read"]
 ProfileName = Literal["paper", "default"]
+Strategy = Literal["graph", "dense", "lexical", "hybrid"]
 Sufficiency = Literal["none", "coverage", "llm"]
 Include = Literal["sentences", "entities", "trace"]
-StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates"]
+StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +26,13 @@ class Query:
         max_hops: propagation rounds at most; None for the profile's own.
         memory: whether learned state is read.
         profile: published constants, or ours.
+        strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.
         sufficiency: what may end the hops early; None for the profile's own.
         metadata: only passages whose metadata contain this.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
         ungated: for ablations: what is learned counts in full, however uncertain it is.
+        expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
     """
 
     text: str
@@ -36,11 +41,13 @@ class Query:
     max_hops: int | None = None
     memory: Memory = "read"
     profile: ProfileName = "default"
+    strategy: Strategy = "graph"
     sufficiency: Sufficiency | None = None
     metadata: Mapping[str, Any] | None = None
     time_constraint: str | None = None
     include: frozenset[Include] = field(default_factory=frozenset)
     ungated: bool = False
+    expansions: Sequence[Expansion] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,8 @@ class Answer:
     query: str
     memory: Memory
     profile: ProfileName
+    strategy: Strategy
+    expanded: bool
     sufficiency: Sufficiency
     hops: int
     stop_reason: StopReason

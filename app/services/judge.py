@@ -17,7 +17,7 @@ from app.errors import (
 from app.providers.llm import Llm
 from app.services.feedback import FeedbackService, Named, Verdict
 from app.storage import collections, episodes, passages
-from app.storage.database import Database
+from app.storage.database import Database, Reader
 from app.storage.episodes import StoredEpisode
 
 log = structlog.get_logger(__name__)
@@ -98,8 +98,7 @@ class JudgeService:
         with self._database.read() as reader:
             if episodes.find(reader, collection_id, episode.id).judged:
                 return False
-            sentences = passages.sentences_by_id(reader, collection_id, episode.activated)
-        shown = [(key, sentences[key].text) for key in episode.activated if key in sentences]
+            shown = _shown(reader, collection_id, episode)
         judgement = llm.judge_support(episode.question, shown)
         rejected = [key for key in judgement.judged if key not in judgement.supporting]
         verdict = Verdict(
@@ -121,3 +120,18 @@ class JudgeService:
             log.info("evidence changed while it was judged", query_id=str(episode.id), reason=error.detail)
             return False
         return True
+
+
+def _shown(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[tuple[int, str]]:
+    """The sentences to judge that are still there: those that hops selected.
+
+    A plain search selects none, so all sentences of the passages that it found are judged.
+    """
+    if episode.answer.get("strategy", "graph") == "graph":
+        sentences = passages.sentences_by_id(reader, collection_id, episode.activated)
+        return [(key, sentences[key].text) for key in episode.activated if key in sentences]
+    names = [passage["passage_id"] for passage in episode.answer["passages"]]
+    found = passages.versions(reader, collection_id, names)
+    ids = [found[name][0] for name in names if name in found]
+    ordered = sorted(passages.sentences_of(reader, collection_id, ids), key=lambda row: ids.index(row.passage_id))
+    return [(sentence.id, sentence.text) for sentence in ordered]

@@ -1,6 +1,5 @@
 """The passages of one query in order: as published, or by features whose weights are a belief."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,12 @@ from numpy.typing import NDArray
 from app.core import belief, ranking
 from app.core.profiles import Profile
 from app.core.ranking import Reach
-from app.providers.language import normalise_entity, terms, title_entities
+from app.core.recall import lifts
+from app.providers.language import normalise_entity, title_entities
 from app.services.episode import Query
 from app.services.prior import RankingPrior
 from app.services.propagate import Hop, Walk
+from app.services.search import by_words, term_weights
 from app.storage import graph, lexical, weights
 from app.storage.database import Reader
 from app.storage.graph import Focus, GraphLimits, Keyed
@@ -31,17 +32,31 @@ class Ranking:
         candidates: all that were ranked by features, best before recall first, (n,); none if ranked as published.
         features: of the candidates, (n, k).
         recalled: whether recall had a say in what was reached and in which order.
+        expanded: whether the question came with expansions.
     """
 
     best: list[tuple[int, float]]
     candidates: NDArray[np.int64]
     features: NDArray[np.float64]
     recalled: bool
+    expanded: bool = False
 
     @property
     def teaches(self) -> bool:
-        """Whether a verdict speaks of the ranking weights: not where what is known of the question had a say."""
-        return len(self.candidates) > 0 and not self.recalled
+        """Whether a verdict speaks of the ranking weights: not where what is known of the question had a say.
+
+        Nor where expansions had one: they change what likeness comes to, and the weights are those of questions as
+        they are asked.
+        """
+        return len(self.candidates) > 0 and not self.recalled and not self.expanded
+
+
+def by_keys(best: list[tuple[int, float]]) -> Ranking:
+    """The ranking of a plain search, which has no features."""
+    return Ranking(best, *_NO_FEATURES, recalled=False)
+
+
+_NO_FEATURES = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +75,21 @@ class Ranker:
         keyed = self._keyed(reader, focus, query.top_k, touched)
         similarities = {passage: key.similarity for passage, key in keyed.items()}
         scores = ranking.passage_scores(similarities, walk.bonuses, profile.prior_weight)
-        nothing = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES)))
-        return Ranking(ranking.best(scores, query.top_k), *nothing, recalled=bool(walk.priors))
+        return Ranking(ranking.best(scores, query.top_k), *_NO_FEATURES, recalled=bool(walk.priors))
 
     def _by_features(self, reader: Reader, focus: Focus, query: Query, profile: Profile, walk: Walk) -> Ranking:
         wanted = max(query.top_k, profile.ranked_passages)
-        counts = Counter(terms(query.text))
-        matching = lexical.search(reader, focus.collection, counts, wanted, focus.metadata) if counts else {}
+        asked = term_weights(query)
+        matching = by_words(reader, focus, asked, wanted)
         touched = {e.passage_id for e in walk.evidence.values()} | matching.keys()
         for hop in walk.hops:
             touched.update(hop.candidates.passage_ids[hop.order[: profile.ranked_sentences]].tolist())
         keyed = self._keyed(reader, focus, wanted, touched)
-        if counts:
-            matching |= lexical.scores(reader, focus.collection, counts, sorted(keyed.keys() - matching.keys()))
+        if asked:
+            others = sorted(keyed.keys() - matching.keys())
+            matching |= lexical.scores(reader, focus.collection, asked, others, evolved=focus.evolved)
         titles = _titles(keyed)
-        length = max(counts.total(), 1)
+        length = max(sum(asked.values()), 1)
         passages, features = ranking.passage_features(
             {passage: key.similarity for passage, key in keyed.items()},
             {passage: score / length for passage, score in matching.items()},
@@ -85,12 +100,18 @@ class Ranker:
         order = np.lexsort((passages, -values))
         scores = dict(zip(passages.tolist(), values.tolist(), strict=True))
         reach = float(np.ptp(values)) if len(values) else 0.0
-        for sentence, prior in walk.priors.items():
+        for sentence, lift in lifts(walk.priors).items():
             if sentence in walk.evidence:
                 passage = walk.evidence[sentence].passage_id
-                scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * prior
+                scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
         best = ranking.best(scores, query.top_k)
-        return Ranking(best, passages[order], features[order], recalled=bool(walk.priors))
+        return Ranking(
+            best,
+            passages[order],
+            features[order],
+            recalled=bool(walk.priors),
+            expanded=bool(query.expansions),
+        )
 
     def _keyed(self, reader: Reader, focus: Focus, wanted: int, touched: set[int]) -> dict[int, Keyed]:
         """The nearest passages and the touched ones, each with its similarity."""

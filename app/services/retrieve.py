@@ -1,4 +1,4 @@
-"""Answering a query: analyse, embed, propagate, rank, and remember the episode."""
+"""Answering a query: analyse, embed, propagate or search, rank, and remember the episode."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ import structlog
 from numpy.typing import NDArray
 
 from app.core.profiles import PROFILES
-from app.core.temporal import find_time_expressions
-from app.errors import LlmNotConfiguredError
+from app.core.temporal import TimeExpression, find_time_expressions
+from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.providers.embedder import Embedder
 from app.providers.language import Language, normalise_entity
 from app.providers.llm import Llm
@@ -19,7 +19,8 @@ from app.services import present
 from app.services.episode import Answer, EntityAnswer, Query, Sufficiency, Timings, Trace
 from app.services.prior import RankingPrior
 from app.services.propagate import Propagation, Walk
-from app.services.rank import RECORDED, Ranker, Ranking
+from app.services.rank import RECORDED, Ranker, Ranking, by_keys
+from app.services.search import Search, key_vector
 from app.storage import collections, episodes, graph, passages
 from app.storage.collections import Collection
 from app.storage.database import Database
@@ -44,6 +45,16 @@ class _Found:
     times: tuple[float, float, float]
 
 
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The embeddings of a query's texts, each (d,)."""
+
+    question: Vector
+    key: Vector | None
+    time: Vector | None
+    mentions: list[Vector]
+
+
 class RetrieveService:
     """Answers queries and reads episodes again."""
 
@@ -65,6 +76,7 @@ class RetrieveService:
         self._limits = limits
         self._propagation = Propagation(database, limits, recall_gate)
         self._ranker = Ranker(limits, prior)
+        self._plain = Search(limits)
         self._llm = llm
         self._llm_times = llm_times
 
@@ -73,6 +85,7 @@ class RetrieveService:
 
         Raises:
             NotFoundError: there is no such collection.
+            InvalidRequestError: the query bounds hops that its strategy does not make.
             LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
             LlmError: the endpoint failed.
         """
@@ -91,6 +104,8 @@ class RetrieveService:
             query=query.text,
             memory=query.memory,
             profile=query.profile,
+            strategy=query.strategy,
+            expanded=bool(query.expansions),
             sufficiency=found.sufficiency,
             hops=len(walk.hops),
             stop_reason=walk.stop_reason,
@@ -108,13 +123,15 @@ class RetrieveService:
         )
         learned_only = PROFILES[query.profile].learned_only
         trace = present.trace(walk, found.constraint, found.aligned, learned_only=learned_only)
-        self._remember(found, answer, trace)
+        self._remember(found, query, answer, trace)
         log.info(
             "query",
             query_id=str(answer.query_id),
             collection=query.collection,
             memory=query.memory,
             profile=query.profile,
+            strategy=query.strategy,
+            expansions=len(query.expansions),
             hops=answer.hops,
             stop_reason=answer.stop_reason,
             total_ms=answer.timings.total_ms,
@@ -150,6 +167,30 @@ class RetrieveService:
             return episodes.find(reader, collections.find(reader, collection).id, query_id)
 
     def _search(self, query: Query) -> _Found:
+        if query.strategy == "graph":
+            return self._walk(query)
+        if query.max_hops is not None or query.sufficiency is not None:
+            raise InvalidRequestError(
+                f"Strategy {query.strategy!r} makes no hops: max_hops and sufficiency go with strategy 'graph'."
+            )
+        return self._by_keys(query)
+
+    def _by_keys(self, query: Query) -> _Found:
+        """What passage keys alone find. A time constraint has no say, but a given one is kept for verdicts."""
+        began = time.perf_counter()
+        constraint = query.time_constraint or None
+        with self._database.read() as reader:
+            collection = collections.find(reader, query.collection)
+        analysed = time.perf_counter()
+        vectors = self._embed(query, constraint)
+        embedded = time.perf_counter()
+        focus = _focus(collection, query, vectors)
+        with self._database.read() as reader:
+            best = self._plain.rank(reader, focus, query)
+        times = began, analysed, embedded
+        return _Found(collection, focus, constraint, [], Walk(stop_reason="no_hops"), "none", by_keys(best), times)
+
+    def _walk(self, query: Query) -> _Found:
         began = time.perf_counter()
         profile = PROFILES[query.profile]
         sufficiency: Sufficiency = query.sufficiency or ("coverage" if profile.recalls else "none")
@@ -160,19 +201,12 @@ class RetrieveService:
             collection = collections.find(reader, query.collection)
             exact = graph.exact_entities(reader, collection, list(mentions))
         analysed = time.perf_counter()
-        vector, time_vector, unmatched = self._embed(query.text, constraint, mentions, exact)
+        unmatched = [name for name in mentions if name not in exact]
+        vectors = self._embed(query, constraint, [mentions[name] for name in unmatched])
         embedded = time.perf_counter()
-        focus = Focus(
-            collection,
-            vector,
-            time_vector,
-            query.memory == "read",
-            profile.learned_only,
-            query.metadata,
-            ungated=query.ungated,
-            asked=tuple(find_time_expressions(constraint)) if constraint and profile.by_features else (),
-        )
-        aligned = self._align(collection, mentions, exact, unmatched)
+        asked = tuple(find_time_expressions(constraint)) if constraint and profile.by_features else ()
+        focus = _focus(collection, query, vectors, asked)
+        aligned = self._align(collection, mentions, exact, dict(zip(unmatched, vectors.mentions, strict=True)))
         walk = self._propagation.walk(
             focus,
             query.text,
@@ -198,18 +232,18 @@ class RetrieveService:
             return mentions, self._llm.extract_time_constraint(query.text)
         return mentions, analysis.time_expression
 
-    def _embed(
-        self,
-        question: str,
-        constraint: str | None,
-        mentions: Mapping[str, str],
-        exact: Mapping[str, tuple[int, str]],
-    ) -> tuple[Vector, Vector | None, dict[str, Vector]]:
-        unmatched = [name for name in mentions if name not in exact]
-        texts = [question, *(mentions[name] for name in unmatched), *([constraint] if constraint else [])]
+    def _embed(self, query: Query, constraint: str | None, mentions: Sequence[str] = ()) -> _Vectors:
+        """All at once; expansions only where keys are compared by vectors."""
+        units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
+        texts = [query.text, *mentions, *units, *([constraint] if constraint else [])]
         vectors = self._embedder.embed(texts)
-        time_vector = vectors[-1] if constraint else None
-        return vectors[0], time_vector, dict(zip(unmatched, vectors[1:], strict=False))
+        first = 1 + len(mentions)
+        return _Vectors(
+            question=vectors[0],
+            key=key_vector(vectors[0], vectors[first : first + len(units)]),
+            time=vectors[-1] if constraint else None,
+            mentions=list(vectors[1:first]),
+        )
 
     def _align(
         self,
@@ -234,10 +268,11 @@ class RetrieveService:
             raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         return self._llm.is_sufficient(question, sentences)
 
-    def _remember(self, found: _Found, answer: Answer, trace: Trace) -> None:
+    def _remember(self, found: _Found, query: Query, answer: Answer, trace: Trace) -> None:
         stored = asdict(answer)
         del stored["entities"], stored["trace"]
         stored["query_id"] = str(answer.query_id)
+        stored["expansions"] = [asdict(expansion) for expansion in query.expansions]
         ranking = found.ranking
         row = EpisodeRow(
             id=answer.query_id,
@@ -252,9 +287,26 @@ class RetrieveService:
             trace=asdict(trace),
             ranked=ranking.candidates[:RECORDED] if ranking.teaches else None,
             features=ranking.features[:RECORDED].astype(np.float32) if ranking.teaches else None,
+            strategy=answer.strategy,
         )
         with self._database.write() as writer:
             episodes.insert(writer, found.collection.id, row)
+
+
+def _focus(
+    collection: Collection, query: Query, vectors: _Vectors, asked: tuple[TimeExpression, ...] = ()
+) -> Focus:
+    return Focus(
+        collection,
+        vectors.question,
+        vectors.time,
+        query.memory == "read",
+        PROFILES[query.profile].learned_only,
+        query.metadata,
+        ungated=query.ungated,
+        asked=asked,
+        key_vector=vectors.key,
+    )
 
 
 def _activated(aligned: Sequence[EntityAnswer]) -> dict[int, tuple[str, float]]:

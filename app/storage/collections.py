@@ -2,19 +2,27 @@
 
 from dataclasses import dataclass
 
+from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, NotFoundError
 from app.storage.database import Reader, Writer
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """One tenant's corpus and what it holds."""
+    """One tenant's corpus and what it holds.
+
+    Attributes:
+        key_generation: the evolution that its passage keys stand at; 0: base keys serve.
+        key_building: what base keys are made of: full, title, abstract or keywords.
+    """
 
     id: int
     name: str
     passage_count: int
     sentence_count: int
     entity_count: int
+    key_generation: int
+    key_building: KeyBuilding
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,7 @@ class Opened:
     created: bool
 
 
-COLUMNS = "id, name, passage_count, sentence_count, entity_count"
+COLUMNS = "id, name, passage_count, sentence_count, entity_count, key_generation, key_building"
 
 
 def find(reader: Reader, name: str) -> Collection:
@@ -37,6 +45,18 @@ def find(reader: Reader, name: str) -> Collection:
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE name = %(name)s", {"name": name})
     if row is None:
         raise NotFoundError(f"There is no collection {name!r}.")
+    return Collection(*row)
+
+
+def by_id(reader: Reader, collection_id: int) -> Collection:
+    """The collection of this id.
+
+    Raises:
+        NotFoundError: it is gone.
+    """
+    row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s", {"id": collection_id})
+    if row is None:
+        raise NotFoundError("The collection was deleted meanwhile.")
     return Collection(*row)
 
 
@@ -62,13 +82,22 @@ def keep(writer: Writer, collection_id: int) -> bool:
     return held is not None
 
 
-def lock_graph(writer: Writer, collection_id: int) -> None:
-    """Serialise writers of one collection's graph until the transaction ends; readers are not held up.
+def lock_graph(writer: Writer, collection_id: int) -> bool:
+    """Serialise writers of one collection's graph until the transaction ends; False if it is gone already.
 
-    The lock is the collection's row, which their counts change in the end: taken first, so that a deletion of the
-    collection waits for them instead of deadlocking.
+    Readers are not held up. The lock is the collection's row, which their counts change in the end: taken first,
+    so that a deletion of the collection waits for them instead of deadlocking.
     """
-    writer.row("SELECT id FROM collection WHERE id = %(c)s FOR NO KEY UPDATE", {"c": collection_id})
+    held = writer.row("SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id})
+    return held is not None
+
+
+def set_key_building(writer: Writer, collection_id: int, building: KeyBuilding) -> None:
+    """Record what base keys are made of from now on, in the transaction that makes them so."""
+    writer.execute(
+        "UPDATE collection SET key_building = %(building)s WHERE id = %(id)s",
+        {"id": collection_id, "building": building},
+    )
 
 
 def add_counts(

@@ -24,6 +24,7 @@ class EpisodeRow:
         trace: how it came about.
         ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
             them; None where it would not speak of the ranking alone.
+        strategy: how passages were looked for.
     """
 
     id: UUID
@@ -38,6 +39,7 @@ class EpisodeRow:
     trace: dict[str, Any]
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
+    strategy: str = "graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,10 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
     writer.execute(
         """
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
-                             profile, activated, answer, trace, ranked, features)
+                             profile, strategy, activated, answer, trace, ranked, features)
         VALUES (%(collection)s, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
-                %(memory)s, %(profile)s, %(activated)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s)
+                %(memory)s, %(profile)s, %(strategy)s, %(activated)s, %(answer)s, %(trace)s, %(ranked)s,
+                %(features)s)
         """,
         {
             "collection": collection_id,
@@ -71,6 +74,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
             "time_embedding": episode.time_embedding,
             "memory": episode.memory,
             "profile": episode.profile,
+            "strategy": episode.strategy,
             "activated": list(episode.activated),
             "answer": Jsonb(episode.answer),
             "trace": Jsonb(episode.trace),

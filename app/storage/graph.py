@@ -41,6 +41,8 @@ class Focus:
         metadata: only passages whose metadata contain this; None for all.
         ungated: for ablations: what is learned counts in full, however uncertain it is.
         asked: the intervals its time constraint names; none for a question that names none.
+        key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
+            What it says of sentences, memories and past questions remains the question's own.
     """
 
     collection: Collection
@@ -51,12 +53,19 @@ class Focus:
     metadata: Mapping[str, Any] | None
     ungated: bool = False
     asked: tuple[TimeExpression, ...] = ()
+    key_vector: Vector | None = None
+
+    @property
+    def evolved(self) -> bool:
+        """Whether passages have evolved keys that may be read."""
+        return self.use_memory and self.collection.key_generation > 0
 
     def parameters(self, **more: Any) -> dict[str, Any]:
         """The statement parameters that every statement of this query shares."""
         return {
             "collection": self.collection.id,
             "q": self.vector,
+            "key": self.vector if self.key_vector is None else self.key_vector,
             "q_time": self.vector if self.time_vector is None else self.time_vector,
             "timed": self.time_vector is not None and self.use_memory,
             "learned_only": self.learned_only,
@@ -124,6 +133,40 @@ _TIME_JOIN = """
 _NO_MEMORY_COLUMNS = "1::float8, 0::float8, 1::float8, 0::float8"
 
 
+_KEY_OF_PASSAGE = "passage_key key ON key.collection_id = p.collection_id AND key.passage_id = p.id"
+_PASSAGE_OF_KEY = "passage p ON p.collection_id = key.collection_id AND p.id = key.passage_id"
+
+# OFFSET 0: similarities are joined, not vectors, which take as long to move as all else takes.
+_EXACT_EVOLVED = """
+    SELECT p.id, coalesce(key.similarity, -(p.embedding <#> %(key)s)) AS similarity, p.title
+    FROM passage p LEFT JOIN (
+        SELECT passage_id, -(vector <#> %(key)s) AS similarity FROM passage_key
+        WHERE collection_id = %(collection)s OFFSET 0
+    ) AS key ON key.passage_id = p.id
+    WHERE p.collection_id = %(collection)s {scope} ORDER BY similarity DESC LIMIT %(limit)s
+"""
+
+# The few evolved keys exactly, the others by their index. A sub-select that finds no key, and not NOT EXISTS: that
+# the planner would turn into a join, which keeps no order and so takes no vector index.
+_INDEXED_EVOLVED = """
+    WITH evolved AS (
+        SELECT key.passage_id, -(key.vector <#> %(key)s) AS similarity FROM passage_key key {chosen}
+        WHERE key.collection_id = %(collection)s ORDER BY key.vector <#> %(key)s LIMIT %(limit)s
+    ), base AS (
+        SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
+        WHERE p.collection_id = %(collection)s {scope}
+          AND (SELECT key.passage_id FROM passage_key key
+               WHERE key.collection_id = p.collection_id AND key.passage_id = p.id) IS NULL
+        ORDER BY p.embedding <#> %(key)s LIMIT %(limit)s
+    )
+    SELECT id, similarity, title FROM base
+    UNION ALL
+    SELECT p.id, evolved.similarity, p.title
+    FROM evolved JOIN passage p ON p.collection_id = %(collection)s AND p.id = evolved.passage_id
+    ORDER BY similarity DESC LIMIT %(limit)s
+"""
+
+
 def exact_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Normalised name -> (entity, surface) for the names that an entity bears; a cosine of 1 by definition."""
     rows = reader.rows(
@@ -149,25 +192,34 @@ def nearest_entity(
 
 
 def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimits) -> dict[int, Keyed]:
-    """The ``limit`` passages nearest to the question, best first."""
-    scope = "AND metadata @> %(metadata)s" if focus.metadata else ""
-    order = _distance("embedding", "q", focus.collection.passage_count, limits)
-    rows = reader.rows(
-        f"""
-        SELECT id, -(embedding <#> %(q)s) AS similarity, title FROM passage
-        WHERE collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
-        """,
-        focus.parameters(limit=limit),
-    )
+    """The ``limit`` passages whose keys are nearest to the question, best first.
+
+    A passage's key is its evolved one, if it has one that may be read, else its base key.
+    """
+    scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
+    if not focus.evolved:
+        order = _distance("p.embedding", "key", focus.collection.passage_count, limits)
+        statement = f"""
+            SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
+            WHERE p.collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
+        """
+    elif focus.collection.passage_count <= limits.exact_search_limit:
+        statement = _EXACT_EVOLVED.format(scope=scope)
+    else:
+        statement = _INDEXED_EVOLVED.format(scope=scope, chosen=f"JOIN {_PASSAGE_OF_KEY} {scope}" if scope else "")
+    rows = reader.rows(statement, focus.parameters(limit=limit))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
 def keyed_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, Keyed]:
-    """The given passages, as near as they are."""
+    """The given passages, as near as their keys are."""
+    columns, joined = "p.embedding", ""
+    if focus.evolved:
+        columns, joined = "coalesce(key.vector, p.embedding)", f"LEFT JOIN {_KEY_OF_PASSAGE}"
     rows = reader.rows(
-        """
-        SELECT id, -(embedding <#> %(q)s) AS similarity, title FROM passage
-        WHERE collection_id = %(collection)s AND id = ANY(%(passages)s)
+        f"""
+        SELECT p.id, -({columns} <#> %(key)s) AS similarity, p.title FROM passage p {joined}
+        WHERE p.collection_id = %(collection)s AND p.id = ANY(%(passages)s)
         """,
         focus.parameters(passages=list(passages)),
     )

@@ -3,6 +3,9 @@
 Everything is exact at any moment: a term's passage count and the collection's length change in the transaction that
 changes the postings, under ``collections.lock_graph``. A passage's postings are found again by the term ids that
 were stored for it, never by analysing its text anew, so they leave exactly as they came, whatever analyser is next.
+
+Keys that evolved have more of some terms. How rare a term is and how long passages are stays a matter of base keys,
+so what one passage's key gained moves no other passage's score.
 """
 
 from collections import Counter
@@ -32,31 +35,39 @@ class TermCounts:
 
 
 # MATERIALIZED: what is the same for all postings of a term is computed once, not for each of them.
+# A term that only evolved keys have is no lexical_term: no passage's base key holds it.
 _QUESTION = """
     corpus AS (
         SELECT passage_count AS passages, %(k1)s::float8 * (1 - %(b)s::float8) AS base,
                %(k1)s::float8 * %(b)s::float8 * passage_count / nullif(lexical_length, 0) AS slope
         FROM collection WHERE id = %(collection)s
     ), asked AS MATERIALIZED (
-        SELECT term.id, corpus.base, corpus.slope,
-               asked.weight * ln(1 + (corpus.passages - term.passage_count + 0.5::float8)
-                                     / (term.passage_count + 0.5::float8)) AS weight
+        SELECT term.id, {columns} corpus.base, corpus.slope,
+               asked.weight * ln(1 + (corpus.passages - {held} + 0.5::float8)
+                                     / ({held} + 0.5::float8)) AS weight
         FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS asked(term, weight)
-        JOIN lexical_term term ON term.collection_id = %(collection)s AND term.term = asked.term
+        {outer} JOIN lexical_term term ON term.collection_id = %(collection)s AND term.term = asked.term
         CROSS JOIN corpus
     )
 """
 
-# Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
-_SCORE = """
-    sum(asked.weight * posting.frequency
-        / (posting.frequency + asked.base + asked.slope * posting.length))::real AS score
+_CONTRIBUTION = """
+    asked.weight * posting.frequency / (posting.frequency + asked.base + asked.slope * posting.length)
 """
 
-_FOUND = f"""
-    SELECT posting.passage_id, {_SCORE}
+# Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
+_SCORE = f"sum({_CONTRIBUTION})::real AS score"
+
+_POSTINGS = """
     FROM asked JOIN lexical_posting posting
-      ON posting.collection_id = %(collection)s AND posting.term_id = asked.id
+      ON posting.collection_id = %(collection)s AND posting.term_id = asked.id {chosen}
+"""
+
+# What a term adds for having become more frequent comes on top of what it counts at its base frequency.
+_CORRECTIONS = """
+    FROM asked JOIN evolved_posting posting
+      ON posting.collection_id = %(collection)s AND posting.term = asked.term {chosen}
+    CROSS JOIN LATERAL (SELECT asked.base + asked.slope * posting.length AS value) AS norm
 """
 _BEST_FIRST = "ORDER BY score DESC, passage_id"
 
@@ -67,26 +78,29 @@ def search(
     weights: Mapping[str, float],
     limit: int,
     metadata: Mapping[str, Any] | None = None,
+    *,
+    evolved: bool = False,
 ) -> dict[int, float]:
     """The ``limit`` passages with the highest BM25 score, best first, equal ones in id order.
 
     Args:
         weights: the question's terms, each with its weight > 0: how often the question has it.
         metadata: only passages whose metadata contain this; the statistics stay those of the whole collection.
+        evolved: count terms as often as evolved keys have them, where passages have some (``Focus.evolved``).
 
     Returns:
         passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
     """
-    found = f"{_FOUND} GROUP BY posting.passage_id"
+    question, found = _found(evolved=evolved)
     if metadata:
         statement = f"""
-            WITH {_QUESTION}, found AS MATERIALIZED ({found})
+            WITH {question}, found AS MATERIALIZED ({found})
             SELECT passage_id, score FROM found
             JOIN passage p ON p.collection_id = %(collection)s AND p.id = passage_id AND p.metadata @> %(metadata)s
             {_BEST_FIRST} LIMIT %(limit)s
         """
     else:
-        statement = f"WITH {_QUESTION} {found} {_BEST_FIRST} LIMIT %(limit)s"
+        statement = f"WITH {question} {found} {_BEST_FIRST} LIMIT %(limit)s"
     rows = reader.rows(
         statement, _parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {})))
     )
@@ -94,15 +108,17 @@ def search(
 
 
 def scores(
-    reader: Reader, collection: Collection, weights: Mapping[str, float], passages: Sequence[int]
+    reader: Reader,
+    collection: Collection,
+    weights: Mapping[str, float],
+    passages: Sequence[int],
+    *,
+    evolved: bool = False,
 ) -> dict[int, float]:
     """The BM25 scores of the given passages, as ``search`` has them; those that share no term are absent."""
+    question, found = _found("AND posting.passage_id = ANY(%(passages)s::bigint[])", evolved=evolved)
     rows = reader.rows(
-        f"""
-        WITH {_QUESTION} {_FOUND} AND posting.passage_id = ANY(%(passages)s::bigint[])
-        GROUP BY posting.passage_id {_BEST_FIRST}
-        """,
-        _parameters(collection, weights, passages=list(passages)),
+        f"WITH {question} {found} {_BEST_FIRST}", _parameters(collection, weights, passages=list(passages))
     )
     return {row[0]: row[1] for row in rows}
 
@@ -179,6 +195,26 @@ def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float
     freed, emptied = _remove(writer, collection_id, passages)
     _forget_terms(writer, collection_id, emptied)
     return -freed
+
+
+def _found(chosen: str = "", *, evolved: bool) -> tuple[str, str]:
+    """The parts of a statement: the question's terms, and the score of each (``chosen``) passage that has one."""
+    postings = _POSTINGS.format(chosen=chosen)
+    if not evolved:
+        question = _QUESTION.format(columns="", outer="", held="term.passage_count")
+        return question, f"SELECT posting.passage_id, {_SCORE} {postings} GROUP BY posting.passage_id"
+    question = _QUESTION.format(columns="asked.term,", outer="LEFT", held="coalesce(term.passage_count, 0)")
+    found = f"""
+        SELECT passage_id, sum(score)::real AS score FROM (
+            SELECT posting.passage_id, {_CONTRIBUTION} AS score {postings}
+            UNION ALL
+            SELECT posting.passage_id,
+                   asked.weight * (posting.frequency / (posting.frequency + norm.value)
+                                   - posting.base / (posting.base + norm.value)) AS score
+            {_CORRECTIONS.format(chosen=chosen)}
+        ) AS contribution GROUP BY passage_id
+    """
+    return question, found
 
 
 def _parameters(collection: Collection, weights: Mapping[str, float], **more: Any) -> dict[str, Any]:

@@ -73,6 +73,23 @@ def test_each_episode_is_judged_exactly_once(http: TestClient, curie: str, judgi
         assert set(read["supports"]) | set(read["rejects"]) == shown
 
 
+@pytest.mark.parametrize("strategy", ["dense", "lexical", "hybrid"])
+def test_of_a_plain_search_all_that_it_found_is_judged(
+    http: TestClient, curie: str, judging: Judging, strategy: str
+) -> None:
+    body = {"collection": curie, "query": QUESTION, "arm": {"strategy": strategy}, "include": ["sentences"]}
+    answer = http.post("/query", json=body | {"top_k": 2}).json()
+    with OpenAiServer(keyword_handler) as server:
+        assert judging(server.base_url).run(curie, once=True) == 1
+    (event,) = events(http, curie)
+    read = verdict(http, curie, event)
+    assert event["query_id"] == answer["query_id"]
+    assert read["supports"]
+    assert read["retrieval_success"]
+    found = {row["sentence_id"] for passage in answer["passages"] for row in passage["sentences"]}
+    assert set(read["supports"]) | set(read["rejects"]) == found
+
+
 def test_what_somebody_judged_is_left_alone(
     http: TestClient, application: Application, curie: str, judging: Judging
 ) -> None:

@@ -20,6 +20,7 @@ from app.sample import questions as sample_questions
 from app.storage import collections, lexical, passages
 from app.storage.database import Numbers
 from tests.support import state
+from tests.support.keys import evolve, statements
 from tests.support.lexical import fresh, put, reference, search, stored
 
 words = st.sampled_from("ant bee cat dog eel fox gnu hen".split())
@@ -187,6 +188,125 @@ class TestHistory:
             connection.exec_driver_sql("DELETE FROM passage WHERE collection_id = %(c)s", {"c": target})
 
         assert stored(application, collection) == fresh(counted({"a": ["ant"]}))
+
+
+increments = st.dictionaries(
+    st.sampled_from([f"p{n}" for n in range(12)]),
+    st.dictionaries(st.one_of(words, st.just("new")), st.sampled_from([0.25, 1.0, 3.5]), min_size=1, max_size=3),
+    max_size=6,
+)
+
+
+def composed(
+    corpus: Mapping[str, Mapping[str, float]],
+    added: Mapping[str, Mapping[str, float]],
+    weights: Mapping[str, float],
+) -> dict[str, float]:
+    """BM25 over frequencies that ``added`` raised, with the statistics of those that it did not."""
+    mean = sum(sum(tokens.values()) for tokens in corpus.values()) / len(corpus)
+    scores = {}
+    for passage, tokens in corpus.items():
+        length = sum(tokens.values())
+        score = 0.0
+        for term, weight in weights.items():
+            containing = sum(term in other for other in corpus.values())
+            frequency = tokens.get(term, 0) + added.get(passage, {}).get(term, 0.0)
+            idf = inverse_document_frequency(len(corpus), containing)
+            score += weight * float(idf * saturation(frequency, length, mean)) if frequency else 0.0
+        if score > 0:
+            scores[passage] = score
+    return scores
+
+
+def written(
+    corpus: Mapping[str, Mapping[str, float]], added: Mapping[str, Mapping[str, float]]
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """The rows that ``added`` stands for."""
+    return {
+        passage: {
+            term: (corpus[passage].get(term, 0), corpus[passage].get(term, 0) + more)
+            for term, more in terms.items()
+        }
+        for passage, terms in added.items()
+    }
+
+
+class TestEvolvedKeys:
+    @settings(many, max_examples=25)
+    @given(corpus=corpora, added=increments, question=st.lists(words | st.just("new"), min_size=1, max_size=6))
+    def test_terms_count_as_often_as_evolved_keys_have_them(
+        self,
+        application: Application,
+        corpus: dict[str, list[str]],
+        added: dict[str, dict[str, float]],
+        question: list[str],
+    ) -> None:
+        name, frequencies = new_name(), counted(corpus)
+        put(application, name, frequencies)
+        # A passage without terms has no length that a share could be added of.
+        added = {passage: terms for passage, terms in added.items() if frequencies.get(passage)}
+        evolve(application, name, terms=written(frequencies, added))
+        weights = Counter(question)
+
+        expected = composed(frequencies, added, weights) if any(corpus.values()) else {}
+        assert_same_ranking(search(application, name, weights, evolved=True), expected)
+        before = composed(frequencies, {}, weights) if any(corpus.values()) else {}
+        assert_same_ranking(search(application, name, weights), before)
+
+    def test_a_term_that_no_passage_had_is_found_in_evolved_keys_only(
+        self, application: Application, collection: str
+    ) -> None:
+        put(application, collection, counted({"a": ["ant", "bee"], "bb": ["bee"], "cc": ["cat"]}))
+        evolve(application, collection, terms={"bb": {"new": (0.0, 0.5)}})
+
+        assert search(application, collection, {"new": 1.0}) == {}
+        # Held by none of 3 passages: idf = ln(1 + (3 - 0 + 1/2) / (0 + 1/2)). Of their 4 terms bb has one.
+        idf, norm = np.log(8.0), 1.5 * (0.25 + 0.75 * 1 / (4 / 3))
+        expected = {"bb": idf * 0.5 / (0.5 + norm)}
+        assert search(application, collection, {"new": 1.0}, evolved=True) == pytest.approx(expected, rel=1e-6)
+
+    def test_other_passages_keep_their_scores(self, application: Application, collection: str) -> None:
+        put(application, collection, counted({"a": ["ant", "bee"], "bb": ["ant"] * 3, "cc": ["bee"]}))
+        before = search(application, collection, {"ant": 1.0, "bee": 2.0})
+        evolve(application, collection, terms={"cc": {"ant": (0.0, 2.0), "bee": (1.0, 1.5)}})
+
+        after = search(application, collection, {"ant": 1.0, "bee": 2.0}, evolved=True)
+
+        assert {key: after[key] for key in ("a", "bb")} == {key: before[key] for key in ("a", "bb")}
+        assert after["cc"] > before["cc"]
+
+    def test_metadata_choose_among_evolved_keys_too(self, application: Application, collection: str) -> None:
+        put(application, collection, counted({"a": ["ant"], "bb": ["bee"], "cc": ["cat"]}))
+        evolve(application, collection, terms={"a": {"new": (0, 1)}, "bb": {"new": (0, 1)}, "cc": {"ant": (0, 1)}})
+
+        for term, found in (("new", {"bb"}), ("ant", {"cc"}), ("cat", {"cc"})):
+            chosen = search(application, collection, {term: 1.0}, metadata={"even": True}, evolved=True)
+            assert chosen.keys() == found
+
+    def test_another_collections_keys_have_no_say(self, application: Application, collection: str) -> None:
+        corpus = counted({"a": ["ant"], "b": ["bee"]})
+        put(application, collection, corpus)
+        other = f"{collection}-other"
+        put(application, other, corpus)
+        evolve(application, other, terms={"b": {"ant": (0.0, 5.0)}})
+
+        assert search(application, collection, {"ant": 1.0}, evolved=True).keys() == {"a"}
+
+    def test_equal_scores_come_in_id_order(self, application: Application, collection: str) -> None:
+        put(application, collection, counted({"z": ["ant", "bee"], "a": ["bee", "cat"]}))
+        evolve(application, collection, terms={"a": {"ant": (0.0, 1.0)}, "z": {"cat": (0.0, 1.0)}})
+
+        found = search(application, collection, {"bee": 1.0, "ant": 1.0, "cat": 1.0}, evolved=True)
+        assert list(found) == ["z", "a"]
+        assert len(set(found.values())) == 1
+
+    def test_base_keys_are_read_without_looking_at_evolved_ones(
+        self, application: Application, collection: str
+    ) -> None:
+        put(application, collection, counted({"a": ["ant"]}))
+        with statements(application) as sent:
+            search(application, collection, {"ant": 1.0})
+        assert not [statement for statement in sent if "evolved_posting" in statement]
 
 
 def test_postings_are_read_from_their_index_alone(bystander: "psycopg.Connection[object]") -> None:
