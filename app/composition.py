@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from app.core.keys import KeyRules
 from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.services.answer import AnswerService
+from app.services.attribution import Attribution, KeyLearning
 from app.services.dense import DenseService
+from app.services.evolve import EvolveService
+from app.services.expand import ExpandService
 from app.services.explain import ExplainService
 from app.services.feedback import FeedbackService
 from app.services.forget import ForgetService
@@ -20,7 +24,9 @@ from app.services.health import HealthService
 from app.services.index import IndexService
 from app.services.ingest import IngestService
 from app.services.judge import JudgeService
+from app.services.key_view import KeyViewService
 from app.services.learn import LearnService, Noise
+from app.services.maintain import MaintainService, Thresholds
 from app.services.prior import RankingPrior, load_prior
 from app.services.retrieve import RetrieveService
 from app.settings import Settings
@@ -120,7 +126,14 @@ class Application:
             self.language,
             batch_size=self.settings.ingest_batch_size,
             time_llm=self.llm if self.settings.llm_time_extraction else None,
+            rebase=self.evolve.rebase,
         )
+
+    @cached_property
+    def limits(self) -> GraphLimits:
+        """Bounds on what one statement reads."""
+        settings = self.settings
+        return GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit)
 
     @cached_property
     def retrieve(self) -> RetrieveService:
@@ -130,7 +143,7 @@ class Application:
             self.database,
             self.embedder,
             self.language,
-            limits=GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit),
+            limits=self.limits,
             recall_gate=settings.recall_gate,
             prior=self.prior,
             llm=self.llm,
@@ -153,7 +166,49 @@ class Application:
     @cached_property
     def learn(self) -> LearnService:
         """Applies verdicts."""
-        return LearnService(self.database, self.noise, self.prior, max_attempts=self.settings.feedback_max_attempts)
+        return LearnService(
+            self.database,
+            self.noise,
+            self.prior,
+            self.attribution,
+            self.evolve,
+            max_attempts=self.settings.feedback_max_attempts,
+        )
+
+    @cached_property
+    def key_learning(self) -> KeyLearning:
+        """By which constants verdicts move passage keys."""
+        settings = self.settings
+        try:
+            rules = KeyRules(
+                settings.key_strength, settings.key_term_strength, settings.key_units, settings.key_capacity
+            )
+        except ValueError as error:
+            raise ConfigurationError(f"ENGRAM_KEY_UNITS, ENGRAM_KEY_CAPACITY: {error}") from error
+        return KeyLearning(
+            rules,
+            gate_top_k=settings.key_gate_top_k,
+            generation_threshold=settings.key_generation_threshold,
+            batch_events=settings.key_batch_events,
+            patience=settings.key_patience,
+            margin=settings.key_margin,
+            most_waiting=settings.key_most_waiting,
+        )
+
+    @cached_property
+    def attribution(self) -> Attribution:
+        """Credits the expansions of verdicts."""
+        return Attribution(self.database, self.embedder, self.limits, self.key_learning)
+
+    @cached_property
+    def evolve(self) -> EvolveService:
+        """Lets passage keys evolve."""
+        return EvolveService(self.database, self.key_learning.rules)
+
+    @cached_property
+    def key_view(self) -> KeyViewService:
+        """Shows what keys learned."""
+        return KeyViewService(self.database, self.key_learning.rules)
 
     @cached_property
     def feedback(self) -> FeedbackService:
@@ -166,9 +221,21 @@ class Application:
         return ForgetService(self.database)
 
     @cached_property
+    def maintain(self) -> MaintainService:
+        """Keeps the vector indexes healthy."""
+        settings = self.settings
+        thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
+        return MaintainService(self.database, thresholds, memory_mb=settings.maintenance_memory_mb)
+
+    @cached_property
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
         return DenseService(self.database, self.embedder)
+
+    @cached_property
+    def expand(self) -> ExpandService:
+        """Widens questions."""
+        return ExpandService(self.database, self.embedder, self.limits, self.llm)
 
     @cached_property
     def explain(self) -> ExplainService:

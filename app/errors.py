@@ -43,6 +43,14 @@ class NotFoundError(EngramError):
     title = "Not found"
 
 
+class ConflictError(EngramError):
+    """The request contradicts what is under way; it may be carried out once that is over."""
+
+    status = 409
+    type = "conflict"
+    title = "Conflict"
+
+
 class PayloadTooLargeError(EngramError):
     """The body is larger than this route accepts."""
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from app import __version__
-from app.api import feedback, health, passages, problems, queries
+from app.api import expansions, feedback, health, keys, passages, problems, queries
 from app.api.limits import BodyLimit
 from app.api.schemas.passages import PassagesIn
 from app.composition import Application
@@ -40,7 +40,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.services = application
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     problems.install(app)
-    for module in (queries, feedback, passages, health):
+    for module in (queries, expansions, feedback, passages, keys, health):
         app.include_router(module.router)
     _describe(app)
     return app

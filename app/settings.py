@@ -112,6 +112,50 @@ class Settings(BaseSettings):
         default=0.001, gt=0, lt=1, description="Q: keeps perplexity from collapsing to 0 (GAM-RAG, Eq. 13)."
     )
 
+    # Evolution of passage keys
+    key_strength: float = Field(
+        default=0.7, gt=0, lt=1, description="λ: length of what expansions add to a passage's key of length 1."
+    )
+    key_term_strength: float = Field(
+        default=0.25,
+        ge=0,
+        le=10,
+        description="What expansions add to a passage's term frequencies, as a share of its length.",
+    )
+    key_units: int = Field(
+        default=4, ge=1, le=100, description="x: expansion units that compose a key (ERM, Eq. 8)."
+    )
+    key_capacity: int = Field(
+        default=16, ge=1, le=1000, description="Expansion units a passage remembers, at least ENGRAM_KEY_UNITS."
+    )
+    key_gate_top_k: int = Field(
+        default=50,
+        ge=0,
+        le=1000,
+        description=(
+            "Expansions are validated if a supported passage is among so many that the expanded question "
+            "retrieves, where the verdict says nothing of retrieval. 0: only the verdict's word counts."
+        ),
+    )
+    key_generation_threshold: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+        description="A generation score from here on validates expansions, where the verdict decides nothing.",
+    )
+    key_batch_events: int = Field(default=8, ge=1, description="Validated events that make a batch (ERM, Eq. 9).")
+    key_patience: int = Field(
+        default=3,
+        ge=1,
+        description="P: batches in a row with nothing better, after which keys evolve (ERM, Eq. 10).",
+    )
+    key_margin: float = Field(
+        default=0.1, ge=0, lt=1, description="ρ: how far a batch may stay behind the best one (ERM, Eq. 10)."
+    )
+    key_most_waiting: int = Field(
+        default=64, ge=1, description="Validated events that may wait; then keys evolve, saturated or not."
+    )
+
     # Worker
     feedback_batch_size: int = Field(default=100, ge=1, le=5000, description="Events applied per batch.")
     ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
@@ -120,6 +164,29 @@ class Settings(BaseSettings):
     )
     feedback_max_attempts: int = Field(
         default=5, ge=1, description="Failed applications after which an event is parked."
+    )
+
+    # Index maintenance
+    maintenance_interval_seconds: float = Field(
+        default=600.0,
+        ge=0,
+        le=31_536_000,
+        description="How often a worker looks whether vector indexes need to be built anew; 0 is never.",
+    )
+    maintenance_dead_share: float = Field(
+        default=0.3,
+        gt=0,
+        lt=1,
+        description="Share of an index's entries whose rows are gone from which on it is built anew.",
+    )
+    maintenance_dead_rows: int = Field(
+        default=1000, ge=1, description="An index with fewer dead entries than this is left alone."
+    )
+    maintenance_memory_mb: int = Field(
+        default=512,
+        ge=1,
+        le=2_000_000,
+        description="Memory for building one index anew; a graph that does not fit is built much more slowly.",
     )
 
     # LLM, optional: any OpenAI-compatible endpoint

@@ -1,4 +1,5 @@
-"""The worker process: applies feedback as it is announced, ingests staged passages, and sweeps for strays."""
+"""The worker process: applies feedback as it is announced, ingests staged passages, sweeps for strays, and keeps
+the vector indexes healthy."""
 
 import threading
 import time
@@ -18,12 +19,16 @@ RETRY_SECONDS = 1.0
 
 
 class Worker:
-    """Two loops until stopped: feedback in this thread, ingest in another. Both finish what is in hand."""
+    """Loops until stopped: feedback in this thread, ingest and index maintenance in others.
+
+    Feedback and ingest finish what is in hand; an index that is being built anew is given up.
+    """
 
     def __init__(self, app: Application) -> None:
         self._app = app
         self._stopping = threading.Event()
         self._swept = 0.0
+        self._maintenance_due = 0.0
 
     def stop(self) -> None:
         """Finish what is in hand and return from ``run``."""
@@ -32,11 +37,16 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
-        ingest = threading.Thread(target=self._forever, args=("ingest", self._ingest), name="ingest")
-        ingest.start()
+        beside = {"ingest": self._ingest}
+        if self._app.settings.maintenance_interval_seconds:
+            beside["maintenance"] = self._maintain
+        threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
+        for thread in threads:
+            thread.start()
         log.info("worker ready")
         self._forever("feedback", self._learn)
-        ingest.join()
+        for thread in threads:
+            thread.join()
         log.info("worker stopped")
 
     def _forever(self, name: str, step: Callable[[], None]) -> None:
@@ -85,7 +95,15 @@ class Worker:
                 break
         if applied:
             log.info("sweep applied overdue feedback", events=applied)
+        self._app.evolve.run_due()
 
     def _ingest(self) -> None:
         if not self._app.index.run_ready_jobs(self._stopping.is_set):
             self._stopping.wait(INGEST_POLL_SECONDS)
+
+    def _maintain(self) -> None:
+        if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):
+            return
+        # Set before the run: one that fails is not tried again at once, as a build takes much of a machine.
+        self._maintenance_due = time.monotonic() + self._app.settings.maintenance_interval_seconds
+        self._app.maintain.run(should_stop=self._stopping.is_set)

@@ -1,6 +1,7 @@
 """The ``engram`` command as people run it, against a live service: its output, and one line for each failure."""
 
 import gzip
+import io
 import json
 import os
 import re
@@ -13,10 +14,13 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from app.client import Client
 from app.composition import Application
 from app.main import create_app
 from app.settings import Settings
+from app.storage import collections
 from app.worker import Worker
+from tests.conftest import CURIE
 from tests.support.command import NOWHERE, Cli
 from tests.support.live_server import LiveServer
 
@@ -38,6 +42,16 @@ def service(application: Application) -> Iterator[str]:
 @pytest.fixture
 def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
     return Cli(tmp_path, service, settings.data_dir)
+
+
+@pytest.fixture
+def curie(service: str, collection: str) -> str:
+    """As everywhere, but indexed by the running worker, which may take a job out of the test's own hands."""
+    with Client(service) as client:
+        accepted = client.ingest(io.BytesIO("\n".join(map(json.dumps, CURIE)).encode()), collection)
+        *_, job = client.follow(accepted["job_id"], collection)
+    assert job["created"] == len(CURIE)
+    return collection
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -134,6 +148,71 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     assert (answer["memory"], answer["profile"], answer["trace"]) == ("off", "paper", None)
     receipt = json.loads(cli("feedback", answer["query_id"], "-c", curie, "--partial", "--json").stdout)
     assert receipt["status"] == "applied"
+
+
+def test_a_question_is_widened(cli: Cli, curie: str) -> None:
+    widened = cli("expand", QUESTION, "-c", curie)
+    assert widened.returncode == 0, widened.stderr
+    assert re.fullmatch(r"prf  .*\bWarsaw\b.*\n", widened.stdout)
+    document = json.loads(cli("expand", QUESTION, "-c", curie, "--method", "prf", "--json").stdout)
+    (unit,) = document["expansions"]
+    assert widened.stdout == f"prf  {unit['text']}\n"
+    first = json.loads(cli("expand", QUESTION, "-c", curie, "--passages", "1", "--json").stdout)
+    assert first["expansions"] != document["expansions"]
+    assert "Warsaw" in first["expansions"][0]["text"]
+
+
+def test_a_question_is_asked_in_another_way(cli: Cli, curie: str, tmp_path: Path) -> None:
+    units = tmp_path / "units.json"
+    units.write_text(cli("expand", QUESTION, "-c", curie, "--json").stdout, encoding="utf-8")
+    for strategy in ("dense", "lexical", "hybrid"):
+        asked = cli("query", QUESTION, "-c", curie, "--strategy", strategy, "--trace")
+        assert asked.returncode == 0, asked.stderr
+        assert re.match(r"query \S+: 0 hops, no_hops\n1\. curie  ", asked.stdout)
+        answer = json.loads(
+            cli("query", QUESTION, "-c", curie, "--strategy", strategy, "--expansions", str(units), "--json").stdout
+        )
+        assert (answer["strategy"], answer["expanded"]) == (strategy, True)
+    assert "Invalid request" in cli.fails("query", QUESTION, "-c", curie, "--strategy", "sparse")
+    assert "No such file" in cli.fails("query", QUESTION, "-c", curie, "--expansions", "missing.json")
+    for content in ("", "{}", "1", '{"expansion": []}', "\xff"):
+        units.write_bytes(content.encode("latin-1"))
+        said = cli.fails("query", QUESTION, "-c", curie, "--expansions", str(units))
+        assert "not what `engram expand --json` prints" in said
+    units.write_text('{"expansions": [{"method": "prf"}]}', encoding="utf-8")
+    assert "Invalid request" in cli.fails("query", QUESTION, "-c", curie, "--expansions", str(units))
+
+
+def test_a_question_that_nothing_widens(cli: Cli, collection: str, application: Application) -> None:
+    with application.database.write() as writer:
+        collections.open_for_writing(writer, collection)
+    widened = cli("expand", QUESTION, "-c", collection)
+    assert (widened.returncode, widened.stdout) == (0, "prf  (nothing found)\n")
+
+
+def test_refusals_to_widen_are_one_line(cli: Cli, curie: str) -> None:
+    assert "'hyde' needs ENGRAM_LLM_BASE_URL" in cli.fails(
+        "expand", QUESTION, "-c", curie, "--method", "prf", "--method", "hyde"
+    )
+    assert "must not repeat" in cli.fails("expand", QUESTION, "-c", curie, "--method", "prf", "--method", "prf")
+    assert "Invalid request" in cli.fails("expand", QUESTION, "-c", curie, "--method", "magic")
+    assert "no collection 'nowhere'" in cli.fails("expand", QUESTION, "-c", "nowhere")
+
+
+def test_a_collection_is_rekeyed(cli: Cli, curie: str, http: TestClient) -> None:
+    done = cli("rekey", curie, "--key-building", "title")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{curie}: keys are made of title, 5 updated, 0 unchanged\n"
+    assert "5/5" in done.stderr  # the progress bar at its end
+    assert http.get(f"/collections/{curie}").json()["key_building"] == "title"
+
+    again = cli("rekey", curie, "--key-building", "title", "--key", "again")
+    assert again.stdout == f"{curie}: keys are made of title, 0 updated, 5 unchanged\n"
+    assert "used before" in cli.fails("rekey", curie, "--key-building", "full", "--key", "again")
+    assert "Invalid request: body.key_building" in cli.fails("rekey", curie, "--key-building", "titles")
+    assert "no collection 'nowhere'" in cli.fails("rekey", "nowhere", "--key-building", "title")
+    assert "Invalid request: path.name" in cli.fails("rekey", "a b", "--key-building", "title")
+    assert "cannot be sent" in cli.fails("rekey", curie, "--key-building", "title", "--key", "schlüssel")
 
 
 def test_refusals_of_the_service_are_one_line(cli: Cli, curie: str) -> None:

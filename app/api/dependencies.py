@@ -7,9 +7,12 @@ from fastapi import Depends, Header, Path, Query, Request
 from app.api.schemas.common import MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
 from app.services.answer import AnswerService
+from app.services.evolve import EvolveService
+from app.services.expand import ExpandService
 from app.services.feedback import FeedbackService
 from app.services.health import HealthService
 from app.services.ingest import IngestService
+from app.services.key_view import KeyViewService
 from app.services.retrieve import RetrieveService
 
 
@@ -23,7 +26,13 @@ class Services(Protocol):
     @property
     def answer(self) -> AnswerService: ...
     @property
+    def expand(self) -> ExpandService: ...
+    @property
     def feedback(self) -> FeedbackService: ...
+    @property
+    def evolve(self) -> EvolveService: ...
+    @property
+    def key_view(self) -> KeyViewService: ...
     @property
     def health(self) -> HealthService: ...
 

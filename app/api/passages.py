@@ -1,13 +1,14 @@
-"""Passages, ingest jobs and collections."""
+"""Passages, jobs and collections."""
 
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request, Response, status
+from fastapi import APIRouter, Depends, Path, Query, Request, Response, status
 from starlette.concurrency import run_in_threadpool
 
 from app.api.bodies import receive_document, receive_lines
-from app.api.dependencies import App, InCollection, Limit, OptionalKey
+from app.api.dependencies import App, InCollection, Limit, OptionalKey, json_body
+from app.api.paths import PassageRoute
 from app.api.problems import responses
 from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, storable
 from app.api.schemas.passages import (
@@ -17,11 +18,12 @@ from app.api.schemas.passages import (
     JobOut,
     LineError,
     PassageOut,
+    RekeyIn,
     StoredSentenceOut,
 )
 from app.errors import InvalidRequestError, UnsupportedMediaTypeError
 
-router = APIRouter(tags=["passages"])
+router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
 JSON_TYPE = "application/json"
 NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -67,14 +69,11 @@ async def post_passages(
     reception = app.ingest.receive(collection, key)
     receive = receive_document if media_type == JSON_TYPE else receive_lines
     await receive(request, reception)
-    job_id = await run_in_threadpool(reception.finish)
-    status_url = f"/jobs/{job_id}?collection={collection}"
-    response.headers["Location"] = status_url
-    return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)
+    return _accepted(await run_in_threadpool(reception.finish), collection, response)
 
 
 @router.get(
-    "/jobs/{job_id}", response_model=JobOut, responses=responses(404, 422, 503), summary="Progress of an ingest"
+    "/jobs/{job_id}", response_model=JobOut, responses=responses(404, 422, 503), summary="Progress of a job"
 )
 def get_job(
     job_id: UUID,
@@ -90,6 +89,7 @@ def get_job(
     return JobOut(
         job_id=job.id,
         collection=job.collection,
+        key_building=job.key_building,
         status=job.status,
         received=job.received,
         created=job.created,
@@ -106,7 +106,14 @@ def get_job(
     )
 
 
-ExternalIdPath = Annotated[str, Path(min_length=1, max_length=512, description="Your id of the passage.")]
+ExternalIdPath = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=512,
+        description="Your id of the passage. If it ends in `/key`, send that slash as `%2F`.",
+    ),
+]
 
 
 @router.get(
@@ -117,7 +124,7 @@ ExternalIdPath = Annotated[str, Path(min_length=1, max_length=512, description="
 )
 def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> PassageOut:
     """The passage with its sentences and their ids."""
-    passage, sentences = app.ingest.passage(collection, _path_text(passage_id))
+    passage, sentences = app.ingest.passage(collection, path_text(passage_id))
     return PassageOut(
         id=passage.external_id,
         title=passage.title,
@@ -138,7 +145,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection =
 )
 def delete_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> None:
     """Remove the passage and everything that only it held: sentences, memories, entities."""
-    app.ingest.delete_passage(collection, _path_text(passage_id))
+    app.ingest.delete_passage(collection, path_text(passage_id))
 
 
 @router.get(
@@ -166,6 +173,23 @@ def get_collection(name: CollectionName, app: App) -> CollectionOut:
     return CollectionOut.model_validate(app.ingest.collection(name))
 
 
+@router.post(
+    "/collections/{name}/rekey",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 409, 413, 415, 422, 503),
+    summary="Make a collection's keys anew",
+)
+def post_rekey(body: RekeyIn, response: Response, app: App, name: CollectionName, key: OptionalKey) -> JobAccepted:
+    """Have a job make the keys by which passages are found anew, of another part of each passage.
+
+    Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
+    meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
+    """
+    return _accepted(app.ingest.rekey(name, body.key_building, key), name, response)
+
+
 @router.delete(
     "/collections/{name}",
     status_code=status.HTTP_204_NO_CONTENT,
@@ -177,7 +201,18 @@ def delete_collection(name: CollectionName, app: App) -> None:
     app.ingest.delete_collection(name)
 
 
-def _path_text(text: str) -> str:
+def _accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+    status_url = f"/jobs/{job_id}?collection={collection}"
+    response.headers["Location"] = status_url
+    return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)
+
+
+def path_text(text: str) -> str:
+    """The id of a passage as a path holds it.
+
+    Raises:
+        InvalidRequestError: Postgres cannot hold it.
+    """
     try:
         return storable(text)
     except ValueError as error:

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from app.errors import (
+    ConflictError,
     EngramError,
     InvalidRequestError,
     LlmError,
@@ -52,6 +53,7 @@ _BY_STATUS: dict[int, type[EngramError]] = {
     for error in (
         MalformedRequestError,
         NotFoundError,
+        ConflictError,
         PayloadTooLargeError,
         UnsupportedMediaTypeError,
         InvalidRequestError,
@@ -132,7 +134,8 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
 
 def _methods(request: Request) -> list[str]:
     """What the path allows; Starlette names the methods of the first of its routes only."""
-    scope = {"type": "http", "path": request.scope["path"], "root_path": request.scope.get("root_path", "")}
+    scope = {name: request.scope.get(name) for name in ("type", "path", "raw_path")}
+    scope["root_path"] = request.scope.get("root_path", "")
     everything = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
     routes = request.app.router.routes
     return [

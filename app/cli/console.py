@@ -31,14 +31,19 @@ def settings() -> Settings:
     return loaded
 
 
+def base_url(url: str | None) -> str:
+    """Where the service is: as said, else as configured."""
+    return (url or settings().base_url).rstrip("/")
+
+
 def say(text: str) -> None:
     """One line for the caller, as it stands."""
-    _out.print(text, markup=False, highlight=False)
+    _out.print(text, markup=False, highlight=False, emoji=False)
 
 
 def complain(text: str) -> None:
     """One line about what went wrong, as it stands."""
-    err.print(" ".join(text.split()), markup=False, highlight=False)
+    err.print(" ".join(text.split()), markup=False, highlight=False, emoji=False)
 
 
 def say_json(value: Any) -> None:

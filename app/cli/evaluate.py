@@ -28,7 +28,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, time or stream: docs/evaluation.md."
+            help="cold, same, similar, different, unrelated, ablation, noise, time, stream or adapt: "
+            "docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -46,12 +47,27 @@ def evaluate(
     prior: Annotated[
         Path | None, typer.Option(help="File with ranking weights to start from, as `engram fit` writes.")
     ] = None,
+    fractions: Annotated[
+        str, typer.Option(help="adapt: shares of the questions with expansions that keys are adapted to.")
+    ] = "0.3,0.5,0.8",
+    retrievers: Annotated[
+        str, typer.Option(help="adapt: what answers, of dense, lexical, hybrid and graph.")
+    ] = "dense,lexical,hybrid,graph",
+    ways: Annotated[
+        str,
+        typer.Option(
+            help="adapt: how expansions are credited; the first at every fraction, others at the middle one."
+        ),
+    ] = "supported,published,ungated",
+    key_building: Annotated[
+        str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
+    ] = "full",
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
-    from app.evaluation.options import Options
+    from app.evaluation.options import Options, numbers
     from app.evaluation.run import evaluate as run
 
     given: dict[str, Any] = {
@@ -64,6 +80,10 @@ def evaluate(
         "limit": limit,
         "sufficiency": sufficiency,
         "freeze": tuple(freeze or ()),
+        "fractions": numbers("--fractions", fractions),
+        "retrievers": tuple(retrievers.split(",")),
+        "ways": tuple(ways.split(",")),
+        "key_building": key_building,
         "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
     }
     options = Options(**given)
@@ -80,8 +100,9 @@ def evaluate(
     console = Console()
     wide = console if console.is_terminal else Console(width=WIDTH)
     wide.print(report.table())
-    if (costs := report.robustness_table()) is not None:
-        wide.print(costs)
+    for further in (report.robustness_table(), report.price_table()):
+        if further is not None:
+            wide.print(further)
     say(f"{folder / options.slug(loaded.name)}.md and .json")
 
 
@@ -92,5 +113,6 @@ def varied(services: "Application", addresses: "Servers", variation: "Variation"
     hub_limit = services.settings.hub_limit if variation.hub_limit is None else variation.hub_limit
     other = Application(services.settings.model_copy(update={"hub_limit": hub_limit}), addresses)
     other.embedder, other.language = services.embedder, services.language
+    other.key_learning = replace(services.key_learning, gated=not variation.ungated_keys)
     other.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
     return other

@@ -54,7 +54,7 @@ def worker() -> None:
 
     with application(settings(), consumer=f"worker-{uuid.uuid4()}") as services:
         process = Worker(services)
-        _on_stop(process.stop)
+        on_stop(process.stop)
         process.run()
 
 
@@ -68,7 +68,7 @@ def judge(
 
     with application(settings()) as services:
         service = services.judge
-        _on_stop(service.stop)
+        on_stop(service.stop)
         judged = service.run(collection, once=once)
     say(f"{judged} episodes judged")
 
@@ -102,7 +102,9 @@ def openapi(
     path.write_text(document, encoding="utf-8")
 
 
-def _on_stop(stop: Callable[[], None]) -> None:
+def on_stop(stop: Callable[[], None]) -> None:
+    """Call ``stop`` instead of ending at once when the process is told to end."""
+
     def handle(_signal: int, _frame: FrameType | None) -> None:
         stop()
 

@@ -1,14 +1,16 @@
 """Commands that talk to a running service."""
 
 import io
+import json
 import uuid
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, complain, err, say, say_json, settings
+from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, complain, err, say, say_json
 from app.client import Client, ClientError, open_corpus
 
 
@@ -20,7 +22,7 @@ def ingest(
 ) -> None:
     """Ingest passages from files and wait until they are searchable."""
     failed = False
-    with Client(_base_url(url)) as client:
+    with Client(base_url(url)) as client:
         for path in files:
             with open_corpus(path) as stream:
                 failed |= not _ingest(client, stream, path.name, collection)
@@ -29,19 +31,10 @@ def ingest(
 
 
 def _ingest(client: Client, stream: io.BufferedIOBase, label: str, collection: str) -> bool:
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=err) as progress:
+    with _progress() as progress:
         task = progress.add_task(f"{label}: sending", total=None)
         accepted = client.ingest(stream, collection)
-        job: dict[str, Any] = {}
-        for job in client.follow(accepted["job_id"], collection):
-            done = job["received"] - job["waiting"]
-            progress.update(task, description=label, total=job["received"], completed=done)
+        job = _followed(client, accepted, progress, task, label)
     counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
     say(f"{label}: {counts}")
     for error in job["errors"]:
@@ -53,6 +46,48 @@ def _ingest(client: Client, stream: io.BufferedIOBase, label: str, collection: s
     return bool(job["status"] == "succeeded" and job["rejected"] == 0)
 
 
+def _progress() -> Progress:
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=err)
+
+
+def _followed(
+    client: Client, accepted: dict[str, Any], progress: Progress, task: TaskID, label: str
+) -> dict[str, Any]:
+    """The job at its end, the bar of ``task`` following it until then."""
+    job: dict[str, Any] = {}
+    for job in client.follow(accepted["job_id"], accepted["collection"]):
+        done = job["received"] - job["waiting"]
+        progress.update(task, description=label, total=job["received"], completed=done)
+    return job
+
+
+@cli.command()
+def rekey(
+    collection: Annotated[str, typer.Argument(help="The collection's name.")],
+    key_building: Annotated[
+        str, typer.Option(help="What keys are made of from now on: full, title, abstract or keywords.")
+    ],
+    key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
+    url: UrlOption = None,
+) -> None:
+    """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
+    with Client(base_url(url)) as client:
+        path = f"/collections/{quote(collection, safe='')}/rekey"
+        headers = {} if key is None else {"idempotency-key": key}
+        accepted = client.send("POST", path, json={"key_building": key_building}, headers=headers)
+        with _progress() as progress:
+            job = _followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    if job["status"] == "failed":
+        raise ClientError(f"{collection}: {job['error']}")
+    say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
+
+
 @cli.command()
 def query(
     text: Annotated[str, typer.Argument(help="The question.")],
@@ -60,6 +95,10 @@ def query(
     top_k: Annotated[int, typer.Option(min=1, max=100)] = 5,
     memory: Annotated[str, typer.Option(help="off or read")] = "read",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
+    strategy: Annotated[str, typer.Option(help="graph, dense, lexical or hybrid")] = "graph",
+    expansions: Annotated[
+        Path | None, typer.Option(help="A file of expansions, as `engram expand --json` prints them.")
+    ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Show why each sentence was selected.")] = False,
     url: UrlOption = None,
     as_json: JsonOption = False,
@@ -69,10 +108,11 @@ def query(
         "query": text,
         "collection": collection,
         "top_k": top_k,
-        "arm": {"memory": memory, "profile": profile},
+        "arm": {"memory": memory, "profile": profile, "strategy": strategy},
         "include": ["trace"] if trace else [],
+        "expansions": [] if expansions is None else _expansions(expansions),
     }
-    with Client(_base_url(url)) as client:
+    with Client(base_url(url)) as client:
         answer = client.send("POST", "/query", json=body)
     if as_json:
         say_json(answer)
@@ -92,12 +132,65 @@ def query(
             )
 
 
+def _expansions(path: Path) -> Any:
+    """The expansions in a file: a list of them, or a document that has one under that name."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        return found if isinstance(found, list) else found["expansions"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ClientError(f"{path}: not what `engram expand --json` prints") from error
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+@cli.command()
+def expand(
+    text: Annotated[str, typer.Argument(help="The question.")],
+    collection: CollectionOption = "default",
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            help="prf (the default), or with an LLM: hyde, diver, decomposition, facets, contrastive, "
+            "specification, rewriting. May be given several times.",
+        ),
+    ] = None,
+    passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that prf and diver learn from.")] = 5,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Widen a question: pieces of text to send on with a verdict, as its expansions."""
+    wanted = methods or ["prf"]
+    body = {"query": text, "collection": collection, "methods": wanted, "passages": passages}
+    with Client(base_url(url)) as client:
+        widened = client.send("POST", "/expand", json=body)
+    if as_json:
+        say_json(widened)
+        return
+    width = max(map(len, wanted))
+    for method in wanted:
+        found = [unit["text"] for unit in widened["expansions"] if unit["method"] == method]
+        for piece in found or ["(nothing found)"]:
+            say(f"{method:<{width}}  {' '.join(piece.split())}")
+
+
 @cli.command()
 def feedback(
     query_id: Annotated[str, typer.Argument(help="The query_id of an answer.")],
     supporting: Annotated[list[int] | None, typer.Option("--supporting", "-s", help="A sentence id.")] = None,
     rejected: Annotated[list[int] | None, typer.Option("--rejected", "-r", help="A sentence id.")] = None,
     missed: Annotated[list[int] | None, typer.Option("--missed", "-m", help="A sentence id.")] = None,
+    passages: Annotated[
+        list[str] | None, typer.Option("--passage", help="Your id of a passage that helped as a whole.")
+    ] = None,
+    expansions: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of expansions that passage keys learn from, as `engram expand --json` prints them."
+        ),
+    ] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Judge only what is named.")] = False,
     judge_name: Annotated[str, typer.Option("--judge", help="Who judges.")] = "cli",
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
@@ -112,11 +205,13 @@ def feedback(
         "supporting": supporting or [],
         "rejected": rejected or [],
         "missed": missed or [],
+        "supporting_passages": passages or [],
+        "expansions": [] if expansions is None else _expansions(expansions),
         "partial": partial,
         "judge": judge_name,
         "wait": True,
     }
-    with Client(_base_url(url)) as client:
+    with Client(base_url(url)) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
     if as_json:
         say_json(receipt)
@@ -127,8 +222,23 @@ def feedback(
                 f"     [{change['sentence_id']}] {change['channel']}: gain {change['gain']:.3f}, perplexity "
                 f"{change['perplexity_before']:.3f} -> {change['perplexity_after']:.3f}"
             )
+        _say_keys(receipt["keys"])
     if receipt["status"] == "parked":
         raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
+
+
+def _say_keys(effect: dict[str, Any] | None) -> None:
+    if effect is None:
+        return
+    if effect["gate"] == "none":
+        say("     keys: the expansions are not validated, and teach nothing")
+        return
+    say(f"     keys: validated by {effect['gate']}, highest gain {effect['gain']:.3f}, {effect['status']}")
+    for credit in effect["credits"]:
+        say(
+            f"     {credit['passage_id']}, unit {credit['unit_id']}: "
+            f"gain {credit['gain']:.3f} x weight {credit['weight']:.3f}"
+        )
 
 
 @cli.command()
@@ -137,13 +247,9 @@ def sample(url: UrlOption = None) -> None:
     from app.sample import COLLECTION, corpus
     from app.sample.tour import tour
 
-    base_url = _base_url(url)
-    with Client(base_url) as client:
+    address = base_url(url)
+    with Client(address) as client:
         ok = _ingest(client, io.BytesIO(corpus()), "sample corpus", COLLECTION)
-    say(tour(base_url))
+    say(tour(address))
     if not ok:
         raise typer.Exit(1)
-
-
-def _base_url(url: str | None) -> str:
-    return (url or settings().base_url).rstrip("/")

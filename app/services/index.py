@@ -1,7 +1,8 @@
-"""Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once."""
+"""Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once.
 
-import hashlib
-import json
+The jobs of re-keying, which changes what this builds, are done here in turn with those of ingest.
+"""
+
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +13,27 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from app.core.key_text import KeyBuilding
 from app.core.temporal import time_constraint
 from app.errors import LlmError, UnavailableError
 from app.providers.embedder import Embedder
-from app.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, normalise_entity, terms
+from app.providers.language import (
+    ANALYSER,
+    Language,
+    PassageText,
+    terms,
+)
 from app.providers.llm import Llm
+from app.services.drafts import (
+    Draft,
+    content_hash_of,
+    draft_of,
+    expressions_of,
+    names_of,
+    surfaces_of,
+    with_llm_times,
+)
+from app.services.rekey import Rebase, RekeyService
 from app.storage import collections, jobs, lexical, passages
 from app.storage.database import Database, Writer
 from app.storage.jobs import Job
@@ -27,8 +44,6 @@ log = structlog.get_logger(__name__)
 
 MAX_ATTEMPTS = 5
 MAX_REPLANS = 5
-# A name or a date list beyond this is not one; its key would not fit an index page either.
-MAX_KEY_CHARACTERS = 200
 Vectors = dict[str, NDArray[np.float32]]
 
 
@@ -36,31 +51,14 @@ class _StaleError(Exception):
     """The graph changed between planning a batch and writing it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A staged passage that differs from what is stored."""
-
-    line: int
-    external_id: str
-    title: str | None
-    text: str
-    metadata: dict[str, Any]
-    content_hash: bytes
-    sentences: list[SentenceAnalysis]
-
-    @property
-    def key_text(self) -> str:
-        """What the passage is searched by: its dense key is the embedding of this, its terms are words of this."""
-        return f"{self.title}. {self.text}" if self.title else self.text
-
-
 @dataclass(slots=True)
 class _Plan:
-    """A batch, analysed and with everything it needs embedded, and the versions it was planned against."""
+    """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
 
     lines: list[int]
+    building: KeyBuilding
     versions: dict[str, tuple[int, bytes]]
-    drafts: list[_Draft]
+    drafts: list[Draft]
     metadata_only: dict[int, dict[str, Any]]
     terms: dict[str, Counter[str]] = field(default_factory=dict)
     texts: Vectors = field(default_factory=dict)
@@ -79,12 +77,15 @@ class IndexService:
         *,
         batch_size: int,
         time_llm: Llm | None = None,
+        rebase: Rebase | None = None,
     ) -> None:
         self._database = database
         self._embedder = embedder
         self._language = language
         self._batch_size = batch_size
         self._time_llm = time_llm
+        self._rebase = rebase
+        self._rekey = RekeyService(database, embedder, batch_size=batch_size, rebase=rebase)
 
     def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:
         """Work through every job that no other worker holds, until told to stop; how many were worked on."""
@@ -106,7 +107,7 @@ class IndexService:
         return worked
 
     def run(self, job: Job, should_stop: Callable[[], bool] = lambda: False) -> bool:
-        """Ingest a job to its end, one job of a collection at a time; False if nothing came of it.
+        """Do a job to its end, one job of a collection at a time; False if nothing came of it.
 
         A batch that fails is tried again by a later call; after ``MAX_ATTEMPTS`` the job fails with the error,
         keeping what it had ingested.
@@ -119,14 +120,17 @@ class IndexService:
             if current is None or current.status not in {"queued", "running"}:
                 return False
             try:
-                self._run_batches(job, should_stop)
+                if job.key_building is None:
+                    self._run_batches(job, should_stop)
+                else:
+                    self._rekey.run(job, job.key_building, should_stop)
             except UnavailableError:
                 raise
             except LlmError as error:  # the endpoint may come back: the lines wait for it
                 log.warning("ingest waits for the LLM", job_id=str(job.id), error=error.detail)
                 return False
             except Exception as error:
-                log.exception("ingest batch failed", job_id=str(job.id))
+                log.exception("batch failed", job_id=str(job.id))
                 with self._database.write() as writer:
                     attempts = jobs.record_failure(writer, job, f"{type(error).__name__}: {error}")
                     if attempts >= MAX_ATTEMPTS:
@@ -174,12 +178,13 @@ class IndexService:
         with self._database.read() as reader:
             staged = _without_repeats(jobs.next_lines(reader, job, after_line, limit or self._batch_size))
             versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
-        if not staged:
-            return None
-        plan = _Plan([line for line, _ in staged], versions, [], {})
+            if not staged:
+                return None
+            building = collections.by_id(reader, collection_id).key_building
+        plan = _Plan([line for line, _ in staged], building, versions, [], {})
         changed: list[tuple[int, dict[str, Any], bytes]] = []
         for line, body in staged:
-            content_hash = _content_hash(body)
+            content_hash = content_hash_of(body)
             stored = versions.get(body["id"])
             if stored is not None and stored[1] == content_hash:
                 plan.metadata_only[stored[0]] = body["metadata"]
@@ -192,13 +197,11 @@ class IndexService:
             ]
         )
         plan.drafts = [
-            _Draft(
-                line, body["id"], body["title"], body["text"], body["metadata"], content_hash, _bounded(analysis)
-            )
+            draft_of(line, body, content_hash, analysis, building)
             for (line, body, content_hash), analysis in zip(changed, analyses, strict=True)
         ]
         if self._time_llm is not None:
-            plan.drafts = [_with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+            plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection_id, plan, arriving)
         return plan
@@ -207,9 +210,9 @@ class IndexService:
         """Embed what is not stored yet: passages, new sentences, new names, new time expressions."""
         with self._database.read() as reader:
             stored = passages.sentences_of(reader, collection_id, [known[0] for known in plan.versions.values()])
-            surfaces = _surfaces(plan.drafts)
+            surfaces = surfaces_of(plan.drafts)
             known = passages.known_names(reader, collection_id, surfaces)
-            expressions = _expressions(plan.drafts)
+            expressions = expressions_of(plan.drafts)
             dated = passages.known_times(reader, collection_id, expressions)
         kept = Counter((sentence.passage_id, sentence.text) for sentence in stored)
         sentences = {
@@ -235,6 +238,8 @@ class IndexService:
         collections.lock_graph(writer, collection_id)
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
+            raise _StaleError
+        if collections.by_id(writer, collection_id).key_building != plan.building:
             raise _StaleError
         updated = sum(
             passages.set_metadata(writer, collection_id, passage, metadata)
@@ -278,7 +283,7 @@ class IndexService:
                 if same:
                     kept = same.pop(0)
                     moved[kept] = (position, sentence.time_expression)
-                    links[kept] = _names(sentence.entities)
+                    links[kept] = names_of(sentence.entities)
                     continue
                 vector = plan.texts.get(sentence.text)
                 if vector is None:
@@ -289,12 +294,12 @@ class IndexService:
         orphan_entities, orphan_times = passages.delete_sentences(writer, collection_id, removed)
         orphan_times += passages.move_sentences(writer, collection_id, moved)
         inserted = passages.insert_sentences(writer, collection_id, fresh)
-        links.update((sentence, _names(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
+        links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
         orphan_entities += passages.set_links(writer, collection_id, links)
         gone = passages.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
-        if passages.known_names(writer, collection_id, _surfaces(plan.drafts)) != set(_surfaces(plan.drafts)):
+        if passages.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
             raise _StaleError
-        expressions = _expressions(plan.drafts)
+        expressions = expressions_of(plan.drafts)
         if passages.known_times(writer, collection_id, expressions) != expressions:
             raise _StaleError
         length = lexical.index(
@@ -311,6 +316,9 @@ class IndexService:
             entities=entities - gone,
             lexical_length=length,
         )
+        known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
+        if known and self._rebase is not None:
+            self._rebase(writer, collection_id, known)
 
 
 def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
@@ -325,67 +333,8 @@ def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple
     return head
 
 
-def _content_hash(body: dict[str, Any]) -> bytes:
-    content = [body["title"], body["text"], body["sentences"]]
-    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).digest()
-
-
-def _names(surfaces: Sequence[str]) -> list[str]:
-    return [normalise_entity(surface) for surface in surfaces]
-
-
-def _surfaces(drafts: Sequence[_Draft]) -> dict[str, str]:
-    """Normalised name -> the first surface it was met in."""
-    surfaces: dict[str, str] = {}
-    for draft in drafts:
-        for sentence in draft.sentences:
-            for surface in sentence.entities:
-                surfaces.setdefault(normalise_entity(surface), surface)
-    return surfaces
-
-
-def _expressions(drafts: Sequence[_Draft]) -> set[str]:
-    return {s.time_expression for draft in drafts for s in draft.sentences if s.time_expression}
-
-
 def _by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:
     stored: dict[tuple[int, str], list[int]] = defaultdict(list)
     for sentence in sentences:
         stored[sentence.passage_id, sentence.text].append(sentence.id)
     return stored
-
-
-def _with_llm_times(draft: _Draft, llm: Llm) -> _Draft:
-    return _Draft(
-        draft.line,
-        draft.external_id,
-        draft.title,
-        draft.text,
-        draft.metadata,
-        draft.content_hash,
-        _bounded(
-            [
-                SentenceAnalysis(sentence.text, sentence.entities, llm.extract_time_constraint(sentence.text))
-                for sentence in draft.sentences
-            ]
-        ),
-    )
-
-
-def _bounded(sentences: Sequence[SentenceAnalysis]) -> list[SentenceAnalysis]:
-    """The sentences without names too long to be names, their time expressions cut after whole phrases."""
-    return [
-        SentenceAnalysis(
-            sentence.text,
-            tuple(name for name in sentence.entities if len(name) <= MAX_KEY_CHARACTERS),
-            _cut(sentence.time_expression),
-        )
-        for sentence in sentences
-    ]
-
-
-def _cut(expression: str | None) -> str | None:
-    if expression is None or len(expression) <= MAX_KEY_CHARACTERS:
-        return expression
-    head = expression[:MAX_KEY_CHARACTERS]
-    return (head.rpartition(", ")[0] or head).strip() or None

@@ -1,4 +1,4 @@
-"""Accepting passages: a job and its staged lines, durable before the caller is answered."""
+"""Accepting work on a collection: a job and its staged lines, durable before the caller is answered."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.errors import NotFoundError
+from app.core.key_text import KeyBuilding
+from app.errors import ConflictError, NotFoundError
 from app.storage import collections, idempotency, jobs, lexical, passages
 from app.storage.collections import Collection, Opened
 from app.storage.database import Database
@@ -79,7 +80,7 @@ class Reception:
 
 
 class IngestService:
-    """Accepts passages and reports on jobs."""
+    """Accepts passages and other changes to collections, and reports on jobs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -87,6 +88,33 @@ class IngestService:
     def receive(self, collection: str, key: str | None = None) -> Reception:
         """Passages for ``collection``, which is made if it does not exist."""
         return Reception(self._database, collection, key)
+
+    def rekey(self, collection: str, building: KeyBuilding, key: str | None = None) -> UUID:
+        """Queue a job that makes the collection's keys anew; the first one of a repeated Idempotency-Key.
+
+        Raises:
+            NotFoundError: there is no such collection.
+            ConflictError: the collection is being re-keyed already.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        job_id = uuid4()
+        body_hash = hashlib.sha256(f"rekey {building}".encode()).digest()
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+        with self._database.write() as writer:
+            repeated = key is not None and not idempotency.remember(
+                writer, target.id, key, body_hash, {"job_id": str(job_id)}
+            )
+            if not repeated and not jobs.open_rekey(writer, target.id, job_id, building):
+                raise _under_way(collection, jobs.open_rekey_job(writer, target.id))
+        if repeated:
+            with self._database.read() as reader:
+                first = idempotency.first_answer(reader, target.id, str(key), body_hash)
+            if first is None:
+                raise NotFoundError(f"Collection {collection!r} was deleted meanwhile.")
+            return UUID(first["job_id"])
+        log.info("re-key job accepted", job_id=str(job_id), collection=collection, key_building=building)
+        return job_id
 
     def job(self, collection: str, job_id: UUID) -> Job:
         """The job.
@@ -170,3 +198,11 @@ class IngestService:
                 lexical_length=length,
             )
         log.info("passage deleted", collection=collection, passage=external_id)
+
+
+def _under_way(collection: str, job: Job | None) -> ConflictError:
+    if job is None:  # it has finished since
+        return ConflictError(f"Collection {collection!r} was being re-keyed.")
+    return ConflictError(
+        f"Collection {collection!r} is being re-keyed to {job.key_building!r} by job {job.id}.", job_id=str(job.id)
+    )

@@ -1,4 +1,5 @@
-"""Ingest jobs: accepted lines wait in Postgres and leave in the transaction that ingests them."""
+"""Jobs. Of an ingest, accepted lines wait in Postgres and leave in the transaction that ingests them; re-keying has
+its own module for what it stages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from app.core.key_text import KeyBuilding
 from app.storage.database import Reader, Writer
 
 ABANDONED_AFTER = "10 minutes"
@@ -15,11 +17,17 @@ ABANDONED_AFTER = "10 minutes"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An ingest job and how far it got, in lines."""
+    """A job and how far it got.
+
+    Attributes:
+        key_building: of a re-key job: what base keys shall be made of; None: it ingests.
+        received, created, updated, unchanged, rejected: lines of an ingest; passages of a re-key job.
+    """
 
     collection_id: int
     collection: str
     id: UUID
+    key_building: KeyBuilding | None
     status: str
     received: int
     created: int
@@ -34,8 +42,8 @@ class Job:
 
 
 _SELECT = """
-    SELECT job.collection_id, c.name, job.id, job.status, job.received, job.created, job.updated, job.unchanged,
-           job.rejected, job.attempts, job.error, job.created_at, job.updated_at, job.finished_at
+    SELECT job.collection_id, c.name, job.id, job.key_building, job.status, job.received, job.created, job.updated,
+           job.unchanged, job.rejected, job.attempts, job.error, job.created_at, job.updated_at, job.finished_at
     FROM ingest_job job JOIN collection c ON c.id = job.collection_id
 """
 
@@ -46,6 +54,32 @@ def open_job(writer: Writer, collection_id: int, job: UUID) -> None:
         "INSERT INTO ingest_job (collection_id, id) VALUES (%(collection)s, %(job)s)",
         {"collection": collection_id, "job": job},
     )
+
+
+def open_rekey(writer: Writer, collection_id: int, job: UUID, building: KeyBuilding) -> bool:
+    """Queue a re-key job; False if the collection has one that is still open."""
+    return (
+        writer.execute(
+            """
+            INSERT INTO ingest_job (collection_id, id, key_building, status)
+            VALUES (%(collection)s, %(job)s, %(building)s, 'queued') ON CONFLICT DO NOTHING
+            """,
+            {"collection": collection_id, "job": job, "building": building},
+        )
+        > 0
+    )
+
+
+def open_rekey_job(reader: Reader, collection_id: int) -> Job | None:
+    """The collection's re-key job that is still open, if there is one."""
+    row = reader.row(
+        f"""
+        {_SELECT} WHERE job.collection_id = %(collection)s AND job.key_building IS NOT NULL
+          AND job.status IN ('queued', 'running')
+        """,
+        {"collection": collection_id},
+    )
+    return None if row is None else Job(*row)
 
 
 def add_lines(
@@ -134,7 +168,7 @@ def errors(reader: Reader, collection_id: int, job: UUID, after: int, limit: int
 
 
 def ready(reader: Reader) -> list[Job]:
-    """Jobs with lines to ingest, oldest first."""
+    """Jobs for a worker to do, oldest first."""
     return [
         Job(*row)
         for row in reader.rows(f"{_SELECT} WHERE job.status IN ('queued', 'running') ORDER BY job.created_at")
@@ -182,8 +216,29 @@ def advance(writer: Writer, job: Job, lines: Sequence[int], *, created: int, upd
     )
 
 
+def report(writer: Writer, job: Job, *, passages: int, updated: int = 0, unchanged: int = 0) -> bool:
+    """Say how many of so many passages a re-key job has done with; False, and nothing is said, if it is closed."""
+    return (
+        writer.execute(
+            """
+            UPDATE ingest_job SET status = 'running', received = %(passages)s, updated = %(updated)s,
+                unchanged = %(unchanged)s, attempts = 0, error = NULL, updated_at = now()
+            WHERE collection_id = %(collection)s AND id = %(job)s AND status IN ('queued', 'running')
+            """,
+            {
+                "collection": job.collection_id,
+                "job": job.id,
+                "passages": passages,
+                "updated": updated,
+                "unchanged": unchanged,
+            },
+        )
+        > 0
+    )
+
+
 def finish(writer: Writer, job: Job, error: str | None = None) -> None:
-    """Close the job: it succeeded, or failed for good with ``error``, and the lines still staged are let go."""
+    """Close the job: it succeeded, or failed for good with ``error``, and what is still staged for it is let go."""
     writer.execute(
         """
         UPDATE ingest_job SET status = %(status)s, error = %(error)s, updated_at = now(), finished_at = now()
@@ -196,10 +251,11 @@ def finish(writer: Writer, job: Job, error: str | None = None) -> None:
             "error": error,
         },
     )
-    writer.execute(
-        "DELETE FROM ingest_line WHERE collection_id = %(collection)s AND job_id = %(job)s",
-        {"collection": job.collection_id, "job": job.id},
-    )
+    for staged in ("ingest_line", "staged_key"):
+        writer.execute(
+            f"DELETE FROM {staged} WHERE collection_id = %(collection)s AND job_id = %(job)s",
+            {"collection": job.collection_id, "job": job.id},
+        )
 
 
 def record_failure(writer: Writer, job: Job, error: str) -> int:

@@ -412,6 +412,13 @@ ingest_job = Table(
         "created_at",
         postgresql_where=text("status IN ('receiving', 'queued', 'running')"),
     ),
+    # At most one that is open: of two, the later would undo what the earlier one is still at.
+    Index(
+        "ingest_job_rekey_idx",
+        "collection_id",
+        unique=True,
+        postgresql_where=text("key_building IS NOT NULL AND status IN ('queued', 'running')"),
+    ),
     CheckConstraint("status IN ('receiving', 'queued', 'running', 'succeeded', 'failed')", name="status"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
 )

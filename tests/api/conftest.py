@@ -58,6 +58,14 @@ def with_llm(variant: Variant, llm_server: OpenAiServer) -> TestClient:
     return TestClient(create_app(variant(llm_base_url=llm_server.base_url)), raise_server_exceptions=False)
 
 
+@pytest.fixture
+def rekeying(application: Application, curie: str) -> Iterator[str]:
+    """A collection with a re-key job that no worker has begun."""
+    application.ingest.rekey(curie, "abstract")
+    yield curie
+    application.ingest.delete_collection(curie)
+
+
 Counts = Callable[[], Mapping[str, int]]
 
 

@@ -31,8 +31,11 @@ ABSENT = {
 BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
+    "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
     "/feedback": {"query_id": str(UNKNOWN_ID)},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
+    "/collections/{name}/rekey": {"key_building": "title"},
+    "/collections/{name}/rollback": {"generation": 0},
 }
 OVER_LIMIT = {"/passages": 64 * 2**20 + 1}
 KEY = {"idempotency-key": "operations"}
@@ -47,9 +50,10 @@ def url(path: str) -> str:
 
 def well_formed(method: str, path: str, collection: str = "no-such-collection") -> Arguments:
     """A request that is right in itself."""
-    if method != "POST":
+    if method != "POST" or path not in BODIES:
         return {"params": {"collection": collection}}
-    body = BODIES[path] if path == "/passages" else BODIES[path] | {"collection": collection}
+    elsewhere = path == "/passages" or "{name}" in path
+    body = BODIES[path] if elsewhere else BODIES[path] | {"collection": collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}
 

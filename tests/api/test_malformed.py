@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.api.conftest import Counts
-from tests.api.operations import BODIES, UNKNOWN_ID, assert_refused
+from tests.api.operations import BODIES, UNKNOWN_ID, assert_refused, url
 
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
@@ -56,11 +56,24 @@ QUERY_CASES = cases(
     arm=[None, 1, "off", []],
     arm__memory=["on", "", None, 1, "\x00", SURROGATE],
     arm__profile=["ours", None, 2, SURROGATE],
+    arm__strategy=["", "sparse", "Dense", "dense\x00", None, 1, ["dense"], {}, SURROGATE],
     arm__unknown=[1],
     filter=NOT_OBJECTS + NOT_STORABLE,
     time_constraint=["a\x00", SURROGATE, "x" * 501, 1, [], {}, float("nan")],
     sufficiency=["", "maybe", 1, SURROGATE],
     include=["trace", ["everything"], [1], [SURROGATE], ["trace"] * 11, {}, None],
+    expansions=[None, {}, "x", [1], ["x"], [{}], [None], [{"method": "m", "text": "t"}] * 21],
+    expansions__0__method=[*TEXTS, "x" * 101, 1, None],
+    expansions__0__text=[*TEXTS, 1, None, []],
+    expansions__0__unknown=[1],
+    unknown=[1, None],
+)
+EXPAND_CASES = cases(
+    query=TEXTS + NOT_TEXTS,
+    collection=NOT_NAMES,
+    methods=[None, "prf", {}, [], [1], [None], [[]], [""], ["facet"], ["PRF"], ["prf"] * 2, ["prf"] * 9],
+    methods__0=[SURROGATE, "prf\x00", " prf", True, 1.5],
+    passages=[None, 21, *NOT_INTEGERS],
     unknown=[1, None],
 )
 SAYS = {"passage_id": "p", "text": "t"}
@@ -81,15 +94,20 @@ FEEDBACK_CASES = cases(
     expansions__0__method=[*TEXTS, "x" * 101, 1, None],
     expansions__0__text=[*TEXTS, 1, None],
     expansions__0__unknown=[1],
+    supporting_passages=[None, 1, "p", {}, ["p"] * 1_001],
+    supporting_passages__0=[*TEXTS, 1, None, [], {}, "x" * 513],
+    generation_score=[-0.1, 1.1, 10**400, float("nan"), float("inf"), "1", True, [], {}],
     judge=[*TEXTS, "x" * 201, 1, None, []],
     confidence=[0, 0.0, -0.5, 1.01, 10**400, 1e300, float("nan"), float("inf"), "1", True, None, []],
     unknown=[1, None],
 )
+FULL_QUERY = BODIES["/query"] | {"arm": {}, "expansions": [{"method": "m", "text": "t"}]}
 FULL_VERDICT = VERDICT | {
     "supporting": [SAYS],
     "rejected": [1],
     "missed": [2],
     "expansions": [{"method": "m", "text": "t"}],
+    "supporting_passages": ["p"],
 }
 PASSAGE_CASES = cases(
     id=[*TEXTS, 1, None, [], "x" * 513],
@@ -99,6 +117,18 @@ PASSAGE_CASES = cases(
     metadata=[None, *NOT_OBJECTS, *NOT_STORABLE],
     metadata__sentences=[[1], [""], ["a", " "], [ENDLESS], [SURROGATE], ["\x00"], [None]],
     sentences=[[], [""], [ENDLESS], [" "], ["\x00"], [SURROGATE], [1], [None], "text", 1, {}],
+    unknown=[1, None],
+)
+REKEY = "/collections/{name}/rekey"
+REKEY_CASES = cases(
+    key_building=["", "Title", "title ", "none", "title\x00", SURROGATE, None, 1, True, ["title"], {}],
+    collection=["default"],
+    unknown=[1, None],
+)
+ROLLBACK = "/collections/{name}/rollback"
+ROLLBACK_CASES = cases(
+    generation=[None, -1, 2**63, 10**400, 1.5, "1", True, [], {}, float("nan"), float("inf")],
+    collection=["default"],
     unknown=[1, None],
 )
 LIST_CASES = cases(passages=[None, [], {}, 1, "x", [PASSAGE] * 1_001, [1], [None], [[]]], unknown=[1])
@@ -116,17 +146,20 @@ def of(path: str, body: dict[str, Any], found: list[tuple[str, Any]], prefix: st
 
 
 BODY_CASES = [
-    *of("/query", BODIES["/query"] | {"arm": {}}, QUERY_CASES),
+    *of("/query", FULL_QUERY, QUERY_CASES),
+    *of("/expand", BODIES["/expand"], EXPAND_CASES),
     *of("/feedback", FULL_VERDICT, FEEDBACK_CASES),
     *of("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
     *of("/passages", {}, LIST_CASES),
+    *of(REKEY, BODIES[REKEY], REKEY_CASES),
+    *of(ROLLBACK, BODIES[ROLLBACK], ROLLBACK_CASES),
 ]
 
 
 @pytest.mark.parametrize(("path", "content"), BODY_CASES)
 def test_a_wrong_value_is_refused(path: str, content: bytes, http: TestClient, counts: Counts) -> None:
     before = counts()
-    response = http.post(path, content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    response = http.post(url(path), content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
     assert_refused(response)
     assert response.status_code in {400, 404, 422}
     assert counts() == before
@@ -146,7 +179,7 @@ UNREADABLE += [
 @pytest.mark.parametrize("path", BODIES)
 def test_an_unreadable_body_is_refused(path: str, content: bytes, http: TestClient, counts: Counts) -> None:
     before = counts()
-    response = http.post(path, content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    response = http.post(url(path), content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
     assert_refused(response)
     assert response.status_code in {400, 422}
     assert counts() == before
@@ -159,7 +192,7 @@ def test_an_unreadable_body_is_refused(path: str, content: bytes, http: TestClie
 def test_another_content_type_is_refused(path: str, kind: str, http: TestClient, counts: Counts) -> None:
     before = counts()
     content = json.dumps(BODIES[path])
-    response = http.post(path, content=content, headers={"content-type": kind, "idempotency-key": "malformed"})
+    response = http.post(url(path), content=content, headers={"content-type": kind, "idempotency-key": "malformed"})
     assert response.status_code == 415
     assert_refused(response)
     assert counts() == before
@@ -179,7 +212,7 @@ def test_a_huge_body_is_refused_while_it_arrives(path: str, http: TestClient, co
     """Chunked, so that no length announces it."""
     before = counts()
     sent = (b" " * 2**20 for _ in range(66))
-    response = http.post(path, content=sent, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    response = http.post(url(path), content=sent, headers=JSON_TYPE | {"idempotency-key": "malformed"})
     assert response.status_code == 413
     assert_refused(response)
     assert counts() == before

@@ -9,14 +9,17 @@ from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from app import sample
+from app.api.schemas.expansions import ExpandIn
 from app.api.schemas.feedback import FeedbackIn
-from app.api.schemas.passages import PassageIn, PassagesIn
+from app.api.schemas.keys import RollbackIn
+from app.api.schemas.passages import PassageIn, PassagesIn, RekeyIn
 from app.api.schemas.queries import AnswerIn, QueryIn
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 
 ROOT = Path(__file__).resolve().parents[2]
-MODELS = {model.__name__: model for model in (QueryIn, AnswerIn, FeedbackIn, PassageIn, PassagesIn)}
+BODY_MODELS = (QueryIn, AnswerIn, ExpandIn, FeedbackIn, PassageIn, PassagesIn, RekeyIn, RollbackIn)
+MODELS = {model.__name__: model for model in BODY_MODELS}
 
 
 def test_the_exported_document_is_up_to_date() -> None:
@@ -74,7 +77,10 @@ def test_documented_problems_occur_and_have_one_shape(
     arguments = operations.provoking(method, path, status)
     target = operations.refused_path(path) if status == 422 else operations.url(path)
     if status == 502:
-        arguments["json"] |= {"collection": request.getfixturevalue("curie"), "sufficiency": "llm"}
+        asking = {"methods": ["hyde"]} if path == "/expand" else {"sufficiency": "llm"}
+        arguments["json"] |= {"collection": request.getfixturevalue("curie")} | asking
+    if status == 409:
+        target = path.replace("{name}", request.getfixturevalue("rekeying"))
     response = client.request(method, target, **arguments)
     assert response.status_code == status, response.text
     assert_problem(response)
@@ -98,6 +104,8 @@ def test_what_is_not_documented_is_refused_alike(method: str, path: str, http: T
 def test_examples_can_be_tried_on_the_sample_corpus() -> None:
     passages = {row["_id"]: row for row in map(json.loads, sample.corpus().splitlines())}
     schemas = DOCUMENT["components"]["schemas"]
+    for example in schemas["ExpandIn"]["examples"]:
+        assert example["collection"] == sample.COLLECTION
     for example in schemas["QueryIn"]["examples"]:
         assert example["collection"] == sample.COLLECTION
         assert example["query"] in {question.text for question in sample.questions()}

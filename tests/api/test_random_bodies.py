@@ -62,13 +62,23 @@ queries = bodies(
         "top_k": st.integers(1, 100),
         "max_hops": st.none() | st.integers(1, 10),
         "arm": bodies(
-            {}, {"memory": st.sampled_from(["off", "read"]), "profile": st.sampled_from(["paper", "default"])}
+            {},
+            {
+                "memory": st.sampled_from(["off", "read"]),
+                "profile": st.sampled_from(["paper", "default"]),
+                "strategy": st.sampled_from(["graph", "dense", "lexical", "hybrid"]),
+            },
         ),
         "filter": st.none() | metadata,
         "time_constraint": st.none() | words,
         "sufficiency": st.sampled_from([None, "none", "coverage"]),
         "include": st.lists(st.sampled_from(["sentences", "entities", "trace"]), max_size=3),
+        "expansions": st.lists(bodies({"method": words, "text": words}, {}), max_size=2),
     },
+)
+expansions = bodies(
+    {"query": words, "methods": st.lists(st.just("prf"), max_size=2)},
+    {"passages": st.integers(1, 20)},
 )
 references = st.one_of(
     st.integers(1, 40),
@@ -83,6 +93,8 @@ verdicts = bodies(
         "partial": st.booleans(),
         "retrieval_success": st.none() | st.booleans(),
         "expansions": st.lists(bodies({"method": words, "text": words}, {}), max_size=2),
+        "supporting_passages": st.lists(st.sampled_from(["curie", "warsaw"]) | words, max_size=2),
+        "generation_score": st.none() | st.floats(0, 1),
         "judge": words,
         "confidence": st.floats(0.01, 1.0),
         "wait": st.booleans(),
@@ -107,6 +119,15 @@ documents = bodies(
 @example(body={"query": "01ÀU"})  # the only candidate sentence is unlike the question: a negative score
 def test_queries(http: TestClient, curie: str, body: dict[str, Any]) -> None:
     send(http, "/query", {"collection": curie} | body)
+
+
+@bounded
+@given(body=expansions)
+def test_expansions(http: TestClient, curie: str, body: dict[str, Any]) -> None:
+    """What comes of it is short enough for a verdict, and says something."""
+    response = send(http, "/expand", {"collection": curie} | body)
+    for unit in response.json().get("expansions", []):
+        assert 0 < len(unit["text"].strip()) <= 20_000
 
 
 @bounded
@@ -139,5 +160,5 @@ def test_passages(http: TestClient, application: Application, collection: str) -
 @bounded
 @given(body=values)
 def test_anything(http: TestClient, body: Any) -> None:
-    for path in ("/query", "/answer", "/feedback", "/passages"):
+    for path in ("/query", "/answer", "/expand", "/feedback", "/passages", "/collections/nowhere/rollback"):
         send(http, path, body)

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from app.api.schemas.common import MAX_SENTENCE_CHARACTERS, ExternalId, JsonObject, Model, Storable, Text
+from app.core.key_text import KeyBuilding
 
 MAX_PASSAGES = 1_000
 MAX_SENTENCES = 20_000
@@ -85,6 +86,19 @@ class PassagesIn(Model):
     passages: list[PassageIn] = Field(min_length=1, max_length=MAX_PASSAGES)
 
 
+class RekeyIn(Model):
+    """What a collection's keys shall be made of."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"key_building": "abstract"}]})
+
+    key_building: KeyBuilding = Field(
+        description=(
+            "'full': title and text; 'title': the title, of a passage without one its first sentence; 'abstract': "
+            "the title and the first three sentences; 'keywords': the twenty terms that tell most of the passage."
+        )
+    )
+
+
 class JobAccepted(BaseModel):
     """Where to look for progress."""
 
@@ -101,12 +115,18 @@ class LineError(BaseModel):
 
 
 class JobOut(BaseModel):
-    """An ingest job. Lines are counted: received = created + updated + unchanged + rejected + waiting."""
+    """An ingest or a re-key job.
+
+    Lines are counted, passages by a re-key job: received = created + updated + unchanged + rejected + waiting.
+    """
 
     model_config = ConfigDict(from_attributes=True)
 
     job_id: UUID
     collection: str
+    key_building: KeyBuilding | None = Field(
+        description="Of a re-key job: what keys are made of once it has succeeded; null: it ingests."
+    )
     status: str = Field(description="receiving, queued, running, succeeded or failed")
     received: int
     created: int
@@ -149,6 +169,7 @@ class CollectionOut(BaseModel):
     passage_count: int
     sentence_count: int
     entity_count: int
+    key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
 
 
 class CollectionsOut(BaseModel):

@@ -7,7 +7,9 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Whole
-from app.services.episode import Include, Memory, ProfileName, Query, StopReason, Sufficiency
+from app.api.schemas.feedback import ExpansionIn
+from app.services.episode import Include, Memory, ProfileName, Query, StopReason, Strategy, Sufficiency
+from app.services.feedback import Expansion
 
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 QUERY_EXAMPLES: list[JsonValue] = [
@@ -20,15 +22,34 @@ QUERY_EXAMPLES: list[JsonValue] = [
         "filter": {"topic": "space"},
         "include": ["trace"],
     },
+    {
+        "collection": "sample",
+        "query": QUESTION,
+        "arm": {"strategy": "hybrid"},
+        "expansions": [{"method": "prf", "text": "pendulum clock, Huygens, Titan"}],
+    },
 ]
+MAX_EXPANSIONS = 20
 
 
 class ArmIn(Model):
-    """Which of Engram's two arms and profiles answers."""
+    """Which of Engram's two arms, profiles and strategies answers."""
 
     memory: Memory = Field(default="read", description="Whether learned state is read.")
     profile: ProfileName = Field(
-        default="default", description="'paper': the published equations and constants; 'default': ours."
+        default="default",
+        description=(
+            "'paper': the published equations and constants; 'default': ours. "
+            "Makes no difference to strategies other than 'graph'."
+        ),
+    )
+    strategy: Strategy = Field(
+        default="graph",
+        description=(
+            "'graph': walk the entity-sentence-passage graph. The others rank passages by their keys alone, with "
+            "neither hops nor recall: 'dense' by cosine, 'lexical' by BM25, 'hybrid' by both, fused by reciprocal "
+            "ranks. With memory 'read' a passage's key is its evolved one, if it has one."
+        ),
     )
 
 
@@ -41,7 +62,7 @@ class QueryIn(Model):
     collection: CollectionName = DEFAULT_COLLECTION
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages wanted.")
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
-        default=None, description="Null: the profile's own."
+        default=None, description="Null: the profile's own. Only with strategy 'graph'."
     )
     arm: ArmIn = Field(default_factory=ArmIn)
     filter: JsonObject | None = Field(
@@ -50,20 +71,32 @@ class QueryIn(Model):
     time_constraint: Storable | None = Field(
         default=None,
         max_length=500,
-        description="Null: looked for in the question. Empty: none. Else the phrase itself.",
+        description=(
+            "Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other "
+            "strategies only keep it for verdicts."
+        ),
     )
     sufficiency: Sufficiency | None = Field(
         default=None,
         description=(
             "What may end the hops early. 'coverage': the evidence names every content word of the question, "
             "or verdicts on a nearby past question vouch for it. 'llm': the endpoint says so. "
-            "Null: 'coverage' in profile default, 'none' in paper."
+            "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
         ),
     )
     include: list[Include] = Field(
         default_factory=list,
         max_length=10,
         description="'sentences': all sentences of each passage; 'entities'; 'trace'.",
+    )
+    expansions: list[ExpansionIn] = Field(
+        default_factory=list,
+        max_length=MAX_EXPANSIONS,
+        description=(
+            "Widen what passage keys are compared with: all together weigh as much as the question. Entities, "
+            "sentences and what is remembered of the question go by its own words. Embedding them takes its time; "
+            "sent with a verdict instead, they evolve the keys, and later questions need none."
+        ),
     )
 
     def to_query(self) -> Query:
@@ -75,10 +108,12 @@ class QueryIn(Model):
             max_hops=self.max_hops,
             memory=self.arm.memory,
             profile=self.arm.profile,
+            strategy=self.arm.strategy,
             sufficiency=self.sufficiency,
             metadata=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
             include=frozenset(self.include),
+            expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
         )
 
 
@@ -184,6 +219,8 @@ class QueryOut(Out):
     query: str
     memory: Memory
     profile: ProfileName
+    strategy: Strategy = "graph"
+    expanded: bool = Field(default=False, description="Whether the question came with expansions.")
     sufficiency: Sufficiency
     hops: int
     stop_reason: StopReason
@@ -193,9 +230,19 @@ class QueryOut(Out):
     trace: TraceOut | None = None
 
 
+class QueryExpansionOut(Out):
+    """An expansion that a question came with."""
+
+    method: str
+    text: str
+
+
 class EpisodeOut(QueryOut):
     """An answered query, read again, with its trace."""
 
+    expansions: list[QueryExpansionOut] = Field(
+        default_factory=list, description="What the question came with, as a verdict takes it."
+    )
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
 

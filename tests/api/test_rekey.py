@@ -1,0 +1,86 @@
+"""Re-keying over HTTP: a job like any other, one at a time."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from tests.api.conftest import Counts
+from tests.api.operations import assert_problem
+from tests.conftest import CURIE
+
+JSON_TYPE = {"content-type": "application/json"}
+
+
+def rekey(http: TestClient, name: str, building: Any, key: str | None = None) -> Any:
+    headers = {} if key is None else {"idempotency-key": key}
+    return http.post(f"/collections/{name}/rekey", json={"key_building": building}, headers=headers)
+
+
+def test_a_job_is_accepted_followed_and_done(http: TestClient, application: Application, curie: str) -> None:
+    assert http.get(f"/collections/{curie}").json()["key_building"] == "full"
+    accepted = rekey(http, curie, "title")
+    assert accepted.status_code == 202
+    job_id = UUID(accepted.json()["job_id"])
+    status_url = f"/jobs/{job_id}?collection={curie}"
+    assert accepted.json() == {"job_id": str(job_id), "collection": curie, "status_url": status_url}
+    assert accepted.headers["location"] == status_url
+    waiting = http.get(status_url).json()
+    assert (waiting["status"], waiting["key_building"], waiting["received"]) == ("queued", "title", 0)
+
+    application.index.run_ready_jobs()
+
+    done = http.get(status_url).json()
+    assert (done["status"], done["received"], done["updated"], done["waiting"]) == ("succeeded", 5, 5, 0)
+    assert (done["errors"], done["error"]) == ([], None)
+    assert http.get(f"/collections/{curie}").json()["key_building"] == "title"
+    listed = http.get("/collections", params={"limit": 1_000}).json()["collections"]
+    assert {item["name"]: item["key_building"] for item in listed}[curie] == "title"
+
+
+def test_a_job_of_an_ingest_names_no_key_building(http: TestClient, collection: str) -> None:
+    accepted = http.post("/passages", params={"collection": collection}, json={"passages": [dict(CURIE[0])]})
+    assert http.get(accepted.json()["status_url"]).json()["key_building"] is None
+
+
+def test_the_same_request_again_is_answered_alike(http: TestClient, application: Application, curie: str) -> None:
+    first = rekey(http, curie, "title", "once")
+    assert rekey(http, curie, "title", "once").json() == first.json()
+    application.index.run_ready_jobs()
+    assert rekey(http, curie, "title", "once").json() == first.json()
+    conflict = rekey(http, curie, "full", "once")
+    assert_problem(conflict)
+    assert (conflict.status_code, conflict.json()["type"]) == (422, "urn:engram:problem:idempotency-conflict")
+
+
+@pytest.mark.parametrize("building", ["title", "abstract"])
+def test_while_a_job_is_open_another_is_refused(
+    building: str, http: TestClient, rekeying: str, application: Application, counts: Counts
+) -> None:
+    before = counts()
+    refused = rekey(http, rekeying, building, "refused")
+    assert_problem(refused)
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:engram:problem:conflict")
+    job = http.get(f"/jobs/{refused.json()['job_id']}", params={"collection": rekeying}).json()
+    assert (job["status"], job["key_building"]) == ("queued", "abstract")
+    assert counts() == before
+
+    application.index.run_ready_jobs()
+    assert rekey(http, rekeying, building, "refused").status_code == 202
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"key_building": "none"}', b'{"key_building": "title", "a": 1}', b"[]"])
+def test_a_wrong_body_changes_nothing(body: bytes, http: TestClient, curie: str, counts: Counts) -> None:
+    before = counts()
+    response = http.post(f"/collections/{curie}/rekey", content=body, headers=JSON_TYPE)
+    assert response.status_code == 422
+    assert_problem(response)
+    assert counts() == before
+
+
+def test_a_collection_that_is_not_there(http: TestClient, collection: str) -> None:
+    response = rekey(http, collection, "title", "key")
+    assert response.status_code == 404
+    assert_problem(response)
