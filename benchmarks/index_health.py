@@ -1,14 +1,17 @@
-"""What do re-ingests do to the HNSW index of the passages, and does maintenance make it good?
+"""What do evolution and re-ingests do to the HNSW index of the passages, and does maintenance make it good?
 
     python benchmarks/index_health.py DATASET_DIR [--passages N] [--questions N] [--rounds N] [--vectors FILE]
 
 DATASET_DIR is a BEIR folder. Its passages and questions are embedded, once: --vectors names a file that keeps the
 vectors for the next run. The passages are written to a collection made for the purpose by the statement that ingest
 writes them with (`storage/passages.py`), in batches as large; sentences, entities and terms are left out, since the
-index knows nothing of them. Then, round after round, half of the passages, drawn anew, are written again by that
-statement. Their vectors stand in for those of a slightly changed text: what they were plus 0.3 times the vector of
-another passage, at unit length: a cosine of 0.96 with what they were, where one sentence of another passage added
-to a text of scifact makes it 0.95.
+index knows nothing of them.
+
+First, half of the passages get evolved keys, drawn and written anew each round: their base keys turned by the
+vector of another passage, at full strength. These are taken away again. Then, round after round, half of the
+passages, drawn anew, are written again by ingest's statement. Their vectors stand in for those of a slightly
+changed text: what they were plus 0.3 times the vector of another passage, at unit length: a cosine of 0.96 with
+what they were, where one sentence of another passage added to a text of scifact makes it 0.95.
 
 After each round every question is searched for through the index, as the service does for a collection too large to
 be searched exactly (ENGRAM_EXACT_SEARCH_LIMIT at 0), and exactly; recall@10 is the share of the exact ten that the
@@ -18,7 +21,7 @@ nothing else, as the embedded one of an empty ENGRAM_DATA_DIR. No worker may run
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +30,13 @@ from numpy.typing import NDArray
 
 import common
 from app.composition import Application
+from app.core.keys import compose
 from app.services.dense import EXACT
 from app.services.maintain import IndexHealth, MaintainService, Thresholds
-from app.storage import collections, graph, passages
+from app.storage import collections, graph, keys, passages
 from app.storage.database import Reader
 from app.storage.graph import Focus, GraphLimits
+from app.storage.keys import EvolvedKey
 from app.storage.passages import PassageRow
 
 INDEX = "passage_embedding_hnsw"
@@ -53,14 +58,14 @@ class Searches:
         settings = app.settings
         self._graph = GraphLimits(settings.hub_limit, settings.candidate_limit, exact_search_limit=0)
 
-    def measure(self) -> tuple[float, int, float, float]:
-        """Recall@10, questions with fewer than 10 answers, and p50 and p95 of a search in ms."""
+    def measure(self, *, evolved: bool = False) -> tuple[float, int, float, float]:
+        """Recall@10, questions with fewer than 10 answers, and p50 and p95 of a search in ms, by either key."""
         found, short, took = [], 0, []
         with self._app.database.read() as reader:
             use_the_index(reader)
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
-                focus = Focus(target, vector, None, use_memory=False, learned_only=False, metadata=None)
+                focus = Focus(target, vector, None, use_memory=evolved, learned_only=False, metadata=None)
                 exact = set(graph.nearest_passages(reader, focus, TOP_K, EXACT))
                 began = time.perf_counter()
                 near = set(graph.nearest_passages(reader, focus, TOP_K, self._graph))
@@ -120,8 +125,36 @@ def write(
 
 def changed(vectors: Matrix, draw: np.random.Generator) -> Matrix:
     """Vectors of slightly changed texts: mixed with those of other passages, at unit length."""
-    mixed = vectors + MIX * vectors[draw.permutation(len(vectors))]
-    return mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+    mixed: Matrix = vectors + MIX * vectors[draw.permutation(len(vectors))]
+    mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)
+    return mixed
+
+
+def evolve(app: Application, collection_id: int, ids: Sequence[int], vectors: Matrix, generation: int) -> None:
+    """Give these passages keys turned by the vectors, or, with generation 0, take their evolved keys away."""
+    rules = app.key_learning.rules
+    for batch in common.chunks(list(zip(ids, vectors, strict=True)), 500):
+        with app.database.write() as writer:
+            keys.lock(writer, collection_id)
+            batch_ids = [passage for passage, _ in batch]
+            bases = keys.lock_bases(writer, collection_id, batch_ids) if generation else {}
+            turned = [
+                EvolvedKey(
+                    passage,
+                    generation,
+                    compose(bases[passage], vector[None], np.ones(1), rules.strength),
+                    [],
+                    [],
+                    {},
+                )
+                for passage, vector in batch
+                if passage in bases
+            ]
+            keys.replace_keys(writer, collection_id, batch_ids, turned, {})
+            writer.execute(
+                "UPDATE collection SET key_generation = %(number)s WHERE id = %(id)s",
+                {"number": generation, "id": collection_id},
+            )
 
 
 def health(app: Application, *, force: bool = False) -> IndexHealth:
@@ -157,9 +190,9 @@ def main() -> None:
                 writer, target, passages=len(bodies), sentences=0, entities=0, lexical_length=0.0
             )
 
-        def line(state: str, seconds: float) -> None:
+        def line(state: str, seconds: float, *, evolved: bool = False) -> None:
             found = health(app)
-            recall, short, half, most = searches.measure()
+            recall, short, half, most = searches.measure(evolved=evolved)
             size = found.bytes_after / 2**20
             lines.append(
                 [
@@ -177,32 +210,31 @@ def main() -> None:
             print(f"{state}: recall@{TOP_K} {recall:.4f}", flush=True)
 
         health(app, force=True)  # an earlier run may have left dead entries
-        line_of = timed(line)
-        line_of("fresh", lambda: write(app, target, bodies, vectors, 0))
+        began = time.perf_counter()
+        write(app, target, bodies, vectors, 0)
+        line("fresh", time.perf_counter() - began)
+        with app.database.read() as reader:
+            found = passages.versions(reader, target, [body["id"] for body in bodies])
+        ids = [found[body["id"]][0] for body in bodies]
+        began = time.perf_counter()
+        for turn in range(1, arguments.rounds + 1):
+            half = np.sort(draw.permutation(len(bodies))[: len(bodies) // 2])
+            evolve(app, target, [ids[n] for n in half], vectors[draw.permutation(len(bodies))[: len(half)]], turn)
+        line(f"{arguments.rounds} x half evolved", time.perf_counter() - began, evolved=True)
+        evolve(app, target, ids, vectors, 0)
         for turn in range(1, arguments.rounds + 1):
             half = np.sort(draw.permutation(len(bodies))[: len(bodies) // 2])
             vectors[half] = changed(vectors[half], draw)
-            again = [bodies[n] for n in half]
-            line_of(
-                f"{turn} x half re-ingested",
-                lambda again=again, half=half, turn=turn: write(app, target, again, vectors[half], turn),
-            )
-        line_of("healed", lambda: health(app, force=True))
+            began = time.perf_counter()
+            write(app, target, [bodies[n] for n in half], vectors[half], turn)
+            line(f"{turn} x half re-ingested", time.perf_counter() - began)
+        began = time.perf_counter()
+        health(app, force=True)
+        line("healed", time.perf_counter() - began)
         with app.database.read() as reader:
             scan = plan(reader, target, questions[0])
         print(f"\n{len(bodies)} passages, {len(asked)} questions; {scan}\n")
         common.table(HEADER, lines)
-
-
-def timed(line: Callable[[str, float], None]) -> Callable[[str, Callable[[], object]], None]:
-    """Do something, then measure; its seconds stand in the line."""
-
-    def do(state: str, work: Callable[[], object]) -> None:
-        began = time.perf_counter()
-        work()
-        line(state, time.perf_counter() - began)
-
-    return do
 
 
 if __name__ == "__main__":

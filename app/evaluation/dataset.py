@@ -3,11 +3,12 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels
+from app.services.feedback import Expansion
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Dataset:
         questions: those with at least one relevant passage, in file order.
         paraphrases: question id -> the same question in other words.
         unlabelled: how many queries were left out because no passage is labelled relevant to them.
-        fingerprint: changes with any of the above.
+        fingerprint: changes with anything else here.
+        expansions: question id -> the units that widen it.
     """
 
     name: str
@@ -53,10 +55,12 @@ class Dataset:
     paraphrases: Mapping[str, Question]
     unlabelled: int
     fingerprint: str
+    expansions: Mapping[str, tuple[Expansion, ...]] = field(default_factory=dict)
 
 
 def load(folder: Path) -> Dataset:
-    """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``), ``qrels.tsv`` and ``paraphrases.jsonl``.
+    """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``) and ``qrels.tsv``, and what there is of
+    ``paraphrases.jsonl`` and ``expansions.jsonl``.
 
     JSONL files may be compressed (``.gz``). Without a file of paraphrases, a query's own ``metadata.paraphrase``
     counts, if it has one.
@@ -70,12 +74,14 @@ def load(folder: Path) -> Dataset:
         )
     queries = json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl"))
     separate = find(folder, "paraphrases.jsonl")
+    widening = find(folder, "expansions.jsonl")
     return build(
         folder.resolve().name,
         json_lines(existing(folder, "corpus.jsonl")),
         queries,
         labels(existing(folder, "qrels.tsv")),
         json_lines(separate) if separate else _own_paraphrases(queries),
+        json_lines(widening) if widening else (),
     )
 
 
@@ -85,6 +91,7 @@ def build(
     queries: Iterable[Line],
     relevance: Iterable[tuple[str, str, str]],
     paraphrases: Iterable[Line] = (),
+    expansions: Iterable[Line] = (),
 ) -> Dataset:
     """Put a data set together from rows; ``relevance`` is (where, query id, passage id).
 
@@ -120,11 +127,19 @@ def build(
             reworded[of] = Question(
                 _text(where, row, "_id"), _text(where, row, "text"), original.relevant, original.gold, original.type
             )
+    widened = _expansions(name, expansions, asked)
     digest = hashlib.sha256(json.dumps([passages, [row for _, row in rows]], sort_keys=True).encode())
     digest.update(json.dumps([[q, sorted(relevant[q])] for q in sorted(relevant)]).encode())
     digest.update(json.dumps([[of, reworded[of].text] for of in sorted(reworded)]).encode())
+    digest.update(json.dumps([[of, [[e.method, e.text] for e in widened[of]]] for of in sorted(widened)]).encode())
     return Dataset(
-        name, tuple(passages), tuple(questions), reworded, len(rows) - len(questions), digest.hexdigest()[:16]
+        name,
+        tuple(passages),
+        tuple(questions),
+        reworded,
+        len(rows) - len(questions),
+        digest.hexdigest()[:16],
+        {of: units for of, units in widened.items() if of in by_id},
     )
 
 
@@ -163,6 +178,21 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
         tuple(dict.fromkeys(gold)),
         str(metadata.get("type") or ""),
     )
+
+
+def _expansions(name: str, lines: Iterable[Line], asked: set[str]) -> dict[str, tuple[Expansion, ...]]:
+    """Query id -> its units."""
+    widened: dict[str, tuple[Expansion, ...]] = {}
+    for where, row in lines:
+        of, units = _text(where, row, "query_id"), row.get("units")
+        if of not in asked:
+            raise DatasetError(f"{where}: query_id names no query: {of!r}.")
+        if of in widened:
+            raise DatasetError(f"{name}: query {of!r} is expanded twice.")
+        if not (isinstance(units, list) and units and all(isinstance(unit, dict) for unit in units)):
+            raise DatasetError(f"{where}: units must be a list of objects that is not empty.")
+        widened[of] = tuple(Expansion(_text(where, unit, "method"), _text(where, unit, "text")) for unit in units)
+    return widened
 
 
 def _own_paraphrases(queries: Iterable[Line]) -> list[Line]:

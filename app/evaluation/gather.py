@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import EngramError
-from app.evaluation import robustness
+from app.evaluation import robustness, worth
 from app.evaluation.options import PROTOCOLS, fit_command
 from app.evaluation.table import Line, cell, label, markdown_table
 from app.evaluation.variations import FLIPPED
@@ -91,6 +91,8 @@ def page(reports: Iterable[Gathered]) -> str:
 def _section(runs: Sequence[Gathered]) -> list[str]:
     """The runs of one command on several data sets."""
     commands = "\n".join(dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command))
+    if runs[0].protocol == "adapt":
+        return [f"```\n{commands}\n```", worth.LEGEND, *map(_worth, runs), _prices(runs)]
     parts = [f"```\n{commands}\n```", _figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
     if runs[0].protocol == "noise":
         parts.append(_robustness(runs))
@@ -100,6 +102,15 @@ def _section(runs: Sequence[Gathered]) -> list[str]:
 def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[Line], str]) -> str:
     columns = [{_label(one, line): write(line) for line in _shown(one.lines)} for one in runs]
     return _side_by_side(heading, runs, columns)
+
+
+def _worth(run: Gathered) -> str:
+    heading, *groups = worth.headings(worth.METRIC)
+    return markdown_table([f"{run.dataset}: {heading}", *groups], worth.rows(run.lines, worth.METRIC))
+
+
+def _prices(runs: Sequence[Gathered]) -> str:
+    return _side_by_side(worth.PRICE_TITLE, runs, [worth.prices(run.lines) for run in runs])
 
 
 def _robustness(runs: Sequence[Gathered]) -> str:

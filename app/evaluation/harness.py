@@ -7,15 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.errors import EngramError
+from app.core.key_text import KeyBuilding
+from app.errors import ConflictError, EngramError
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.judges import Judge, Shown
 from app.evaluation.metrics import DEPTH, Observation
+from app.providers.embedder import Embedder
 from app.providers.llm import Llm
 from app.services.dense import DenseService
-from app.services.episode import Answer, Memory, ProfileName, Query, Sufficiency
+from app.services.episode import Answer, Memory, ProfileName, Query, Strategy, Sufficiency
+from app.services.evolve import EvolveService
 from app.services.explain import ExplainService
-from app.services.feedback import FeedbackService, Receipt
+from app.services.feedback import Expansion, FeedbackService, Receipt, Verdict
 from app.services.forget import ForgetService
 from app.services.index import IndexService
 from app.services.ingest import IngestService
@@ -44,6 +47,8 @@ class Services(Protocol):
     @property
     def feedback(self) -> FeedbackService: ...
     @property
+    def evolve(self) -> EvolveService: ...
+    @property
     def forget(self) -> ForgetService: ...
     @property
     def dense(self) -> DenseService: ...
@@ -51,6 +56,8 @@ class Services(Protocol):
     def explain(self) -> ExplainService: ...
     @property
     def llm(self) -> Llm | None: ...
+    @property
+    def embedder(self) -> Embedder: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,7 @@ class Arm:
     sufficiency: Sufficiency | None = None
     ungated: bool = False
     timeless: bool = False
+    strategy: Strategy = "graph"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +92,29 @@ class Harness:
             ingest.delete_collection(self.collection)
             self._send(dataset, tick)
 
+    def rekey(self, building: KeyBuilding, tick: Tick) -> None:
+        """Have the base keys made of this part of each passage; costs nothing where they are.
+
+        Raises:
+            IngestFailedError: they cannot be made.
+        """
+        ingest = self.services.ingest
+        while ingest.collection(self.collection).key_building != building:
+            try:
+                job_id = ingest.rekey(self.collection, building)
+            except ConflictError as error:
+                if "job_id" not in error.extra:  # it has finished since
+                    continue
+                job_id = uuid.UUID(error.extra["job_id"])  # of a run that was stopped, perhaps to other keys
+            self._run(job_id, self.collection, tick)
+
     def reset(self) -> None:
         """Forget every verdict."""
         self.services.forget.reset(self.collection)
 
-    def ask(self, question: Question, arm: Arm, *, read: bool = False) -> tuple[Answer, Observation]:
+    def ask(
+        self, question: Question, arm: Arm, *, read: bool = False, expansions: Sequence[Expansion] = ()
+    ) -> tuple[Answer, Observation]:
         """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured."""
         query = Query(
             text=question.text,
@@ -96,19 +122,24 @@ class Harness:
             top_k=DEPTH,
             memory=arm.memory,
             profile=arm.profile,
+            strategy=arm.strategy,
             sufficiency=arm.sufficiency,
             include=frozenset({"trace", "sentences"} if read else {"trace"}),
             ungated=arm.ungated,
             time_constraint="" if arm.timeless else None,
+            expansions=expansions,
         )
         began = time.perf_counter()
         answer = self.services.retrieve.query(query)
         ms = (time.perf_counter() - began) * 1000.0
+        ranking = [passage.passage_id for passage in answer.passages]
+        if arm.strategy != "graph":
+            return answer, Observation(question, ranking, ms=ms)
         # Between hops the model is asked whether the evidence suffices, but not after the last one allowed.
         calls = answer.hops - (answer.stop_reason == "max_hops") if answer.sufficiency == "llm" else 0
         observation = Observation(
             question,
-            [passage.passage_id for passage in answer.passages],
+            ranking,
             [sentence.place for sentence in _shown(answer) if sentence.selected],
             answer.hops,
             calls,
@@ -122,17 +153,24 @@ class Harness:
         verdict = judge.verdict(self.collection, answer.query_id, question, _shown(answer))
         if verdict is None:
             return observation, None
+        return observation, self.give(question, verdict)
+
+    def give(self, question: Question, verdict: Verdict) -> Receipt:
+        """Give a verdict on what a question was answered, and have it applied."""
         receipt = self.services.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
         if receipt.event.status != "applied":
             raise IngestFailedError(f"The verdict on {question.id} was not applied: {receipt.event.error}")
-        return observation, receipt
+        return receipt
 
     def _send(self, dataset: Dataset, tick: Tick) -> None:
         reception = self.services.ingest.receive(self.collection)
         lines = list(enumerate(dataset.passages, start=1))
         for start in range(0, len(lines), LINES_PER_CHUNK):
             reception.add(lines[start : start + LINES_PER_CHUNK], [])
-        job_id = reception.finish()
+        self._run(reception.finish(), dataset.name, tick)
+
+    def _run(self, job_id: uuid.UUID, name: str, tick: Tick) -> None:
+        """Do a job to its end."""
         with ThreadPoolExecutor(1, thread_name_prefix="ingest") as worker:
             while True:
                 job = self.services.ingest.job(self.collection, job_id)
@@ -145,15 +183,16 @@ class Harness:
                 job = self.services.ingest.job(self.collection, job_id)
                 tick(job.created + job.updated + job.unchanged, job.received)
                 if job.status == "failed":
-                    raise IngestFailedError(f"{dataset.name}: {job.error}")
+                    raise IngestFailedError(f"{name}: {job.error}")
                 if job.status == "succeeded":
                     return
 
 
-def open_harness(services: Services, dataset: Dataset, tick: Tick) -> Harness:
-    """The data set in its collection, ``evaluate-NAME``, ingested."""
+def open_harness(services: Services, dataset: Dataset, tick: Tick, building: KeyBuilding = "full") -> Harness:
+    """The data set in its collection, ``evaluate-NAME``, ingested, its base keys made of ``building``."""
     harness = Harness(services, f"evaluate-{dataset.name}")
     harness.ingest(dataset, tick)
+    harness.rekey(building, tick)
     return harness
 
 

@@ -13,6 +13,8 @@ from app.evaluation.dataset import Gold, Question
 
 DEPTH = 10
 RANKING = ("recall@2", "recall@5", "recall@10", "ndcg@10", "mrr")
+RANKED = (*RANKING, "ndcg@1")
+"""All that is measured of a ranking; ``RANKING`` is what main tables show of it."""
 COSTS = ("support", "hops", "shown", "llm_calls", "ms")
 
 
@@ -106,7 +108,7 @@ def _ranking_metrics(observations: Sequence[Observation]) -> dict[str, dict[str,
     import ir_measures
     from ir_measures import RR, R, nDCG
 
-    measures = dict(zip((R @ 2, R @ 5, R @ 10, nDCG @ 10, RR @ 10), RANKING, strict=True))
+    measures = dict(zip((R @ 2, R @ 5, R @ 10, nDCG @ 10, RR @ 10, nDCG @ 1), RANKED, strict=True))
     labels = [
         ir_measures.Qrel(seen.question.id, passage, 1)
         for seen in observations
@@ -117,7 +119,7 @@ def _ranking_metrics(observations: Sequence[Observation]) -> dict[str, dict[str,
         for seen in observations
         for rank, passage in enumerate(seen.ranking[:DEPTH])
     ]
-    values: dict[str, dict[str, float]] = {seen.question.id: dict.fromkeys(RANKING, 0.0) for seen in observations}
+    values: dict[str, dict[str, float]] = {seen.question.id: dict.fromkeys(RANKED, 0.0) for seen in observations}
     if len(values) != len(observations):
         raise ValueError("a question was observed twice")
     if run:

@@ -1,22 +1,45 @@
 """What a run is asked to do, and the command that asks for it again."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+from app.core.key_text import KeyBuilding
 from app.errors import InvalidRequestError
 from app.evaluation.judges import JudgeName, Verdicts
-from app.services.episode import ProfileName, Sufficiency
+from app.services.episode import ProfileName, Strategy, Sufficiency
 
-Protocol = Literal["cold", "same", "similar", "different", "unrelated", "ablation", "noise", "time", "stream"]
+Protocol = Literal[
+    "cold", "same", "similar", "different", "unrelated", "ablation", "noise", "time", "stream", "adapt"
+]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+Way = Literal["supported", "published", "ungated"]
+WAYS: tuple[Way, ...] = get_args(Way)
+RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
+FRACTIONS = (0.3, 0.5, 0.8)
+LEARNING = {"profile", "turns", "verdicts", "judge", "freeze"}
+"""Options of turns of verdicts on sentences."""
+ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
+"""Options of ``adapt``."""
 
 
 def fit_command(datasets: Iterable[str], out: str) -> str:
     """The command line that fits ranking weights to these data sets and writes them to the file ``out``."""
     return " ".join(["engram", "fit", *datasets, "--out", out])
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers that an option lists, separated by commas.
+
+    Raises:
+        InvalidRequestError: one of them is none.
+    """
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidRequestError(f"{option} must be numbers separated by commas, not {text!r}.") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +57,10 @@ class Options:
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
+        fractions: shares of the questions with expansions that are adapted to; ``adapt`` only, as all below.
+        retrievers: what answers the questions.
+        ways: how expansions are credited; the first at every fraction, the others at the middle one.
+        key_building: what base keys are made of.
     """
 
     protocol: Protocol
@@ -46,6 +73,10 @@ class Options:
     sufficiency: Sufficiency | None = None
     freeze: tuple[Scope, ...] = ()
     prior: str | None = None
+    fractions: tuple[float, ...] = FRACTIONS
+    retrievers: tuple[Strategy, ...] = RETRIEVERS
+    ways: tuple[Way, ...] = WAYS
+    key_building: KeyBuilding = "full"
 
     def __post_init__(self) -> None:
         choices: Mapping[str, tuple[str, ...]] = {
@@ -54,11 +85,12 @@ class Options:
             "verdicts": ("full", "returned"),
             "judge": ("oracle", "llm"),
             "sufficiency": ("none", "coverage", "llm"),
+            "key_building": get_args(KeyBuilding),
         }
         for name, allowed in choices.items():
             value = getattr(self, name)
             if value not in allowed and not (name == "sufficiency" and value is None):
-                raise InvalidRequestError(f"--{name} must be one of {', '.join(allowed)}, not {value!r}.")
+                raise InvalidRequestError(f"{_option(name)} must be one of {', '.join(allowed)}, not {value!r}.")
         if self.turns < 1 or (self.limit is not None and self.limit < 1):
             raise InvalidRequestError("--turns and --limit must be at least 1.")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
@@ -70,19 +102,45 @@ class Options:
             raise InvalidRequestError("--freeze must be given with different scopes.")
         if self.freeze and self.protocol == "cold":
             raise InvalidRequestError("--freeze changes nothing with --protocol cold, which learns nothing.")
+        self._check_lists()
+        foreign = LEARNING if self.protocol == "adapt" else ADAPTING
+        for field in fields(self):
+            if field.name in foreign and getattr(self, field.name) != field.default:
+                raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
+
+    def _check_lists(self) -> None:
+        lists: Mapping[str, tuple[str, ...]] = {"retrievers": RETRIEVERS, "ways": WAYS}
+        for name, allowed in lists.items():
+            for value in getattr(self, name):
+                if value not in allowed:
+                    raise InvalidRequestError(f"--{name} are some of {', '.join(allowed)}; {value!r} is none.")
+        for fraction in self.fractions:
+            if not 0 < fraction <= 1:
+                raise InvalidRequestError(f"--fractions must lie above 0 and not above 1, unlike {fraction:g}.")
+        for name in ("fractions", *lists):
+            values = getattr(self, name)
+            if not values or len(set(values)) != len(values):
+                raise InvalidRequestError(f"--{name} must be different, and at least one.")
 
     @property
     def frozen(self) -> list[Scope]:
         """``freeze`` in one order, however it was given."""
         return sorted(self.freeze)
 
+    def ways_at(self, fraction: float) -> tuple[Way, ...]:
+        """The ways to credit expansions that are measured at a fraction."""
+        middle = sorted(self.fractions)[len(self.fractions) // 2]
+        return self.ways if fraction == middle else self.ways[:1]
+
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol != "cold":
+        if self.protocol not in {"cold", "adapt"}:
             words += ["--profile", self.profile, "--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
+        if self.protocol != "cold":
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
+        words += self._adapting()
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
         if self.sufficiency is not None:
@@ -92,12 +150,28 @@ class Options:
             words += ["--prior", self.prior]
         return " ".join(words)
 
+    def _adapting(self) -> list[str]:
+        words = []
+        if self.fractions != FRACTIONS:
+            words += ["--fractions", ",".join(map(str, self.fractions))]
+        for name, default in (("retrievers", RETRIEVERS), ("ways", WAYS)):
+            if getattr(self, name) != default:
+                words += [f"--{name}", ",".join(getattr(self, name))]
+        if self.key_building != "full":
+            words += ["--key-building", self.key_building]
+        return words
+
     def slug(self, dataset: str) -> str:
         """A file name that runs with other options do not share."""
         words = self.command(dataset).removeprefix("engram evaluate ").replace("--", "").split()
         kept = (word for word in words if word not in {"protocol", "profile", "verdicts", "judge"})
-        return "-".join(kept).replace("/", "-").removesuffix(".json")
+        return "-".join(kept).replace("/", "-").replace(",", "-").removesuffix(".json")
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _option(name: str) -> str:
+    """A field as it is named on the command line."""
+    return "--" + {"seeds": "seed"}.get(name, name).replace("_", "-")

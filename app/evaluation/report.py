@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from app import __version__
-from app.evaluation import robustness
+from app.evaluation import robustness, worth
 from app.evaluation.dataset import Dataset
 from app.evaluation.metrics import COSTS, RANKING, summary
 from app.evaluation.options import Options
@@ -46,7 +46,7 @@ class Report:
         for (arm, group, turn), phases in same.items():
             each = [summary(phase.rows) for phase in phases]
             values = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
-            lines.append(Line(arm, group, turn, len(phases[0].rows), values))
+            lines.append(Line(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values))
         return sorted(lines, key=lambda line: order[line.group])
 
     def value(self, metric: str, group: str, turn: int, arm: str | None = None) -> float:
@@ -62,6 +62,9 @@ class Report:
 
     def table(self) -> Table:
         """For the terminal."""
+        if self.options.protocol == "adapt":
+            rows = worth.rows(self.lines(), worth.METRIC)
+            return _terminal_table(self.options.command(self.dataset.name), worth.headings(worth.METRIC), rows)
         table = _terminal_table(self.options.command(self.dataset.name), MEASURED, self._rows(), no_wrap=True)
         table.padding = (0, 1, 0, 0)
         return table
@@ -70,6 +73,11 @@ class Report:
         """For the terminal, after ``table``: what flipped verdicts cost each rule; ``noise`` only."""
         rows = self._robustness()
         return _terminal_table(self._robustness_title(), robustness.headings(), rows) if rows else None
+
+    def price_table(self) -> Table | None:
+        """For the terminal, after ``table``: what a query costs by either key and expanded; ``adapt`` only."""
+        rows = worth.price_rows(self.lines())
+        return _terminal_table(worth.PRICE_TITLE, ["", *worth.PRICED], rows) if rows else None
 
     def as_json(self) -> dict[str, Any]:
         """Everything, every question included."""
@@ -111,11 +119,11 @@ class Report:
             f"```\n{self.options.command(dataset.name)}\n```",
             f"{len(dataset.passages):,} passages, {len(dataset.questions):,} questions. "
             + " ".join(self._remarks()),
-            markdown_table(MEASURED, self._rows()),
-            LEGEND,
+            *self._main(),
         ]
         if changes := self._changes():
-            headings = ["", "R@5 before", "R@5 after", "change", "95% interval"]
+            name = worth.METRICS[self._metric()]
+            headings = ["", f"{name} before", f"{name} after", "change", "95% interval"]
             parts += ["## Change", markdown_table(headings, changes)]
         if rows := self._robustness():
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
@@ -128,6 +136,18 @@ class Report:
         engine = ", ".join(f"{name} {value}" for name, value in self.engine.items())
         parts.append(f"Engram {__version__}, code {code_fingerprint()}; {engine}.")
         return "\n\n".join(parts) + "\n"
+
+    def _main(self) -> list[str]:
+        """The tables of all that was measured, and what their words mean."""
+        if self.options.protocol != "adapt":
+            return [markdown_table(MEASURED, self._rows()), LEGEND]
+        lines = self.lines()
+        tables = [markdown_table(worth.headings(metric), worth.rows(lines, metric)) for metric in worth.METRICS]
+        price = markdown_table(["", *worth.PRICED], worth.price_rows(lines))
+        return [worth.LEGEND, *tables, f"## {worth.PRICE_TITLE}", price]
+
+    def _metric(self) -> str:
+        return worth.METRIC if self.options.protocol == "adapt" else "recall@5"
 
     def _rows(self) -> list[list[str]]:
         """Under the headings ``MEASURED``."""
@@ -144,7 +164,11 @@ class Report:
         remarks = []
         if self.dataset.unlabelled:
             remarks.append(f"{self.dataset.unlabelled} queries without a relevant passage were left out.")
-        if self._without_gold() and self.options.protocol != "cold" and self.options.judge == "oracle":
+        if (
+            self._without_gold()
+            and self.options.protocol not in {"cold", "adapt"}
+            and self.options.judge == "oracle"
+        ):
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
         if len(self.options.seeds) > 1:
             remarks.append(f"Means over {len(self.options.seeds)} seeds.")
@@ -168,16 +192,22 @@ class Report:
         return lines
 
     def _changes(self) -> list[list[str]]:
-        """Recall@5 before the first and after the last turn, with a bootstrap interval over questions."""
+        """Recall@5 before the first and after the last turn, with a bootstrap interval over questions.
+
+        Of ``adapt`` nDCG@10, by base and by evolved keys.
+        """
         rows: list[list[str]] = []
         if self.options.protocol in {"cold", "stream"}:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
-            phases = [phase for phase in self.phases if phase.arm == arm]
-            before, after = (_per_question(phases, group, turn) for turn in (0, self.options.turns))
+            first = worth.before(arm) if self.options.protocol == "adapt" else arm
+            before, after = (
+                _per_question([phase for phase in self.phases if phase.arm == one], group, turn, self._metric())
+                for one, turn in ((first, 0), (arm, self.options.turns))
+            )
             shared = sorted(before.keys() & after.keys())
-            if not shared:
+            if not shared or group == worth.PRICE:
                 continue
             change = np.array([after[key] - before[key] for key in shared])
             low, high = bootstrap_interval(change)
@@ -188,7 +218,7 @@ class Report:
 
     def _by_type(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
-        if not 1 < len(kinds) <= 12 or self.options.protocol == "stream":
+        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "adapt"}:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))
         last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]
@@ -227,11 +257,11 @@ def _terminal_table(
     return table
 
 
-def _per_question(phases: Iterable[Phase], group: str, turn: int) -> dict[str, float]:
-    """Recall@5 of each question, seeds averaged."""
+def _per_question(phases: Iterable[Phase], group: str, turn: int, metric: str) -> dict[str, float]:
+    """A metric of each question, seeds averaged."""
     values: dict[str, list[float]] = {}
     for phase in phases:
         if (phase.group, phase.turn) == (group, turn):
             for row in phase.rows:
-                values.setdefault(row.id, []).append(row.values["recall@5"])
+                values.setdefault(row.id, []).append(row.values[metric])
     return {key: float(np.mean(seen)) for key, seen in values.items()}

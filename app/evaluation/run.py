@@ -10,6 +10,7 @@ from typing import Protocol
 from rich.console import Console
 
 from app.evaluation import judges
+from app.evaluation.adapt import adapt
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Services, open_harness
 from app.evaluation.learning import learning
@@ -20,7 +21,7 @@ from app.evaluation.progress import progress, steps, ticks
 from app.evaluation.protocols import Run, cold
 from app.evaluation.report import Report
 from app.evaluation.stream import stream
-from app.evaluation.variations import ABLATION, NOISE, TIME, Variation
+from app.evaluation.variations import COMPARED, FULL, Variation
 from app.services.prior import RankingPrior
 from app.settings import Settings
 
@@ -36,6 +37,8 @@ ENGINE = (
     "observation_noise_negative",
     "process_noise",
 )
+# Those that can change a figure of ``adapt`` alone.
+KEYS = ("key_strength", "key_term_strength", "key_units", "key_capacity", "key_gate_top_k")
 
 
 class Configured(Services, Protocol):
@@ -65,12 +68,13 @@ def evaluate(
     """
     began = time.perf_counter()
     judge = judges.choose(options.judge, options.verdicts, services.llm)
-    engine = {name: getattr(services.settings, name) for name in ENGINE}
+    names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
+    engine = {name: getattr(services.settings, name) for name in names}
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
     if options.judge == "llm" or options.sufficiency == "llm":
         engine["llm_model"] = services.settings.llm_model
     with progress(console) as bars:
-        harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))
+        harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
         run = Run(
             harness=harness,
             dataset=dataset,
@@ -93,14 +97,10 @@ def _run(run: Run) -> list[Phase]:
             return cold(run)
         case "stream":
             return stream(run)
-        case "ablation":
-            return learning(run, ABLATION)
-        case "noise":
-            return learning(run, NOISE)
-        case "time":
-            return learning(run, TIME)
-        case _:
-            return learning(run)
+        case "adapt":
+            return adapt(run)
+        case protocol:
+            return learning(run, COMPARED.get(protocol, (FULL,)))
 
 
 def write(report: Report, folder: Path) -> list[Path]:

@@ -9,6 +9,7 @@ HEADINGS = {
     "recall@2": "R@2",
     "recall@5": "R@5",
     "recall@10": "R@10",
+    "ndcg@1": "nDCG@1",
     "ndcg@10": "nDCG",
     "mrr": "MRR",
     "support": "support",

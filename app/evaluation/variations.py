@@ -29,6 +29,7 @@ class Variation:
         flipped: the share of verdicts that say the opposite.
         ungated: what is learned counts in full, however uncertain it is.
         timeless: the times that questions name are ignored, asking and learning.
+        ungated_keys: a verdict's expansions are credited whether or not they were validated.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Variation:
     flipped: float = 0.0
     ungated: bool = False
     timeless: bool = False
+    ungated_keys: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """Every field as plain JSON, the same in every process (a set's order is not)."""
@@ -76,6 +78,8 @@ def noisy(rule: str, flipped: float) -> str:
 NOISE = tuple(
     replace(rule, name=noisy(rule.name, flipped), flipped=flipped) for flipped in FLIPPED for rule in RULES
 )
+COMPARED = {"ablation": ABLATION, "noise": NOISE, "time": TIME}
+"""Protocol -> the ways to learn that it compares."""
 
 
 class FlippingJudge:

@@ -10,6 +10,7 @@ import pytest
 
 from app.evaluation.dataset import Gold, load
 from app.evaluation.files import DatasetError
+from app.services.feedback import Expansion
 
 CORPUS = [
     {
@@ -74,6 +75,43 @@ def test_compressed_files_are_the_same_data_set(folder: Path) -> None:
         (folder / f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.unlink()
     assert load(folder) == plain
+
+
+EXPANSIONS = [
+    {
+        "query_id": "q2",
+        "units": [{"method": "hyde", "text": "B follows."}, {"method": "facets", "text": "b, next"}],
+    },
+    {"query_id": "q3", "units": [{"method": "hyde", "text": "Nothing."}]},
+]
+
+
+def test_expansions_are_read_where_there_are_any(folder: Path) -> None:
+    before = load(folder)
+    assert before.expansions == {}
+    (folder / "expansions.jsonl.gz").write_bytes(gzip.compress(lines(EXPANSIONS).encode()))
+    after = load(folder)
+    # q3 has no relevant passage, so it is no question.
+    assert after.expansions == {"q2": (Expansion("hyde", "B follows."), Expansion("facets", "b, next"))}
+    assert after.fingerprint != before.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"query_id": "zzz", "units": EXPANSIONS[0]["units"]}, "line 3: query_id names no query: 'zzz'"),
+        ({"query_id": ["q1"], "units": EXPANSIONS[0]["units"]}, "line 3: query_id must be a string"),
+        (EXPANSIONS[0], "query 'q2' is expanded twice"),
+        ({"query_id": "q1", "units": []}, "line 3: units must be a list of objects"),
+        ({"query_id": "q1", "units": ["text"]}, "line 3: units must be a list of objects"),
+        ({"query_id": "q1", "units": [{"method": "hyde", "text": " "}]}, "line 3: text must be a string"),
+        ({"query_id": "q1", "units": [{"text": "x"}]}, "line 3: method must be a string"),
+    ],
+)
+def test_a_mistake_in_expansions_is_one_clear_error(folder: Path, row: dict[str, Any], message: str) -> None:
+    (folder / "expansions.jsonl").write_text(lines([*EXPANSIONS, row]), encoding="utf-8")
+    with pytest.raises(DatasetError, match=message):
+        load(folder)
 
 
 def test_the_fingerprint_follows_the_content(folder: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.evaluation import worth
 from app.evaluation.gather import ReportFileError, gather
 from app.evaluation.robustness import of
 from app.evaluation.table import Line
@@ -111,6 +112,31 @@ def test_what_flipped_verdicts_cost_by_hand(tmp_path: Path) -> None:
     assert cells(gather([tmp_path]), f"judged questions, {RULES[0].name}") == [["+0.400 / +0.300 / 75%"]]
 
 
+def test_evolved_keys_have_tables_of_their_own(tmp_path: Path) -> None:
+    def rows(base: float, evolved: float) -> list[dict[str, Any]]:
+        found = [
+            row(worth.arm("dense", 0.5, keys), group, turn, 2 * value)
+            for group in (worth.ADAPTED, worth.OTHERS)
+            for keys, turn, value in ((worth.BASE, 0, base), ("supported", 1, evolved))
+        ]
+        priced = zip(worth.PRICED, (0, 1, 0), (base, evolved, 0.75), strict=True)
+        return found + [row(worth.arm("dense", 0.5, keys), worth.PRICE, turn, 2 * v) for keys, turn, v in priced]
+
+    write(tmp_path, "scifact", "adapt", rows(0.25, 0.5))
+    write(tmp_path, "musique", "adapt", rows(0.125, 0.25))
+    page = gather([tmp_path])
+    assert cells(page, "musique: nDCG@10") == [["adapted", "near", "sharing", "others"]]
+    assert cells(page, "questions, 50%") == [["10", "", "", "10"]] * 2
+    assert cells(page, "dense, 50%, supported") == [
+        ["0.125 -> 0.250", "", "", "0.125 -> 0.250"],
+        ["0.250 -> 0.500", "", "", "0.250 -> 0.500"],
+    ]
+    assert cells(page, worth.PRICE_TITLE) == [["musique", "scifact"]]
+    assert cells(page, "dense, 50%, expanded questions") == [["0.750, 12.3", "0.750, 12.3"]]
+    assert page.index("50%, evolved keys") < page.index("50%, expanded questions")
+    assert "engram evaluate musique --protocol adapt\nengram evaluate scifact --protocol adapt" in page
+
+
 def test_what_is_no_report_is_named(tmp_path: Path) -> None:
     with pytest.raises(ReportFileError, match="there is no JSON report"):
         gather([tmp_path])
@@ -135,4 +161,7 @@ def test_the_command_writes_or_prints_the_page(tmp_path: Path) -> None:
     assert "there is no JSON report" in cli.fails("report", "nowhere")
     assert "--freeze must be one of task, time, recall, weights" in cli.fails(
         "evaluate", "sample", "--protocol", "same", "--freeze", "tsk"
+    )
+    assert "--fractions must be numbers separated by commas, not 'half'." in cli.fails(
+        "evaluate", "sample", "--protocol", "adapt", "--fractions", "half"
     )

@@ -1,0 +1,241 @@
+"""The protocol ``adapt``: what evolved keys are worth (ERM, Section 4) to the questions whose expansions made them,
+to questions like these, and to all others.
+
+A share of the questions with expansions gets one verdict each: the expansions, and the passages that are relevant.
+No sentence is named and every other scope is frozen, so that keys alone learn; then they evolve, once.
+"""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.errors import InvalidRequestError
+from app.evaluation import worth
+from app.evaluation.dataset import Dataset, Question
+from app.evaluation.harness import Arm
+from app.evaluation.learning import harness_of
+from app.evaluation.metrics import Observation, Scored, score
+from app.evaluation.options import SCOPES, Way
+from app.evaluation.phases import Phase, Phases
+from app.evaluation.protocols import Run, measure
+from app.evaluation.variations import Variation
+from app.services.episode import Memory, ProfileName, Strategy
+from app.services.feedback import Verdict
+
+NEAR_COSINE = 0.85
+"""From here on a question that shares a passage with an adapted one counts as the same in other words."""
+ALL = "all questions"
+FROZEN = frozenset(SCOPES)
+VARIATIONS: Mapping[Way, Variation] = {
+    "supported": Variation("supported", frozen=FROZEN),
+    "published": Variation("published", frozen=FROZEN),
+    "ungated": Variation("ungated", frozen=FROZEN, ungated_keys=True),
+}
+PROFILES: Mapping[Way, ProfileName] = {"supported": "default", "published": "paper", "ungated": "default"}
+"""Of the judged episode: it decides whether units are credited to supported or to all retrieved passages."""
+
+Rows = Mapping[str, Scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The questions that keys are adapted to, and the groups that are measured."""
+
+    adapted: list[Question]
+    groups: dict[str, list[Question]]
+
+
+def expandable(dataset: Dataset, limit: int | None) -> list[Question]:
+    """The first ``limit`` questions with expansions.
+
+    Raises:
+        InvalidRequestError: there are none.
+    """
+    found = [question for question in dataset.questions if question.id in dataset.expansions]
+    if not found:
+        raise InvalidRequestError(f"{dataset.name} has no expansions (expansions.jsonl), which adapt needs.")
+    return found[:limit]
+
+
+def split(
+    dataset: Dataset,
+    expandable: Sequence[Question],
+    fraction: float,
+    seed: int,
+    vectors: Mapping[str, NDArray[np.float32]],
+) -> Split:
+    """Adapt to a fraction of the expandable questions, at least one; a larger fraction's include a smaller one's.
+
+    Args:
+        vectors: of every question, unit length, (d,); only read where the data set has no paraphrases.
+    """
+    order = random.Random(f"adapt/{seed}").sample(expandable, len(expandable))  # noqa: S311 - repeatable, not secret
+    adapted = order[: max(1, round(fraction * len(order)))]
+    chosen = {question.id for question in adapted}
+    covered = frozenset().union(*(question.relevant for question in adapted))
+    rest = [question for question in dataset.questions if question.id not in chosen]
+    sharing = [question for question in rest if question.relevant & covered]
+    if dataset.paraphrases:
+        near = [dataset.paraphrases[question.id] for question in adapted if question.id in dataset.paraphrases]
+    else:
+        asked = np.stack([vectors[question.id] for question in adapted])
+        near = [question for question in sharing if np.max(asked @ vectors[question.id]) >= NEAR_COSINE]
+    others = [question for question in rest if not question.relevant & covered]
+    groups = dict(zip(worth.GROUPS, (adapted, near, sharing, others), strict=True))
+    return Split(adapted, {name: group for name, group in groups.items() if group})
+
+
+def adapt(run: Run) -> list[Phase]:
+    """Ask everything with base keys, then with the keys that each way, fraction and seed evolves."""
+    options, dataset = run.options, run.dataset
+    pool = expandable(dataset, options.limit)
+    vectors: dict[str, NDArray[np.float32]] = {}
+    if not dataset.paraphrases:
+        texts = [question.text for question in dataset.questions]
+        embedded = run.harness.services.embedder.embed(texts)
+        vectors = {question.id: vector for question, vector in zip(dataset.questions, embedded, strict=True)}
+    splits = {
+        (fraction, seed): split(dataset, pool, fraction, seed, vectors)
+        for fraction in options.fractions
+        for seed in options.seeds
+    }
+    reworded = [dataset.paraphrases[question.id] for question in pool if question.id in dataset.paraphrases]
+    asked = [*dataset.questions, *reworded]
+    based = {retriever: _base(run, retriever, asked) for retriever in options.retrievers}
+    evolved: dict[tuple[float, int, Way], dict[Strategy, Rows]] = {}
+    price: list[Phase] = []
+    for (fraction, seed), of_split in splits.items():
+        for way in options.ways_at(fraction):
+            priced = (fraction, seed, way) == (max(options.fractions), options.seeds[0], options.ways[0])
+            evolved[fraction, seed, way], paid = _evolved(run, way, of_split, fraction, seed, asked, priced=priced)
+            price += paid
+    phases = []
+    for retriever in options.retrievers:
+        for (fraction, seed), of_split in splits.items():
+            name = worth.arm(retriever, fraction, worth.BASE)
+            phases += _grouped(name, of_split, 0, seed, based[retriever])
+            for way in options.ways_at(fraction):
+                name = worth.arm(retriever, fraction, way)
+                phases += _grouped(name, of_split, 1, seed, evolved[fraction, seed, way][retriever])
+    return phases + price
+
+
+def _base(run: Run, retriever: Strategy, asked: Sequence[Question]) -> Rows:
+    """All questions with base keys, whatever has evolved: no seed changes these figures."""
+    name = f"{retriever}, {worth.BASE}"
+    store = _store(run, asked)
+    phase = store.get(name, ALL, 0, None)
+    if phase is None:
+        phase = Phase(name, ALL, 0, None, _ask(run, name, asked, _arm(run, retriever, "off")))
+        store.put(phase)
+    return _by_id(phase)
+
+
+def _evolved(
+    run: Run, way: Way, of_split: Split, fraction: float, seed: int, asked: Sequence[Question], *, priced: bool
+) -> tuple[dict[Strategy, Rows], list[Phase]]:
+    """All questions with the keys that a way evolves; and what queries cost then, if that is wanted."""
+    variation = VARIATIONS[way]
+    store = _store(
+        run,
+        asked,
+        variation=variation.parameters(),
+        episodes=PROFILES[way],
+        adapted=sorted(question.id for question in of_split.adapted),
+    )
+    names = {retriever: worth.arm(retriever, fraction, way) for retriever in run.options.retrievers}
+    found = {retriever: store.get(name, ALL, 1, seed) for retriever, name in names.items()}
+    cost = {
+        (retriever, keys): store.get(worth.arm(retriever, fraction, keys), worth.PRICE, _turn(keys), seed)
+        for retriever in (names if priced else ())
+        for keys in worth.PRICED
+    }
+    if not (all(found.values()) and all(cost.values())):
+        _teach(run, way, variation, of_split.adapted, f"{way}, {100 * fraction:g}%, seed {seed}: verdicts")
+    for retriever, name in names.items():
+        if found[retriever] is None:
+            rows = _ask(run, f"{name}, seed {seed}", asked, _arm(run, retriever, "read"))
+            found[retriever] = phase = Phase(name, ALL, 1, seed, rows)
+            store.put(phase)
+        if priced and not all(cost[retriever, keys] for keys in worth.PRICED):
+            for keys, seen in _paid(run, retriever, of_split.adapted).items():
+                paid = worth.arm(retriever, fraction, keys)
+                cost[retriever, keys] = phase = Phase(paid, worth.PRICE, _turn(keys), seed, tuple(score(seen)))
+                store.put(phase)
+    rows_of = {retriever: _by_id(phase) for retriever, phase in found.items() if phase}
+    return rows_of, [phase for phase in cost.values() if phase]
+
+
+def _teach(run: Run, way: Way, variation: Variation, adapted: Sequence[Question], label: str) -> None:
+    """One verdict for each question, then the keys evolve."""
+    harness = harness_of(run, variation)
+    harness.reset()
+    step = run.begin(label, len(adapted))
+    arm = Arm(PROFILES[way], "off", strategy="dense")
+    for question in adapted:
+        answer, _ = harness.ask(question, arm)
+        verdict = Verdict(
+            query_id=answer.query_id,
+            collection=harness.collection,
+            partial=True,
+            supporting_passages=sorted(question.relevant),
+            expansions=run.dataset.expansions[question.id],
+            judge="oracle",
+        )
+        harness.give(question, verdict)
+        step()
+    harness.services.evolve.evolve(harness.collection)
+
+
+def _paid(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[Observation]]:
+    """Every question by base keys, by evolved keys and expanded, whichever comes first changing with each."""
+    ways = {
+        worth.BASE: (_arm(run, retriever, "off"), False),
+        worth.EVOLVED: (_arm(run, retriever, "read"), False),
+        worth.EXPANDED: (_arm(run, retriever, "off"), True),
+    }
+    seen: dict[str, list[Observation]] = {keys: [] for keys in ways}
+    step = run.begin(f"{retriever}: what a query costs", len(adapted))
+    for at, question in enumerate(adapted):
+        first = at % len(worth.PRICED)
+        for keys in (*worth.PRICED[first:], *worth.PRICED[:first]):
+            arm, expand = ways[keys]
+            expansions = run.dataset.expansions[question.id] if expand else ()
+            seen[keys].append(run.harness.ask(question, arm, expansions=expansions)[1])
+        step()
+    return seen
+
+
+def _ask(run: Run, label: str, questions: Sequence[Question], arm: Arm) -> tuple[Scored, ...]:
+    return tuple(score(measure(run, label, questions, lambda question: run.harness.ask(question, arm)[1])))
+
+
+def _store(run: Run, asked: Iterable[Question], **parameters: Any) -> Phases:
+    return run.store(
+        asked=[question.id for question in asked], key_building=run.options.key_building, adapt=parameters
+    )
+
+
+def _arm(run: Run, retriever: Strategy, memory: Memory) -> Arm:
+    """Hops are ended by ``--sufficiency`` where there are any."""
+    sufficiency = run.options.sufficiency if retriever == "graph" else None
+    return Arm(run.options.profile, memory, sufficiency, strategy=retriever)
+
+
+def _turn(keys: str) -> int:
+    return int(keys == worth.EVOLVED)
+
+
+def _by_id(phase: Phase) -> Rows:
+    return {row.id: row for row in phase.rows}
+
+
+def _grouped(name: str, of_split: Split, turn: int, seed: int, rows: Rows) -> list[Phase]:
+    return [
+        Phase(name, group, turn, seed, tuple(rows[question.id] for question in questions))
+        for group, questions in of_split.groups.items()
+    ]
