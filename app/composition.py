@@ -29,6 +29,8 @@ from app.services.learn import LearnService, Noise
 from app.services.maintain import MaintainService, Thresholds
 from app.services.prior import RankingPrior, load_prior
 from app.services.retrieve import RetrieveService
+from app.services.revoke import RevokeService
+from app.services.verify import VerifyService
 from app.settings import Settings
 from app.storage import collections
 from app.storage.database import Database
@@ -214,6 +216,16 @@ class Application:
     def feedback(self) -> FeedbackService:
         """Accepts verdicts."""
         return FeedbackService(self.database, self.stream, self.learn)
+
+    @cached_property
+    def revoke(self) -> RevokeService:
+        """Takes verdicts back."""
+        return RevokeService(self.database, self.attribution, self.evolve)
+
+    @cached_property
+    def verify(self) -> VerifyService:
+        """Proves that what is learned follows from the log."""
+        return VerifyService(self.database, self.prior, self.evolve, capacity=self.key_learning.rules.capacity)
 
     @cached_property
     def forget(self) -> ForgetService:

@@ -1,5 +1,5 @@
-"""The worker process: applies feedback as it is announced, ingests staged passages, sweeps for strays, and keeps
-the vector indexes healthy."""
+"""The worker process: applies feedback as it is announced, ingests staged passages, revokes verdicts, sweeps for
+strays, and keeps the vector indexes healthy."""
 
 import threading
 import time
@@ -15,13 +15,14 @@ log = structlog.get_logger(__name__)
 
 BLOCK_MS = 1_000
 INGEST_POLL_SECONDS = 0.5
+REVOKE_POLL_SECONDS = 0.5
 RETRY_SECONDS = 1.0
 
 
 class Worker:
-    """Loops until stopped: feedback in this thread, ingest and index maintenance in others.
+    """Loops until stopped: feedback in this thread, ingest, revocation and index maintenance in others.
 
-    Feedback and ingest finish what is in hand; an index that is being built anew is given up.
+    Feedback, ingest and revocation finish what is in hand; an index that is being built anew is given up.
     """
 
     def __init__(self, app: Application) -> None:
@@ -37,7 +38,7 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
-        beside = {"ingest": self._ingest}
+        beside = {"ingest": self._ingest, "revocation": self._revoke}
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
         threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
@@ -100,6 +101,11 @@ class Worker:
     def _ingest(self) -> None:
         if not self._app.index.run_ready_jobs(self._stopping.is_set):
             self._stopping.wait(INGEST_POLL_SECONDS)
+
+    def _revoke(self) -> None:
+        # In a loop of its own: what poisons the memory is not to wait for an ingest of hours.
+        if not self._app.revoke.run_ready_jobs(self._stopping.is_set):
+            self._stopping.wait(REVOKE_POLL_SECONDS)
 
     def _maintain(self) -> None:
         if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):

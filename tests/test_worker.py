@@ -188,3 +188,14 @@ def test_stopping_ends_a_worker_that_waits_for_redis(
     own_redis.stop()
     with working(application, addresses, own_redis.url, NEVER_SECONDS):
         pass
+
+
+def test_a_revocation_is_carried_out(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, curie: str
+) -> None:
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        event = judged(app, curie)
+        eventually(lambda: is_applied(app, curie, event))
+        job = app.revoke.request(curie)
+        eventually(lambda: app.ingest.job(curie, job).status == "succeeded")
+        assert state.event_statuses(app, curie) == {event: "revoked"}

@@ -14,6 +14,7 @@ from app.services.health import HealthService
 from app.services.ingest import IngestService
 from app.services.key_view import KeyViewService
 from app.services.retrieve import RetrieveService
+from app.services.revoke import RevokeService
 
 
 class Services(Protocol):
@@ -29,6 +30,8 @@ class Services(Protocol):
     def expand(self) -> ExpandService: ...
     @property
     def feedback(self) -> FeedbackService: ...
+    @property
+    def revoke(self) -> RevokeService: ...
     @property
     def evolve(self) -> EvolveService: ...
     @property

@@ -4,14 +4,17 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response, status
 
-from app.api.dependencies import App, EventId, InCollection, Limit, RequiredKey, json_body
+from app.api.dependencies import App, EventId, InCollection, Limit, OptionalKey, RequiredKey, json_body
+from app.api.passages import accepted
+from app.api.paths import FeedbackRoute
 from app.api.problems import responses
 from app.api.schemas.common import DEFAULT_COLLECTION, MAX_ID
-from app.api.schemas.feedback import ChangeOut, FeedbackDetail, FeedbackIn, FeedbackOut, FeedbackPage
+from app.api.schemas.feedback import ChangeOut, FeedbackDetail, FeedbackIn, FeedbackOut, FeedbackPage, RevokeIn
 from app.api.schemas.keys import KeyEffectOut
+from app.api.schemas.passages import JobAccepted
 from app.services.feedback import Receipt
 
-router = APIRouter(tags=["feedback"])
+router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
 
 
 @router.post(
@@ -20,13 +23,13 @@ router = APIRouter(tags=["feedback"])
     response_model=FeedbackOut,
     dependencies=[Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503)
-    | {200: {"model": FeedbackOut, "description": "Applied; `changes` says what it did."}},
+    | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
     summary="Judge an answered query",
 )
 def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredKey) -> FeedbackOut:
     """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`."""
     receipt = app.feedback.accept(body.to_verdict(), key, wait=body.wait)
-    if receipt.event.status == "applied":
+    if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**_out(receipt, body.collection))
 
@@ -47,7 +50,7 @@ def get_feedback(feedback_id: EventId, app: App, collection: InCollection = DEFA
 def list_feedback(
     app: App,
     collection: InCollection = DEFAULT_COLLECTION,
-    status: Annotated[Literal["pending", "applied", "parked"] | None, Query()] = None,
+    status: Annotated[Literal["pending", "applied", "parked", "revoked"] | None, Query()] = None,
     after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
     limit: Limit = 100,
 ) -> FeedbackPage:
@@ -57,6 +60,41 @@ def list_feedback(
         feedback=[FeedbackOut(**_out(Receipt(event, None), collection)) for event in events],
         next_after=events[-1].id if len(events) == limit else None,
     )
+
+
+@router.delete(
+    "/feedback/{feedback_id}",
+    response_model=FeedbackDetail,
+    responses=responses(404, 422, 503),
+    summary="Revoke a verdict",
+)
+def delete_feedback(
+    feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION
+) -> FeedbackDetail:
+    """Have it count no more: what was learned becomes what it would be if the verdict had never come.
+
+    It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
+    """
+    event = app.revoke.revoke(collection, feedback_id)
+    return FeedbackDetail(**_out(Receipt(event, []), collection), verdict=event.verdict)
+
+
+@router.post(
+    "/feedback/revoke",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Revoke many verdicts",
+)
+def post_revoke(body: RevokeIn, response: Response, app: App, key: OptionalKey) -> JobAccepted:
+    """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
+
+    Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
+    if its verdicts had never come.
+    """
+    job_id = app.revoke.request(body.collection, body.judge, body.since, body.before, key)
+    return accepted(job_id, body.collection, response)
 
 
 def _out(receipt: Receipt, collection: str) -> dict[str, object]:
@@ -69,6 +107,7 @@ def _out(receipt: Receipt, collection: str) -> dict[str, object]:
         "judge": event.judge,
         "received_at": event.received_at,
         "applied_at": event.applied_at,
+        "revoked_at": event.revoked_at,
         "error": event.error,
         "changes": None
         if receipt.changes is None

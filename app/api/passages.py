@@ -19,6 +19,7 @@ from app.api.schemas.passages import (
     LineError,
     PassageOut,
     RekeyIn,
+    RevocationOut,
     StoredSentenceOut,
 )
 from app.errors import InvalidRequestError, UnsupportedMediaTypeError
@@ -69,7 +70,7 @@ async def post_passages(
     reception = app.ingest.receive(collection, key)
     receive = receive_document if media_type == JSON_TYPE else receive_lines
     await receive(request, reception)
-    return _accepted(await run_in_threadpool(reception.finish), collection, response)
+    return accepted(await run_in_threadpool(reception.finish), collection, response)
 
 
 @router.get(
@@ -90,6 +91,7 @@ def get_job(
         job_id=job.id,
         collection=job.collection,
         key_building=job.key_building,
+        revocation=None if job.revocation is None else RevocationOut.model_validate(job.revocation),
         status=job.status,
         received=job.received,
         created=job.created,
@@ -187,7 +189,7 @@ def post_rekey(body: RekeyIn, response: Response, app: App, name: CollectionName
     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
     """
-    return _accepted(app.ingest.rekey(name, body.key_building, key), name, response)
+    return accepted(app.ingest.rekey(name, body.key_building, key), name, response)
 
 
 @router.delete(
@@ -201,7 +203,8 @@ def delete_collection(name: CollectionName, app: App) -> None:
     app.ingest.delete_collection(name)
 
 
-def _accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+def accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+    """The answer to a request that a job will carry out."""
     status_url = f"/jobs/{job_id}?collection={collection}"
     response.headers["Location"] = status_url
     return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)

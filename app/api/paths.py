@@ -1,10 +1,11 @@
-"""Paths that hold a passage's id, in which slashes may stand."""
+"""Paths that hold ids beside paths of their own: a passage's, in which slashes may stand, and a verdict's."""
 
 from fastapi.routing import APIRoute
 from starlette.routing import Match
 from starlette.types import Scope
 
 KEY = "/key"
+REVOKE = "revoke"
 
 
 class PassageRoute(APIRoute):
@@ -25,3 +26,14 @@ class PassageRoute(APIRoute):
             named: str = child["path_params"].get("passage_id", "")
             fits = not (named.endswith(KEY) and sent.endswith(KEY.encode()))
         return (match, child) if fits else (Match.NONE, {})
+
+
+class FeedbackRoute(APIRoute):
+    """A route on a verdict. ``/feedback/revoke`` is a route of its own and no verdict's id."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """As for every route, but for that one name."""
+        match, child = super().matches(scope)
+        if match is not Match.NONE and child["path_params"].get("feedback_id") == REVOKE:
+            return Match.NONE, {}
+        return match, child

@@ -4,12 +4,12 @@ import sys
 
 from pydantic import ValidationError
 
-from app.cli import evaluate, fit, keys, maintain, processes, report, requests
+from app.cli import evaluate, fit, keys, maintain, processes, report, requests, undo
 from app.cli.console import cli, complain
 from app.errors import EngramError
 from app.settings import Settings
 
-__all__ = ["cli", "evaluate", "fit", "keys", "main", "maintain", "processes", "report", "requests"]
+__all__ = ["cli", "evaluate", "fit", "keys", "main", "maintain", "processes", "report", "requests", "undo"]
 
 
 def main() -> None:

@@ -31,10 +31,10 @@ def ingest(
 
 
 def _ingest(client: Client, stream: io.BufferedIOBase, label: str, collection: str) -> bool:
-    with _progress() as progress:
+    with progress_bar() as progress:
         task = progress.add_task(f"{label}: sending", total=None)
         accepted = client.ingest(stream, collection)
-        job = _followed(client, accepted, progress, task, label)
+        job = followed(client, accepted, progress, task, label)
     counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
     say(f"{label}: {counts}")
     for error in job["errors"]:
@@ -46,7 +46,8 @@ def _ingest(client: Client, stream: io.BufferedIOBase, label: str, collection: s
     return bool(job["status"] == "succeeded" and job["rejected"] == 0)
 
 
-def _progress() -> Progress:
+def progress_bar() -> Progress:
+    """How much of a job is done."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -56,7 +57,7 @@ def _progress() -> Progress:
     return Progress(*columns, console=err)
 
 
-def _followed(
+def followed(
     client: Client, accepted: dict[str, Any], progress: Progress, task: TaskID, label: str
 ) -> dict[str, Any]:
     """The job at its end, the bar of ``task`` following it until then."""
@@ -81,8 +82,8 @@ def rekey(
         path = f"/collections/{quote(collection, safe='')}/rekey"
         headers = {} if key is None else {"idempotency-key": key}
         accepted = client.send("POST", path, json={"key_building": key_building}, headers=headers)
-        with _progress() as progress:
-            job = _followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
+        with progress_bar() as progress:
+            job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
     if job["status"] == "failed":
         raise ClientError(f"{collection}: {job['error']}")
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")

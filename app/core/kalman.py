@@ -4,7 +4,8 @@ A memory is a vector with one scalar uncertainty, its perplexity. A verdict obse
 question's direction only, so the filter is one-dimensional: it moves the memory along that direction and
 leaves everything orthogonal to it alone.
 
-All arithmetic is float64 and row by row, so a result does not depend on which rows are updated together.
+All arithmetic is float64 and row by row, so a result does not depend on which rows are updated together: a replay,
+which takes one row at a time, comes to the same bits.
 """
 
 from dataclasses import dataclass
@@ -97,7 +98,7 @@ def update_memories(
     Raises:
         ValueError: shapes do not agree, a vector is zero, or a value is out of its range.
     """
-    memory = np.asarray(vectors, dtype=np.float64)
+    memory = np.ascontiguousarray(vectors, dtype=np.float64)  # another layout is summed up in another order
     question = np.asarray(direction, dtype=np.float64)
     if memory.ndim != 2 or question.shape != memory.shape[1:]:
         raise ValueError("memories must be (n, d) and the direction (d,)")

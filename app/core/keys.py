@@ -7,6 +7,9 @@ and in whatever order it was composed.
 Two readings of the paper are ours. Under an inner product the gain of Eq. 5 is f(q)·f(e), the same for every
 passage, so gains are cosines on the composed key. And gains are taken on the base key, not on the key as it stands:
 then a passage's scores are a plain sum over verdicts, which no order changes and from which one can be taken out.
+
+Inner products are summed row by row, not by a matrix product, whose last bits depend on what else is multiplied: a
+replay takes other passages and units together than learning did.
 """
 
 from collections.abc import Mapping, Sequence
@@ -95,10 +98,10 @@ def gains(query: Floats, bases: Floats, units: Floats, strength: float) -> NDArr
     Returns:
         cos(q, k + λ e) - cos(q, k), (n, m).
     """
-    keys, added, asked = (np.asarray(values, dtype=np.float64) for values in (bases, units, query))
-    near = keys @ asked
-    lengths = np.sqrt(1.0 + strength**2 + 2.0 * strength * (keys @ added.T))
-    return np.asarray((near[:, None] + strength * (added @ asked)[None, :]) / lengths - near[:, None])
+    keys, added, asked = (np.ascontiguousarray(values, dtype=np.float64) for values in (bases, units, query))
+    near = _inner(keys, asked)
+    lengths = np.sqrt(1.0 + strength**2 + 2.0 * strength * _inner(keys[:, None, :], added[None, :, :]))
+    return np.asarray((near[:, None] + strength * _inner(added, asked)[None, :]) / lengths - near[:, None])
 
 
 def attribution(gain: Floats) -> NDArray[np.float64]:
@@ -132,8 +135,8 @@ def compose(base: Floats, units: Floats, scores: Floats, strength: float) -> NDA
         Unit length, (d,); the base itself where the units cancel out.
     """
     weights = np.asarray(scores, dtype=np.float64)
-    direction = (weights / weights.sum()) @ np.asarray(units, dtype=np.float64)
-    length = float(np.linalg.norm(direction))
+    direction = ((weights / weights.sum())[:, None] * np.asarray(units, dtype=np.float64)).sum(axis=0)
+    length = float(np.sqrt(_inner(direction, direction)))
     if length < 1e-9:
         return np.asarray(base, dtype=np.float32)
     return _unit(np.asarray(base, dtype=np.float64) + strength * direction / length).astype(np.float32)
@@ -168,5 +171,9 @@ def compose_terms(
     return {term: increment for term, increment in added.items() if increment > 0}
 
 
+def _inner(one: Floats, other: Floats) -> NDArray[np.float64]:
+    return np.asarray((one * other).sum(axis=-1), dtype=np.float64)
+
+
 def _unit(vector: Floats) -> Floats:
-    return vector / np.linalg.norm(vector)
+    return vector / np.sqrt(_inner(vector, vector))

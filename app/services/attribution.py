@@ -13,7 +13,7 @@ from app.core.keys import KeyRules, Saturation
 from app.core.profiles import PROFILES
 from app.providers.embedder import Embedder
 from app.providers.language import terms
-from app.storage import collections, feedback, graph, keys, passages
+from app.storage import collections, feedback, graph, key_log, keys, passages
 from app.storage.collections import Collection
 from app.storage.database import Database, Writer
 from app.storage.feedback import PendingEvent
@@ -78,7 +78,7 @@ class Attribution:
         }
 
     def _unit(self, digest: bytes, expansion: Mapping[str, str]) -> Unit:
-        text = expansion["text"]
+        text = " ".join(expansion["text"].split())  # all that its hash tells apart
         return Unit(digest, expansion["method"], text, self._embedder.embed([text])[0], Counter(terms(text)))
 
     def credit(
@@ -97,22 +97,20 @@ class Attribution:
         """
         carrying = [event for event in events if event.verdict["expansions"]]
         state = keys.lock(writer, collection_id)
-        ids = keys.add_units(writer, collection_id, list(units.values()))
+        ids: dict[bytes, int] = {}
         collection = collections.by_id(writer, collection_id)
         supported = _supported(writer, collection_id, carrying, targets)
         evidence: list[Evidence] = []
         credits: list[Credit] = []
         for event in carrying:
-            digests = sorted({text_hash(expansion["text"]) for expansion in event.verdict["expansions"]})
-            vectors = np.stack([units[digest].embedding for digest in digests])
+            brought = _brought(event, units)
+            vectors = np.stack([unit.embedding for unit in brought])
             gate, credited = self._validate(writer, collection, event, supported[event.id], vectors)
-            given = (
-                []
-                if gate == "none"
-                else self._credits(
-                    writer, collection_id, event, credited, [ids[digest] for digest in digests], vectors
-                )
-            )
+            bases = {} if gate == "none" else keys.lock_bases(writer, collection_id, credited)
+            new = [unit for unit in brought if unit.text_hash not in ids]
+            if bases and new:  # a unit that is credited to nothing is not kept
+                ids |= keys.add_units(writer, collection_id, new)
+            given = self._credits(event, bases, [ids[unit.text_hash] for unit in brought] if bases else [], vectors)
             best = max((credit.gain for credit in given), default=0.0)
             evidence.append(Evidence(event.id, gate, max(best, 0.0), self._learning.rules.strength))
             credits += given
@@ -166,15 +164,8 @@ class Attribution:
         return "none", []
 
     def _credits(
-        self,
-        writer: Writer,
-        collection_id: int,
-        event: PendingEvent,
-        credited: Sequence[int],
-        units: Sequence[int],
-        vectors: Vector,
+        self, event: PendingEvent, bases: Mapping[int, Vector], units: Sequence[int], vectors: Vector
     ) -> list[Credit]:
-        bases = keys.lock_bases(writer, collection_id, credited)
         if not bases:
             return []
         gain = core.gains(event.embedding, np.stack(list(bases.values())), vectors, self._learning.rules.strength)
@@ -184,6 +175,32 @@ class Attribution:
             for row, passage in enumerate(bases)
             for column, unit in enumerate(units)
         ]
+
+    def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:
+        """Take the part of these events, which are being revoked, out of units, credits and progress.
+
+        The batches that watch for saturation (ERM, Eqs. 9-10) are counted anew over what still waits.
+
+        Returns:
+            Passages whose memories and keys are to be made anew, in id order.
+        """
+        if not key_log.any_evidence(writer, collection_id, events):
+            return []
+        keys.lock(writer, collection_id)
+        withdrawn = key_log.withdraw(writer, collection_id, events)
+        first = key_log.bringers(writer, collection_id, withdrawn.units)
+        methods = {
+            unit: next(e["method"] for e in expansions if text_hash(e["text"]) == digest)
+            for unit, (digest, expansions) in first.items()
+        }
+        gone = [unit for unit in withdrawn.units if unit not in first]
+        key_log.set_methods(writer, collection_id, methods, gone)
+        if withdrawn.waited:
+            state = Progress(0, 0.0, 0.0, 0, 0, None)
+            for gain in key_log.waiting_gains(writer, collection_id):
+                state = advance(state, gain, self._learning)
+            keys.set_progress(writer, collection_id, state)
+        return withdrawn.passages
 
 
 def advance(state: Progress, gain: float, learning: KeyLearning) -> Progress:
@@ -207,6 +224,14 @@ def advance(state: Progress, gain: float, learning: KeyLearning) -> Progress:
 def text_hash(text: str) -> bytes:
     """Equal texts meet here, whatever their white space."""
     return hashlib.sha256(" ".join(text.split()).encode()).digest()
+
+
+def _brought(event: PendingEvent, units: Units) -> list[Unit]:
+    """The event's units, each once, in the order of their hashes, with the methods it says they come from."""
+    methods: dict[bytes, str] = {}
+    for expansion in event.verdict["expansions"]:
+        methods.setdefault(text_hash(expansion["text"]), expansion["method"])
+    return [replace(units[digest], method=method) for digest, method in sorted(methods.items())]
 
 
 def _supported(

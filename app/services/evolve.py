@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 
-import numpy as np
 import structlog
 
-from app.core import keys as core
 from app.core.keys import KeyRules
 from app.errors import NotFoundError
+from app.services import replay
 from app.storage import collections, generations, keys
-from app.storage.database import Database, Writer
+from app.storage.database import Database, Reader, Writer
 from app.storage.generations import Generation
-from app.storage.keys import Credit, EvolvedKey, Pair, Progress
+from app.storage.keys import Credit, Pair, Progress
 
 log = structlog.get_logger(__name__)
 
@@ -111,8 +109,7 @@ class EvolveService:
         Called in the transaction that changed them, under ``collections.lock_graph``.
         """
         keys.lock(writer, collection_id)
-        serving = generations.find(writer, collection_id, generations.serving(writer, collection_id))
-        rules = KeyRules(**serving.rules) if serving else self._rules
+        rules = self.serving_rules(writer, collection_id)
         for chunk in _chunks(sorted(passages)):
             pairs = keys.pairs(writer, collection_id, chunk)
             if not pairs:
@@ -121,6 +118,21 @@ class EvolveService:
             keys.replace_credits(writer, collection_id, concerned, _credits(writer, collection_id, pairs))
             keys.refresh_memory(writer, collection_id, concerned, self._rules.capacity)
             self._compose(writer, collection_id, concerned, rules)
+
+    def recompose(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        """Make memories and evolved keys of these passages anew: evidence was taken out.
+
+        Called under ``keys.lock``.
+        """
+        rules = self.serving_rules(writer, collection_id)
+        for chunk in _chunks(sorted(passages)):
+            keys.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
+            self._compose(writer, collection_id, chunk, rules)
+
+    def serving_rules(self, reader: Reader, collection_id: int) -> KeyRules:
+        """The constants that the collection's keys are composed with: those of the generation that serves."""
+        serving = generations.find(reader, collection_id, generations.serving(reader, collection_id))
+        return KeyRules(**serving.rules) if serving else self._rules
 
     def _evolve(self, collection_id: int, reason: str) -> Generation | None:
         with self._database.write() as writer:
@@ -156,46 +168,15 @@ class EvolveService:
         units = sorted({scored.unit_id for scored in standing})
         vectors = keys.embeddings(writer, collection_id, units)
         terms = keys.frequencies(writer, collection_id, units)
-        evolved = []
-        for passage, group in groupby(standing, key=lambda scored: scored.passage_id):
-            best = list(group)
-            scores = [scored.score for scored in best]
-            base = bases[passage]
-            evolved.append(
-                EvolvedKey(
-                    passage_id=passage,
-                    generation=best[0].generation,
-                    vector=core.compose(
-                        base.vector,
-                        np.stack([vectors[scored.unit_id] for scored in best]),
-                        np.array(scores),
-                        rules.strength,
-                    ),
-                    units=[scored.unit_id for scored in best],
-                    scores=scores,
-                    increments=core.compose_terms(
-                        base.length, [terms[scored.unit_id] for scored in best], scores, rules.term_strength
-                    ),
-                )
-            )
+        evolved = replay.evolved_keys(standing, bases, vectors, terms, rules)
         keys.replace_keys(writer, collection_id, passages, evolved, bases)
 
 
 def _credits(writer: Writer, collection_id: int, pairs: Sequence[Pair]) -> list[Credit]:
     """The credits of these pairs by the base keys as they are now."""
     bases = keys.lock_bases(writer, collection_id, sorted({pair.passage_id for pair in pairs}))
-    vectors = keys.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))
-    credits = []
-    for (event, passage), group in groupby(pairs, key=lambda pair: (pair.event_id, pair.passage_id)):
-        row = list(group)
-        units = np.stack([vectors[pair.unit_id] for pair in row])
-        gain = core.gains(row[0].question, bases[passage][None, :], units, row[0].strength)
-        weight = core.attribution(gain)
-        credits += [
-            Credit(event, passage, pair.unit_id, float(gain[0, at]), float(weight[0, at]))
-            for at, pair in enumerate(row)
-        ]
-    return credits
+    units = keys.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))
+    return replay.credits(pairs, bases, units)
 
 
 def _chunks(passages: Sequence[int]) -> Iterator[list[int]]:

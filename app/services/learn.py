@@ -1,15 +1,14 @@
 """Learning from verdicts: accept an event once, apply it once, in one transaction with its audit."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import structlog
 
-from app.core import belief, kalman
+from app.core import kalman
 from app.errors import UnavailableError
+from app.services import replay
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
 from app.services.prior import RankingPrior
@@ -28,7 +27,7 @@ KEYS = "keys"
 UNKNOWN = (0.0, 1.0, 0, False)
 
 Targets = Mapping[int, Mapping[int, int]]
-"""Event -> sentence -> y, see ``targets_of``."""
+"""Event -> sentence -> y, see ``replay.targets_of``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +117,13 @@ class LearnService:
         with self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 return 0
+            collections.lock_learning(writer, collection_id, alone=False)
             pending = feedback.lock_pending(writer, collection_id, events)
             if not pending:
                 return 0
-            targets = {event.id: targets_of(event.verdict, event.activated) for event in pending}
-            audit = _Application(writer, collection_id, self._noise, pending, targets).run()
+            targets = {event.id: replay.targets_of(event.verdict, event.activated) for event in pending}
+            application = _Application(writer, collection_id, self._noise, pending, targets)
+            questions, audit = application.run()
             memories.record(writer, collection_id, audit)
             if units:
                 self._attribution.credit(writer, collection_id, pending, targets, units)
@@ -130,7 +131,7 @@ class LearnService:
                 terms = self._weight_terms(writer, collection_id, pending, targets)
                 if terms:
                     weights.add(writer, collection_id, self._prior.name, terms)
-            feedback.mark_applied(writer, collection_id, [event.id for event in pending])
+            feedback.mark_applied(writer, collection_id, {event.id: questions[event.id] for event in pending})
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=sum(row.event_id == event.id for row in audit))
         if units:
@@ -156,16 +157,16 @@ class LearnService:
         for event in events:
             if not event.ranked or event.features is None:
                 continue
-            named = {holders[s].passage_id: 0 for s in targets[event.id] if s in holders}
-            named |= {holders[s].passage_id: 1 for s, y in targets[event.id].items() if y and s in holders}
-            # Who leaves the rest alone speaks of the named passages only; who does not, rejects every other one.
-            spoken = np.array([passage in named or not event.verdict["partial"] for passage in event.ranked])
-            supported = np.array([named.get(passage) == 1 for passage in event.ranked])
+            named = {s: (holders[s].passage_id, y) for s, y in targets[event.id].items() if s in holders}
             noise = self._noise.positive / float(event.verdict["confidence"])
-            features = event.features.astype(np.float64)
-            if features.shape[1] != len(self._prior.prior.mean):
-                continue  # of a version with other features
-            seen = belief.observe(features[spoken], supported[spoken], self._prior.prior, noise)
+            seen = replay.observation(
+                event.ranked,
+                event.features,
+                list(named.values()),
+                partial=event.verdict["partial"],
+                prior=self._prior.prior,
+                noise=noise,
+            )
             if seen is not None:
                 terms.append(WeightTerm(event.id, seen.evidence, noise, seen.surprise))
         return terms
@@ -187,8 +188,8 @@ class _Application:
         self._events = events
         self._targets = targets
 
-    def run(self) -> list[AuditRow]:
-        """Move every state the events speak of, and say what moved."""
+    def run(self) -> tuple[dict[int, int], list[AuditRow]]:
+        """Move every state the events speak of; event -> the question that it taught, and what moved."""
         questions = self._lock_questions()
         states = self._lock_memories()
         alive = {sentence for sentence, _ in states}
@@ -213,10 +214,11 @@ class _Application:
             rows = [(s, *supports[question][s]) for q, s in sorted(touched) if q == question]
             if rows:
                 experience.store_supports(self._writer, self._collection_id, question, rows)
-        return audit
+        return questions, audit
 
     def _lock_questions(self) -> dict[int, int]:
-        keyed = sorted(((_text_hash(event.question), event) for event in self._events), key=lambda pair: pair[0])
+        hashed = ((replay.question_hash(event.question), event) for event in self._events)
+        keyed = sorted(hashed, key=lambda pair: pair[0])
         return {
             event.id: experience.lock_question(
                 self._writer, self._collection_id, key, event.question, event.embedding
@@ -275,6 +277,7 @@ class _Application:
                 float(update.residuals[at]),
                 memory.perplexity,
                 float(update.perplexities[at]),
+                self._noise.process,
             )
             for at, memory in enumerate(before)
         ]
@@ -321,23 +324,7 @@ class _Application:
                     float(update.residuals[at]),
                     before[at][1],
                     perplexity,
+                    self._noise.process,
                 )
             )
         return rows
-
-
-def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int, int]:
-    """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial.
-
-    Raises:
-        ValueError, TypeError, KeyError: the verdict names something that is no sentence id.
-    """
-    targets = {} if verdict["partial"] else dict.fromkeys(activated, 0)
-    targets.update(dict.fromkeys(map(int, verdict["rejects"]), 0))
-    targets.update(dict.fromkeys(map(int, verdict["supports"]), 1))
-    return targets
-
-
-def _text_hash(question: str) -> bytes:
-    """Equal questions meet here; white space and case do not make another question."""
-    return hashlib.sha256(" ".join(question.casefold().split()).encode()).digest()

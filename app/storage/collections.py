@@ -82,6 +82,16 @@ def keep(writer: Writer, collection_id: int) -> bool:
     return held is not None
 
 
+def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
+    """Apply events to the collection until the transaction ends: beside others, or, to revoke some, ``alone``.
+
+    Taken right after ``keep``. Whoever revokes removes rows that a worker would wait for and then miss; with this,
+    neither sees the other half done. Postgres serves the waiting in turn, so neither starves the other.
+    """
+    lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+    writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
+
+
 def lock_graph(writer: Writer, collection_id: int) -> bool:
     """Serialise writers of one collection's graph until the transaction ends; False if it is gone already.
 

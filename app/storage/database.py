@@ -1,6 +1,6 @@
 """Connections to Postgres: the only place that opens, commits and rolls back.
 
-A ``Reader`` runs statements that change nothing, each on its own snapshot; the server enforces it. A
+A ``Reader`` runs statements that change nothing, each on its own snapshot or all on one; the server enforces it. A
 ``Writer`` is one transaction: it commits when its block ends and rolls back when the block raises. An
 ``Administrator`` runs what Postgres refuses inside a transaction, for as long as it takes.
 """
@@ -124,7 +124,9 @@ class Database:
         }
         reading = settings | {"default_transaction_read_only": "on"}
         self._writers = _engine(url, settings, **pool)
-        self._readers = _engine(url, reading, **pool).execution_options(isolation_level="AUTOCOMMIT")
+        readers = _engine(url, reading, **pool)
+        self._readers = readers.execution_options(isolation_level="AUTOCOMMIT")
+        self._snapshots = readers.execution_options(isolation_level="REPEATABLE READ")
         self._locks = _engine(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
         self._administrators = _engine(
             url, settings | {"statement_timeout": "0"}, poolclass=NullPool
@@ -138,6 +140,18 @@ class Database:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
         with _explained(), self._readers.connect() as connection:
+            yield Reader(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Reader]:
+        """A reader all of whose statements see the database as it is now; it locks nothing.
+
+        The server keeps what is deleted meanwhile until the block ends, so it should end within minutes.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached or gave up on a statement.
+        """
+        with _explained(), self._snapshots.connect() as connection:
             yield Reader(connection)
 
     @contextmanager

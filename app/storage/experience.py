@@ -1,6 +1,6 @@
 """What verdicts taught about whole questions: which sentences supported them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,18 @@ class PastSupport:
     passage_id: int
     support: float
     perplexity: float
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How surely a sentence supports a question; ``support`` and ``perplexity`` lie in [0, 1]."""
+
+    question_id: int
+    sentence_id: int
+    support: float
+    perplexity: float
+    update_count: int
     complete: bool
 
 
@@ -118,4 +130,85 @@ def store_supports(
             "question": question_id,
             **dict(zip(("sentences", "supports", "perplexities", "counts", "complete"), columns, strict=True)),
         },
+    )
+
+
+def replace_supports(
+    writer: Writer, collection_id: int, changed: Sequence[Support], gone: Sequence[tuple[int, int]]
+) -> None:
+    """Write these supports, which are there already, and remove those of the (question, sentence) ``gone``."""
+    writer.execute(
+        """
+        UPDATE question_support SET support = new.support, perplexity = new.perplexity,
+            update_count = new.update_count, complete = new.complete
+        FROM unnest(
+            %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
+            %(counts)s::int[], %(complete)s::boolean[]
+        ) AS new(question_id, sentence_id, support, perplexity, update_count, complete)
+        WHERE question_support.collection_id = %(collection)s AND question_support.question_id = new.question_id
+          AND question_support.sentence_id = new.sentence_id
+        """,
+        {
+            "collection": collection_id,
+            "questions": [row.question_id for row in changed],
+            "sentences": [row.sentence_id for row in changed],
+            "supports": [row.support for row in changed],
+            "perplexities": [row.perplexity for row in changed],
+            "counts": [row.update_count for row in changed],
+            "complete": [row.complete for row in changed],
+        },
+    )
+    writer.execute(
+        """
+        DELETE FROM question_support known
+        USING unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)
+        WHERE known.collection_id = %(collection)s AND known.question_id = gone.question_id
+          AND known.sentence_id = gone.sentence_id
+        """,
+        {
+            "collection": collection_id,
+            "questions": [question for question, _ in gone],
+            "sentences": [sentence for _, sentence in gone],
+        },
+    )
+
+
+def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
+    """Question -> sentences that the events' verdicts said something of for it, by the audit."""
+    rows = reader.rows(
+        """
+        SELECT event.question_id, audit.sentence_id FROM feedback_event event
+        LEFT JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
+            AND audit.channel = 'recall'
+        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.question_id IS NOT NULL
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    found: dict[int, set[int]] = {}
+    for question, sentence in rows:
+        found.setdefault(question, set()).update(() if sentence is None else (sentence,))
+    return {question: sorted(sentences) for question, sentences in sorted(found.items())}
+
+
+def put_questions(
+    writer: Writer, collection_id: int, put: Mapping[int, tuple[str, NDArray[np.float32]]], gone: Sequence[int]
+) -> None:
+    """Have these questions read as given, where they do not yet, and remove those ``gone`` with their supports."""
+    writer.execute(
+        """
+        UPDATE question SET text = new.text, embedding = new.embedding
+        FROM unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS new(id, text, embedding)
+        WHERE question.collection_id = %(collection)s AND question.id = new.id
+          AND (question.text <> new.text OR question.embedding <> new.embedding)
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(put),
+            "texts": [text for text, _ in put.values()],
+            "embeddings": [embedding for _, embedding in put.values()],
+        },
+    )
+    writer.execute(
+        "DELETE FROM question WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(gone)},
     )

@@ -1,6 +1,6 @@
 """The log of verdicts. An event is accepted once, applied once, and everything learned follows from it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -31,6 +31,7 @@ class StoredEvent:
     error: str | None
     received_at: datetime
     applied_at: datetime | None
+    revoked_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class PendingEvent:
 
 _SELECT = """
     SELECT id, episode_id, idempotency_key, body_hash, judge, verdict, status, attempts, error, received_at,
-           applied_at
+           applied_at, revoked_at
     FROM feedback_event
 """
 
@@ -120,7 +121,7 @@ def audit(reader: Reader, collection_id: int, event: int) -> list[AuditRow]:
     rows = reader.rows(
         """
         SELECT event_id, sentence_id, channel, target, observation_noise, gain, residual, perplexity_before,
-               perplexity_after
+               perplexity_after, process_noise
         FROM memory_audit WHERE collection_id = %(collection)s AND event_id = %(event)s
         ORDER BY sentence_id, channel
         """,
@@ -172,20 +173,51 @@ def expansions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> 
     return [row[0] for row in rows]
 
 
-def mark_applied(writer: Writer, collection_id: int, events: Sequence[int]) -> None:
+def mark_applied(writer: Writer, collection_id: int, questions: Mapping[int, int]) -> None:
     """The events took effect in this transaction, in the given order.
 
     The sequence is drawn after all locks are held, so it orders any two events that touch the same state.
+
+    Args:
+        questions: event -> the question that it taught.
     """
     writer.execute(
         """
         UPDATE feedback_event SET status = 'applied', applied_at = now(), error = NULL,
-            applied_sequence = drawn.sequence
+            applied_sequence = drawn.sequence, question_id = drawn.question
         FROM (
-            SELECT id, nextval('feedback_applied') AS sequence
-            FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS event(id, n) ORDER BY n
+            SELECT id, question, nextval('feedback_applied') AS sequence
+            FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[]) WITH ORDINALITY AS event(id, question, n)
+            ORDER BY n
         ) AS drawn
         WHERE collection_id = %(collection)s AND feedback_event.id = drawn.id
+        """,
+        {"collection": collection_id, "ids": list(questions), "questions": list(questions.values())},
+    )
+
+
+def lock_standing(writer: Writer, collection_id: int, events: Sequence[int]) -> dict[int, str]:
+    """Event -> status, of those that are not revoked, locked in order of acceptance, each waited for.
+
+    Called under ``collections.lock_learning``: no worker that holds an event needs what this transaction holds.
+    """
+    rows = writer.rows(
+        """
+        SELECT id, status FROM feedback_event
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status <> 'revoked'
+        ORDER BY id FOR UPDATE
+        """,
+        {"collection": collection_id, "ids": sorted(events)},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def mark_revoked(writer: Writer, collection_id: int, events: Sequence[int]) -> None:
+    """The locked events count no more; they stay in the log with their verdicts."""
+    writer.execute(
+        """
+        UPDATE feedback_event SET status = 'revoked', revoked_at = now()
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
         """,
         {"collection": collection_id, "ids": list(events)},
     )

@@ -1,5 +1,5 @@
 """Jobs. Of an ingest, accepted lines wait in Postgres and leave in the transaction that ingests them; re-keying has
-its own module for what it stages."""
+its own module for what it stages, and revoking one for what it is about."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,10 @@ class Job:
     """A job and how far it got.
 
     Attributes:
-        key_building: of a re-key job: what base keys shall be made of; None: it ingests.
-        received, created, updated, unchanged, rejected: lines of an ingest; passages of a re-key job.
+        key_building: of a re-key job: what base keys shall be made of; None: another job.
+        received, created, updated, unchanged, rejected: lines of an ingest; passages of a re-key job; verdicts of a
+            job that revokes.
+        revocation: of a job that revokes: which verdicts; None: another job.
     """
 
     collection_id: int
@@ -39,11 +41,13 @@ class Job:
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None
+    revocation: dict[str, Any] | None
 
 
 _SELECT = """
     SELECT job.collection_id, c.name, job.id, job.key_building, job.status, job.received, job.created, job.updated,
-           job.unchanged, job.rejected, job.attempts, job.error, job.created_at, job.updated_at, job.finished_at
+           job.unchanged, job.rejected, job.attempts, job.error, job.created_at, job.updated_at, job.finished_at,
+           job.revocation
     FROM ingest_job job JOIN collection c ON c.id = job.collection_id
 """
 
@@ -167,12 +171,16 @@ def errors(reader: Reader, collection_id: int, job: UUID, after: int, limit: int
     return [(row[0], row[1]) for row in rows]
 
 
-def ready(reader: Reader) -> list[Job]:
-    """Jobs for a worker to do, oldest first."""
-    return [
-        Job(*row)
-        for row in reader.rows(f"{_SELECT} WHERE job.status IN ('queued', 'running') ORDER BY job.created_at")
-    ]
+def ready(reader: Reader, *, revoking: bool = False) -> list[Job]:
+    """Jobs for a worker to do, oldest first: those that revoke verdicts, or all others."""
+    rows = reader.rows(
+        f"""
+        {_SELECT} WHERE job.status IN ('queued', 'running') AND (job.revocation IS NOT NULL) = %(revoking)s
+        ORDER BY job.created_at
+        """,
+        {"revoking": revoking},
+    )
+    return [Job(*row) for row in rows]
 
 
 def next_lines(reader: Reader, job: Job, after: int, limit: int) -> list[tuple[int, dict[str, Any]]]:

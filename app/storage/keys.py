@@ -91,6 +91,22 @@ class EvolvedKey:
     increments: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """A term of an evolved key, as it is searched; all numbers in single precision.
+
+    Attributes:
+        base, frequency: how often the base key and the evolved key have the term, base < frequency.
+        length: of the passage, in terms.
+    """
+
+    term: str
+    passage_id: int
+    base: float
+    frequency: float
+    length: float
+
+
 def lock(writer: Writer, collection_id: int) -> Progress:
     """Be the only one to change the collection's key state until the transaction ends.
 
@@ -215,10 +231,14 @@ def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dic
 
 def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Vector]:
     """Passage -> dense base key, unit length, (d,); those that exist are kept from deletion, locked in id order."""
-    rows = writer.rows(
-        """
+    return _dense(writer, collection_id, passages, "FOR KEY SHARE")
+
+
+def _dense(reader: Reader, collection_id: int, passages: Sequence[int], lock: str = "") -> dict[int, Vector]:
+    rows = reader.rows(
+        f"""
         SELECT id, embedding FROM passage WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        ORDER BY id FOR KEY SHARE
+        ORDER BY id {lock}
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -402,6 +422,30 @@ def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit:
     return [Scored(*row) for row in rows]
 
 
+def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[tuple[int, int, float]]:
+    """(passage, unit, score) of the passages' ``limit`` best units by all evidence that counts, best first.
+
+    What ``refresh_memory`` makes expansion memories.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT passage_id, unit_id, score FROM (
+            SELECT scored.*, row_number() OVER (
+                PARTITION BY scored.passage_id ORDER BY scored.score DESC, unit.text_hash
+            ) AS place
+            FROM (
+                SELECT credit.passage_id, credit.unit_id, {_SCORE} AS score {_COUNTED}
+                  AND (evidence.generation IS NULL OR generation.active)
+                GROUP BY credit.passage_id, credit.unit_id
+            ) AS scored
+            JOIN expansion_unit unit ON unit.collection_id = %(collection)s AND unit.id = scored.unit_id
+        ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, place
+        """,
+        {"collection": collection_id, "passages": list(passages), "limit": limit},
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
 def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
     """Passages that evidence waits for, in id order."""
     rows = reader.rows(
@@ -427,8 +471,16 @@ def evolved_passages(reader: Reader, collection_id: int) -> list[int]:
 
 def lock_base_keys(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Base]:
     """Passage -> its base keys, dense and lexical; see ``lock_bases``."""
-    vectors = lock_bases(writer, collection_id, passages)
-    rows = writer.rows(
+    return _with_terms(writer, collection_id, lock_bases(writer, collection_id, passages))
+
+
+def base_keys(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, Base]:
+    """As ``lock_base_keys``, but to look at."""
+    return _with_terms(reader, collection_id, _dense(reader, collection_id, passages))
+
+
+def _with_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector]) -> dict[int, Base]:
+    rows = reader.rows(
         """
         SELECT held.passage_id, held.length, term.term, posting.frequency
         FROM lexical_passage held
@@ -438,7 +490,7 @@ def lock_base_keys(writer: Writer, collection_id: int, passages: Sequence[int]) 
             AND posting.term_id = holding.term_id AND posting.passage_id = held.passage_id
         WHERE held.collection_id = %(collection)s AND held.passage_id = ANY(%(ids)s)
         """,
-        {"collection": collection_id, "ids": list(passages)},
+        {"collection": collection_id, "ids": list(vectors)},
     )
     terms: dict[int, dict[str, float]] = {passage: {} for passage in vectors}
     lengths = dict.fromkeys(vectors, 0.0)
@@ -486,11 +538,7 @@ def replace_keys(
         "DELETE FROM evolved_posting WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)",
         parameters,
     )
-    added = [
-        (term, key.passage_id, bases[key.passage_id].frequencies.get(term, 0.0), increment)
-        for key in keys
-        for term, increment in key.increments.items()
-    ]
+    added = [posting for key in keys for posting in postings(key, bases[key.passage_id])]
     writer.execute(
         """
         INSERT INTO evolved_posting (collection_id, term, passage_id, base, frequency, length)
@@ -498,14 +546,28 @@ def replace_keys(
             %(terms)s::text[], %(passages)s::bigint[], %(bases)s::real[], %(frequencies)s::real[],
             %(lengths)s::real[]
         ) AS row(term, passage_id, base, frequency, length)
-        WHERE row.frequency > row.base ORDER BY row.term, row.passage_id
+        ORDER BY row.term, row.passage_id
         """,
         {
             "collection": collection_id,
-            "terms": [row[0] for row in added],
-            "passages": [row[1] for row in added],
-            "bases": [row[2] for row in added],
-            "frequencies": [row[2] + row[3] for row in added],
-            "lengths": [bases[row[1]].length for row in added],
+            "terms": [row.term for row in added],
+            "passages": [row.passage_id for row in added],
+            "bases": [row.base for row in added],
+            "frequencies": [row.frequency for row in added],
+            "lengths": [row.length for row in added],
         },
     )
+
+
+def postings(key: EvolvedKey, base: Base) -> list[Posting]:
+    """What an evolved key adds to the lexical search; terms that single precision sees unchanged are left out."""
+    length = float(np.float32(base.length))
+    raised = []
+    for term, increment in key.increments.items():
+        held = base.frequencies.get(term, 0.0)
+        posting = Posting(
+            term, key.passage_id, float(np.float32(held)), float(np.float32(held + increment)), length
+        )
+        if posting.frequency > posting.base:
+            raised.append(posting)
+    return raised

@@ -37,7 +37,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """What one event did to one state."""
+    """What one event did to one state, and the noises with which it did: R and Q of GAM-RAG, Eqs. 11 and 13."""
 
     event_id: int
     sentence_id: int
@@ -48,14 +48,17 @@ class AuditRow:
     residual: float
     perplexity_before: float
     perplexity_after: float
+    process_noise: float
 
 
 # What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
 _BASE = """(
-    SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector FROM sentence s
+    SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector,
+           NULL::bigint AS time_expression_id
+    FROM sentence s
     WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
     UNION ALL
-    SELECT s.collection_id, s.id, s.text, 'time', t.embedding FROM sentence s
+    SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id FROM sentence s
     JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
     WHERE s.collection_id = %(collection)s AND s.id = ANY(%(timed)s)
 ) AS base"""
@@ -92,17 +95,12 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         timed: whose time channel is wanted as well.
     """
     parameters = {"collection": collection_id, "ids": sorted(sentences), "timed": sorted(timed)}
-    writer.rows(
-        """
-        SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        ORDER BY id FOR KEY SHARE
-        """,
-        parameters,
-    )
+    hold(writer, collection_id, sentences)
     writer.execute(
         f"""
-        INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count)
-        SELECT collection_id, id, channel, vector, 1, 0 FROM {_BASE} ORDER BY id, channel
+        INSERT INTO sentence_memory
+            (collection_id, sentence_id, channel, vector, perplexity, update_count, time_expression_id)
+        SELECT collection_id, id, channel, vector, 1, 0, time_expression_id FROM {_BASE} ORDER BY id, channel
         ON CONFLICT DO NOTHING
         """,
         parameters,
@@ -148,11 +146,11 @@ def record(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None
     writer.execute(
         """
         INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise,
-                                  gain, residual, perplexity_before, perplexity_after)
+                                  gain, residual, perplexity_before, perplexity_after, process_noise)
         SELECT %(collection)s, row.* FROM unnest(
             %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(targets)s::smallint[],
             %(noises)s::float8[], %(gains)s::float8[], %(residuals)s::float8[], %(before)s::float8[],
-            %(after)s::float8[]
+            %(after)s::float8[], %(process)s::float8[]
         ) AS row
         """,
         {
@@ -166,5 +164,72 @@ def record(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None
             "residuals": [row.residual for row in rows],
             "before": [row.perplexity_before for row in rows],
             "after": [row.perplexity_after for row in rows],
+            "process": [row.process_noise for row in rows],
+        },
+    )
+
+
+def rewrite(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None:
+    """Write what events do to their states now that another event is revoked; their rows are there already."""
+    writer.execute(
+        """
+        UPDATE memory_audit SET gain = new.gain, residual = new.residual,
+            perplexity_before = new.perplexity_before, perplexity_after = new.perplexity_after
+        FROM unnest(
+            %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(gains)s::float8[],
+            %(residuals)s::float8[], %(before)s::float8[], %(after)s::float8[]
+        ) AS new(event_id, sentence_id, channel, gain, residual, perplexity_before, perplexity_after)
+        WHERE memory_audit.collection_id = %(collection)s AND memory_audit.event_id = new.event_id
+          AND memory_audit.sentence_id = new.sentence_id AND memory_audit.channel = new.channel
+        """,
+        {
+            "collection": collection_id,
+            "events": [row.event_id for row in rows],
+            "sentences": [row.sentence_id for row in rows],
+            "channels": [row.channel for row in rows],
+            "gains": [row.gain for row in rows],
+            "residuals": [row.residual for row in rows],
+            "before": [row.perplexity_before for row in rows],
+            "after": [row.perplexity_after for row in rows],
+        },
+    )
+
+
+def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[tuple[int, str]]:
+    """Remove the events' audit rows; the (sentence, channel) that they were of, in order."""
+    rows = writer.rows(
+        """
+        DELETE FROM memory_audit WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
+        RETURNING sentence_id, channel
+        """,
+        {"collection": collection_id, "events": list(events)},
+    )
+    return sorted({(row[0], row[1]) for row in rows})
+
+
+def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Keep these sentences from deletion until the transaction ends, locked in id order."""
+    writer.rows(
+        """
+        SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        ORDER BY id FOR KEY SHARE
+        """,
+        {"collection": collection_id, "ids": sorted(sentences)},
+    )
+
+
+def delete(writer: Writer, collection_id: int, states: Sequence[tuple[int, str]]) -> None:
+    """Take these (sentence, channel) back to what they were before any verdict."""
+    writer.execute(
+        """
+        DELETE FROM sentence_memory memory
+        USING unnest(%(sentences)s::bigint[], %(channels)s::text[]) AS gone(sentence_id, channel)
+        WHERE memory.collection_id = %(collection)s AND memory.sentence_id = gone.sentence_id
+          AND memory.channel = gone.channel
+        """,
+        {
+            "collection": collection_id,
+            "sentences": [sentence for sentence, _ in states],
+            "channels": [channel for _, channel in states],
         },
     )

@@ -345,7 +345,8 @@ def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
 
 
 def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], times: Iterable[int]) -> int:
-    """Remove those of the given entities and time expressions that no sentence holds any more.
+    """Remove those of the given entities and time expressions that no sentence holds any more, nor a memory that
+    began as one.
 
     Returns:
         How many entities went.
@@ -366,6 +367,10 @@ def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], 
           AND NOT EXISTS (
               SELECT FROM sentence s
               WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id
+          )
+          AND NOT EXISTS (
+              SELECT FROM sentence_memory memory
+              WHERE memory.collection_id = t.collection_id AND memory.time_expression_id = t.id
           )
         """,
         {"collection": collection_id, "ids": sorted(set(times))},

@@ -244,9 +244,20 @@ sentence_memory = Table(
     Column("vector", VECTOR(), nullable=False),
     Column("perplexity", Float(53), nullable=False),
     Column("update_count", Integer, nullable=False),
+    Column("time_expression_id", BigInteger, comment="Of a time memory: what it began as."),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
     of("sentence", "sentence_id"),
+    # No cascade: the expression stays as long as a memory that began as it.
+    ForeignKeyConstraint(
+        ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
+    ),
+    Index(
+        "sentence_memory_time_idx",
+        "collection_id",
+        "time_expression_id",
+        postgresql_where=text("time_expression_id IS NOT NULL"),
+    ),
     CheckConstraint("channel IN ('task', 'time')", name="channel"),
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
     postgresql_with={"fillfactor": "70"},
@@ -330,12 +341,15 @@ feedback_event = Table(
     now("received_at"),
     Column("applied_at", TIMESTAMP(timezone=True)),
     Column("applied_sequence", BigInteger, comment="Order of application; replay follows it."),
+    Column("question_id", BigInteger, comment="The question that it taught; null until it is applied."),
+    Column("revoked_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "idempotency_key"),
     of("episode", "episode_id"),
     Index(None, "collection_id", "episode_id"),
+    Index(None, "collection_id", "question_id"),
     Index("feedback_event_pending_idx", "received_at", postgresql_where=text("status = 'pending'")),
-    CheckConstraint("status IN ('pending', 'applied', 'parked')", name="status"),
+    CheckConstraint("status IN ('pending', 'applied', 'parked', 'revoked')", name="status"),
     comment="The log of verdicts: everything learned is a function of it.",
 )
 
@@ -354,6 +368,7 @@ memory_audit = Table(
     Column("residual", Float(53), nullable=False),
     Column("perplexity_before", Float(53), nullable=False),
     Column("perplexity_after", Float(53), nullable=False),
+    Column("process_noise", Float(53), nullable=False),
     PrimaryKeyConstraint("collection_id", "event_id", "sentence_id", "channel"),
     of("feedback_event", "event_id"),
     Index(None, "collection_id", "sentence_id"),
@@ -395,6 +410,7 @@ ingest_job = Table(
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
     Column("id", Uuid, nullable=False),
     Column("key_building", Text, comment="Of a re-key job: what base keys shall be made of; null: it ingests."),
+    Column("revocation", JSONB, comment="Of a job that revokes verdicts: which ones; null: another job."),
     Column("status", Text, nullable=False, server_default=text("'receiving'")),
     Column("received", BigInteger, nullable=False, server_default=text("0")),
     Column("created", BigInteger, nullable=False, server_default=text("0")),

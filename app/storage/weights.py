@@ -92,3 +92,36 @@ def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learn
 
 def _columns(evidence: Evidence) -> dict[str, list[float]]:
     return {"information": evidence.information.tolist(), "precision": evidence.precision.ravel().tolist()}
+
+
+def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[str]:
+    """Remove the events' terms; the priors whose sums they were part of, in order, each locked."""
+    rows = writer.rows(
+        """
+        DELETE FROM ranking_audit WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
+        RETURNING prior
+        """,
+        {"collection": collection_id, "events": list(events)},
+    )
+    priors = sorted({row[0] for row in rows})
+    for prior in priors:
+        _learned(writer, collection_id, prior, "FOR UPDATE")
+    return priors
+
+
+def replace(writer: Writer, collection_id: int, prior: str, learned: Learned | None) -> None:
+    """Make this the prior's sum; None: nothing is learned from it any more."""
+    parameters = {"collection": collection_id, "prior": prior}
+    if learned is None:
+        writer.execute(
+            "DELETE FROM ranking_belief WHERE collection_id = %(collection)s AND prior = %(prior)s", parameters
+        )
+        return
+    writer.execute(
+        """
+        UPDATE ranking_belief SET information = %(information)s, precision = %(precision)s, events = %(events)s,
+            updated_at = now()
+        WHERE collection_id = %(collection)s AND prior = %(prior)s
+        """,
+        parameters | _columns(learned.evidence) | {"events": learned.events},
+    )

@@ -33,6 +33,7 @@ BODIES: dict[str, Any] = {
     "/answer": {"query": "Where was Marie Curie born?"},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
     "/feedback": {"query_id": str(UNKNOWN_ID)},
+    "/feedback/revoke": {"judge": "nobody"},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
     "/collections/{name}/rekey": {"key_building": "title"},
     "/collections/{name}/rollback": {"generation": 0},

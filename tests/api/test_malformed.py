@@ -131,6 +131,17 @@ ROLLBACK_CASES = cases(
     collection=["default"],
     unknown=[1, None],
 )
+REVOKE_CASES = cases(
+    collection=NOT_NAMES,
+    judge=[*TEXTS, "x" * 201, 1, True, [], {}],
+    all=[True, 1, "true", None, [], {}],
+    unknown=[1, None],
+)
+NOT_MOMENTS: list[Any] = [
+    "", "x", "2026-05-01", "2026-05-01T00:00:00", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00+14:00",
+    "2026-05-01T00:00:00Z\x00", SURROGATE, 0, 1.5, 10**400, float("nan"), True, [], {},
+]  # fmt: skip
+REVOKE_CASES += [(field, value) for field in ("from", "to") for value in NOT_MOMENTS]
 LIST_CASES = cases(passages=[None, [], {}, 1, "x", [PASSAGE] * 1_001, [1], [None], [[]]], unknown=[1])
 
 
@@ -151,6 +162,8 @@ BODY_CASES = [
     *of("/feedback", FULL_VERDICT, FEEDBACK_CASES),
     *of("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
     *of("/passages", {}, LIST_CASES),
+    *of("/feedback/revoke", {"judge": "nobody"}, REVOKE_CASES),
+    *of("/feedback/revoke", {}, [("all", False), ("judge", None), ("from", None)]),
     *of(REKEY, BODIES[REKEY], REKEY_CASES),
     *of(ROLLBACK, BODIES[ROLLBACK], ROLLBACK_CASES),
 ]

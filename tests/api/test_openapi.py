@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from app import sample
 from app.api.schemas.expansions import ExpandIn
-from app.api.schemas.feedback import FeedbackIn
+from app.api.schemas.feedback import FeedbackIn, RevokeIn
 from app.api.schemas.keys import RollbackIn
 from app.api.schemas.passages import PassageIn, PassagesIn, RekeyIn
 from app.api.schemas.queries import AnswerIn, QueryIn
@@ -18,7 +18,7 @@ from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 
 ROOT = Path(__file__).resolve().parents[2]
-BODY_MODELS = (QueryIn, AnswerIn, ExpandIn, FeedbackIn, PassageIn, PassagesIn, RekeyIn, RollbackIn)
+BODY_MODELS = (QueryIn, AnswerIn, ExpandIn, FeedbackIn, PassageIn, PassagesIn, RekeyIn, RollbackIn, RevokeIn)
 MODELS = {model.__name__: model for model in BODY_MODELS}
 
 

@@ -100,6 +100,8 @@ verdicts = bodies(
         "wait": st.booleans(),
     },
 )
+moments = st.datetimes(timezones=st.timezones()).map(lambda moment: moment.isoformat())
+revocations = bodies({}, {"judge": words, "from": st.none() | moments | words, "to": moments, "all": st.booleans()})
 documents = bodies(
     {
         "passages": st.lists(
@@ -137,6 +139,14 @@ def test_verdicts(http: TestClient, curie: str, body: dict[str, Any]) -> None:
     send(http, "/feedback", {"collection": curie, "query_id": query["query_id"]} | body)
 
 
+@bounded
+@given(body=revocations)
+def test_revocations(http: TestClient, curie: str, body: dict[str, Any]) -> None:
+    accepted = send(http, "/feedback/revoke", {"collection": curie} | body)
+    if accepted.status_code == 202:
+        assert http.get(accepted.json()["status_url"]).json()["revocation"] is not None
+
+
 def test_passages(http: TestClient, application: Application, collection: str) -> None:
     """What is accepted is also ingested: nothing that passes the door fails behind it."""
     accepted: list[str] = []
@@ -162,3 +172,4 @@ def test_passages(http: TestClient, application: Application, collection: str) -
 def test_anything(http: TestClient, body: Any) -> None:
     for path in ("/query", "/answer", "/expand", "/feedback", "/passages", "/collections/nowhere/rollback"):
         send(http, path, body)
+    send(http, "/feedback/revoke", body)

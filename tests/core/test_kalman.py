@@ -1,5 +1,7 @@
 """The gain-adaptive update: worked examples of Eqs. 10-13 and what holds for every memory and verdict."""
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,6 +104,33 @@ class TestProperties:
             row = slice(at, at + 1)
             alone = update_memories(memories[row], perplexity[row], direction, targets[row], noise[row], Q)
             for part in ("vectors", "perplexities", "gains", "residuals"):
+                assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
+
+    @pytest.mark.parametrize("dimension", [1, 7, 384, 1_024])
+    @pytest.mark.parametrize("layout", ["C", "F"])
+    def test_rows_of_any_length_and_layout_do_not_depend_on_their_batch(
+        self, dimension: int, layout: Literal["C", "F"]
+    ) -> None:
+        draw = np.random.default_rng(dimension)
+        memories = np.asarray(draw.normal(size=(9, dimension)).astype(np.float32), order=layout)
+        direction = draw.normal(size=dimension).astype(np.float32)
+        perplexity, targets, noise = draw.uniform(size=9), draw.integers(0, 2, 9).astype(float), np.full(9, 0.5)
+        whole = update_memories(memories, perplexity, direction, targets, noise, Q)
+        for at in range(9):
+            row = slice(at, at + 1)
+            alone = update_memories(memories[row].copy(), perplexity[row], direction, targets[row], noise[row], Q)
+            for part in ("vectors", "perplexities", "gains", "residuals"):
+                assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
+
+    def test_supports_do_not_depend_on_their_batch(self) -> None:
+        draw = np.random.default_rng(1)
+        supports, perplexity, noise = draw.uniform(size=(3, 17))
+        targets = draw.integers(0, 2, 17).astype(float)
+        whole = update_supports(supports, perplexity, targets, noise + 0.01, Q)
+        for at in range(17):
+            row = slice(at, at + 1)
+            alone = update_supports(supports[row], perplexity[row], targets[row], noise[row] + 0.01, Q)
+            for part in ("supports", "perplexities", "gains", "residuals"):
                 assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
 
     @given(batches(), st.randoms(use_true_random=False))

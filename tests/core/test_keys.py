@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from app.core.keys import (
@@ -49,6 +49,17 @@ class TestGains:
             for column, expansion in enumerate(added):
                 expected = query @ unit(base + strength * expansion) - query @ base
                 assert gain[row, column] == pytest.approx(expected, abs=1e-6)
+
+    @pytest.mark.parametrize("dimension", [2, 7, 384, 1_024])
+    def test_a_gain_does_not_depend_on_what_it_is_taken_with(self, dimension: int) -> None:
+        draw = np.random.default_rng(dimension)
+        query, *rest = (unit(row).astype(np.float32) for row in draw.normal(size=(20, dimension)))
+        bases, added = np.stack(rest[:7]), np.stack(rest[7:])
+        whole = gains(query, bases, added, 0.7)
+        for row, base in enumerate(bases):
+            assert_array_equal(gains(query, base[None], added, 0.7)[0], whole[row])
+            for column, expansion in enumerate(added):
+                assert gains(query, base[None], expansion[None], 0.7)[0, 0] == whole[row, column]
 
     def test_the_question_itself_helps_every_key_but_its_own(self) -> None:
         query = np.eye(DIMENSION)[0]

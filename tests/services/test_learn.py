@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from app.composition import Application
-from app.services.learn import Noise, targets_of
+from app.services.learn import Noise
+from app.services.replay import targets_of
 from tests.conftest import Ingest
 from tests.support import state
 

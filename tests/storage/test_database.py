@@ -212,3 +212,25 @@ def test_only_the_database_module_commits() -> None:
     }
 
     assert committing == {"storage/database.py"}
+
+
+def test_a_snapshot_does_not_see_what_is_written_meanwhile(database: Database, collection: str) -> None:
+    count = "SELECT count(*) FROM collection WHERE name = %(n)s"
+    with database.snapshot() as reader:
+        assert reader.scalar(count, {"n": collection}) == 0
+        with database.write() as writer:
+            writer.execute(INSERT, {"n": collection})
+        assert reader.scalar(count, {"n": collection}) == 0
+
+    assert exists(database, collection)
+
+
+def test_a_snapshot_cannot_write_and_leaves_readers_as_they_were(database: Database, collection: str) -> None:
+    with database.snapshot() as reader, pytest.raises(exc.InternalError, match="read-only"):
+        reader.row(f"{INSERT} RETURNING id", {"n": collection})
+    with database.read() as reader:
+        assert reader.scalar("SHOW transaction_isolation") == "read committed"
+        assert reader.scalar("SELECT count(*) FROM collection WHERE name = %(n)s", {"n": collection}) == 0
+        with database.write() as writer:
+            writer.execute(INSERT, {"n": collection})
+        assert reader.scalar("SELECT count(*) FROM collection WHERE name = %(n)s", {"n": collection}) == 1

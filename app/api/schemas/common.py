@@ -1,9 +1,19 @@
 """Types shared by the schemas. All of them refuse what Postgres cannot hold: NUL, lone surrogates, NaN."""
 
 import math
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+)
 
 MAX_DEPTH = 20
 MAX_SENTENCE_CHARACTERS = 20_000
@@ -35,6 +45,22 @@ def not_blank(text: str) -> str:
     if not text.strip():
         raise ValueError("must not be blank")
     return text
+
+
+def written(value: Any) -> Any:
+    """A moment as text: a bare number could be seconds or milliseconds."""
+    if not isinstance(value, str):
+        said = "must be a date and time with its offset, like 2026-05-01T00:00:00Z"
+        raise ValueError(said)  # noqa: TRY004 - of a TypeError, pydantic would make a failure of ours
+    return value
+
+
+def in_utc(value: datetime) -> datetime:
+    """The same moment in UTC, if the calendar has it there."""
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is beyond the calendar") from error
 
 
 def storable_json(value: Any) -> Any:
@@ -71,6 +97,7 @@ ExternalId = Annotated[Text, Field(max_length=512)]
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
 CollectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$")]
 Whole = BeforeValidator(whole)
+Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
 RowId = Annotated[StrictInt, Field(ge=1, le=MAX_ID), Whole]
 Flag = StrictBool
 DEFAULT_COLLECTION = "default"

@@ -1,10 +1,10 @@
 """Verdicts on the wire."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 from app.api.schemas.common import (
     DEFAULT_COLLECTION,
@@ -13,6 +13,7 @@ from app.api.schemas.common import (
     ExternalId,
     Flag,
     Model,
+    Moment,
     RowId,
     Text,
 )
@@ -126,6 +127,27 @@ class FeedbackIn(Model):
         )
 
 
+class RevokeIn(Model):
+    """Which verdicts to revoke: those that meet all that is said, or `all`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"judge": "crawler", "from": "2026-05-01T00:00:00Z"}]}
+    )
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    judge: Text | None = Field(default=None, max_length=200, description="Only this judge's.")
+    since: Moment | None = Field(default=None, alias="from", description="Only those received then or later.")
+    before: Moment | None = Field(default=None, alias="to", description="Only those received before.")
+    all: Flag = Field(default=False, description="Every verdict of the collection.")
+
+    @model_validator(mode="after")
+    def _say_which(self) -> Self:
+        """An empty request is more likely a slip than a wish to revoke everything."""
+        if self.all == any(said is not None for said in (self.judge, self.since, self.before)):
+            raise ValueError("say which verdicts by judge, from or to, or else all")
+        return self
+
+
 class ChangeOut(BaseModel):
     """What the event did to one state: a sentence's task or time memory, or its support for the question."""
 
@@ -147,10 +169,11 @@ class FeedbackOut(BaseModel):
     feedback_id: int
     query_id: UUID
     collection: str
-    status: str = Field(description="pending, applied or parked")
+    status: str = Field(description="pending, applied, parked or revoked")
     judge: str
     received_at: datetime
     applied_at: datetime | None
+    revoked_at: datetime | None
     error: str | None = Field(description="Why the last try to apply it failed.")
     changes: list[ChangeOut] | None = Field(description="What it changed; null where nobody waited for it.")
     keys: KeyEffectOut | None = Field(

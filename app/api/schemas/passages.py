@@ -114,10 +114,21 @@ class LineError(BaseModel):
     reason: str
 
 
-class JobOut(BaseModel):
-    """An ingest or a re-key job.
+class RevocationOut(BaseModel):
+    """Which verdicts a job revokes; where nothing is said, all that were accepted before it."""
 
-    Lines are counted, passages by a re-key job: received = created + updated + unchanged + rejected + waiting.
+    model_config = ConfigDict(populate_by_name=True)
+
+    judge: str | None = None
+    since: datetime | None = Field(default=None, alias="from")
+    before: datetime | None = Field(default=None, alias="to")
+
+
+class JobOut(BaseModel):
+    """A job that ingests, re-keys or revokes verdicts.
+
+    Lines are counted, passages by a re-key job, verdicts by one that revokes (`updated`: by it, `unchanged`: by
+    others meanwhile): received = created + updated + unchanged + rejected + waiting.
     """
 
     model_config = ConfigDict(from_attributes=True)
@@ -125,8 +136,9 @@ class JobOut(BaseModel):
     job_id: UUID
     collection: str
     key_building: KeyBuilding | None = Field(
-        description="Of a re-key job: what keys are made of once it has succeeded; null: it ingests."
+        description="Of a re-key job: what keys are made of once it has succeeded; null: another job."
     )
+    revocation: RevocationOut | None = Field(description="Of a job that revokes verdicts; null: another job.")
     status: str = Field(description="receiving, queued, running, succeeded or failed")
     received: int
     created: int

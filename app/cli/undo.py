@@ -1,0 +1,96 @@
+"""Commands that take verdicts back, and that prove what is learned to follow from those that count."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.cli.console import (
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    base_url,
+    cli,
+    complain,
+    say,
+    say_json,
+    settings,
+)
+from app.cli.requests import followed, progress_bar
+from app.client import Client, ClientError
+
+if TYPE_CHECKING:
+    from app.services.verify import Report
+
+
+@cli.command()
+def revoke(
+    events: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Feedback ids.")] = None,
+    judge_name: Annotated[str | None, typer.Option("--judge", help="Verdicts of this judge.")] = None,
+    since: Annotated[str | None, typer.Option("--from", help="Received since, as 2026-05-01T00:00:00Z.")] = None,
+    before: Annotated[str | None, typer.Option("--to", help="Received before that.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every verdict of the collection.")] = False,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Revoke verdicts: what was learned becomes what it would be if they had never come."""
+    said = {"judge": judge_name, "from": since, "to": before, "all": everything or None}
+    criteria = {name: value for name, value in said.items() if value is not None}
+    if bool(events) == bool(criteria):
+        raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
+    with Client(base_url(url)) as client:
+        done = _each(client, events, collection) if events else _many(client, criteria, collection)
+    if as_json:
+        say_json(done)
+    elif events:
+        for event in done["feedback"]:
+            say(f"feedback {event['feedback_id']}: {event['status']}")
+    else:
+        say(f"{collection}: {done['updated']} revoked")
+
+
+def _each(client: Client, events: list[int], collection: str) -> dict[str, Any]:
+    where = {"collection": collection}
+    return {"feedback": [client.send("DELETE", f"/feedback/{event}", params=where) for event in events]}
+
+
+def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str, Any]:
+    accepted = client.send("POST", "/feedback/revoke", json=criteria | {"collection": collection})
+    with progress_bar() as progress:
+        job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    if job["status"] == "failed":
+        raise ClientError(f"{collection}: {job['error']}")
+    return job
+
+
+@cli.command()
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(metavar="COLLECTION", help="Names; all by default.")] = None,
+    differences: Annotated[int, typer.Option(min=1, max=100_000, help="Shown of each collection.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+) -> None:
+    """Replay the log of verdicts and compare everything learned with it, bit by bit; exit code 1 if it differs."""
+    from app.composition import application
+
+    with application(settings()) as services:
+        reports = [services.verify.verify(name, differences) for name in names or services.verify.names()]
+    if as_json:
+        say_json({"collections": [asdict(report) | {"clean": report.clean} for report in reports]})
+    else:
+        for report in reports:
+            _print(report)
+    if not all(report.clean for report in reports):
+        raise typer.Exit(1)
+
+
+def _print(report: "Report") -> None:
+    verdict = "follows from the log" if report.clean else f"{report.difference_count} differences"
+    say(f"{report.collection}: {verdict}")
+    width = max(len(table.table) for table in report.tables)
+    for table in report.tables:
+        say(f"     {table.table:<{width}}  {table.rows:>9}  {table.checksum[:16]}")
+    for difference in report.differences:
+        complain(f"{report.collection}: {difference.table}: {difference.row}: {difference.reason}")
+    if report.difference_count > len(report.differences):
+        complain(f"{report.collection}: and {report.difference_count - len(report.differences)} more")

@@ -1,0 +1,92 @@
+"""Revoking over HTTP: one verdict at once, many by a job."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from tests.api.conftest import Counts
+from tests.api.operations import assert_problem
+from tests.support import state, undo
+
+
+def judge(http: TestClient, collection: str, judge: str = "careful", wait: bool = True) -> dict[str, Any]:
+    query = http.post("/query", json={"collection": collection, "query": "Where was Marie Curie born?"}).json()
+    sentence = http.get("/passages/curie", params={"collection": collection}).json()["sentences"][0]["sentence_id"]
+    body = {
+        "collection": collection,
+        "query_id": query["query_id"],
+        "supporting": [sentence],
+        "judge": judge,
+        "wait": wait,
+    }
+    found: dict[str, Any] = http.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())}).json()
+    return found
+
+
+def test_a_verdict_is_revoked_once(http: TestClient, application: Application, curie: str) -> None:
+    receipt = judge(http, curie)
+    assert (receipt["status"], receipt["revoked_at"]) == ("applied", None)
+    path, where = f"/feedback/{receipt['feedback_id']}", {"collection": curie}
+
+    revoked = http.delete(path, params=where)
+    assert revoked.status_code == 200
+    assert (revoked.json()["status"], revoked.json()["changes"]) == ("revoked", [])
+    assert revoked.json()["revoked_at"] >= revoked.json()["applied_at"]
+    assert revoked.json()["verdict"]["supports"]
+    assert not any(undo.learned(application, curie).values())
+
+    assert http.delete(path, params=where).json() == revoked.json()
+    assert http.get(path, params=where).json() == revoked.json()
+    listed = http.get("/feedback", params={**where, "status": "revoked"}).json()["feedback"]
+    assert [event["feedback_id"] for event in listed] == [receipt["feedback_id"]]
+
+
+@pytest.mark.parametrize("identity", ["0", "x", "-1", str(2**63), "1.5"])
+def test_what_is_no_id_is_refused(identity: str, http: TestClient, curie: str) -> None:
+    judge(http, curie)
+    refused = http.delete(f"/feedback/{identity}", params={"collection": curie})
+    assert refused.status_code in {404, 422}
+    assert_problem(refused)
+    (event,) = http.get("/feedback", params={"collection": curie}).json()["feedback"]
+    assert event["status"] == "applied"
+
+
+def test_a_judge_is_revoked_by_a_job(http: TestClient, application: Application, curie: str) -> None:
+    kept, *taken = (judge(http, curie, name)["feedback_id"] for name in ("careful", "careless", "careless"))
+    waiting = judge(http, curie, "careless", wait=False)["feedback_id"]
+    body = {"collection": curie, "judge": "careless", "from": "2020-01-01T00:00:00+02:00"}
+    headers = {"idempotency-key": "once"}
+    accepted = http.post("/feedback/revoke", json=body, headers=headers)
+    assert accepted.status_code == 202
+    assert accepted.headers["location"] == accepted.json()["status_url"]
+    assert http.post("/feedback/revoke", json=body, headers=headers).json() == accepted.json()
+    job = http.get(accepted.json()["status_url"]).json()
+    assert (job["status"], job["received"], job["updated"], job["waiting"]) == ("queued", 3, 1, 2)
+    assert job["revocation"] == {"judge": "careless", "from": "2019-12-31T22:00:00Z", "to": None}
+    assert state.event_statuses(application, curie)[waiting] == "revoked"
+
+    assert application.revoke.run_ready_jobs() == 1
+    job = http.get(accepted.json()["status_url"]).json()
+    assert (job["status"], job["updated"], job["waiting"], job["error"]) == ("succeeded", 3, 0, None)
+    statuses = state.event_statuses(application, curie)
+    assert statuses == {kept: "applied", **dict.fromkeys([*taken, waiting], "revoked")}
+    undo.assert_verified(application, curie)
+
+
+def test_a_span_that_ends_before_it_begins_changes_nothing(http: TestClient, curie: str, counts: Counts) -> None:
+    before = counts()
+    body = {"collection": curie, "from": "2026-05-01T00:00:00Z", "to": "2026-05-01T00:00:00Z"}
+    refused = http.post("/feedback/revoke", json=body)
+    assert refused.status_code == 422
+    assert_problem(refused)
+    assert counts() == before
+
+
+def test_jobs_of_other_kinds_revoke_nothing(http: TestClient, application: Application, curie: str) -> None:
+    job = state.staged(application, curie, {"id": "new", "text": "It is new."})
+    assert http.get(f"/jobs/{job}", params={"collection": curie}).json()["revocation"] is None
+    assert application.revoke.run_ready_jobs() == 0
+    application.index.run_ready_jobs()

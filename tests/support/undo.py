@@ -1,0 +1,138 @@
+"""Streams of verdicts on everything that verdicts teach, and all that they left behind."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.composition import Application
+from app.services.feedback import Expansion, Receipt
+from tests.support import state
+
+Rows = list[dict[str, Any]]
+QUESTIONS = (
+    ("Who was born in Warsaw?", None),
+    ("who was born  in Warsaw?", None),
+    ("What flows into the Baltic Sea?", None),
+    ("What happened in 1898?", "1898"),
+)
+UNITS = (
+    ("hyde", "The longest river of the country flows past the capital into the sea."),
+    ("rewriting", "The longest river  of the country flows past the capital into the sea."),
+    ("facet", "chemical element, radioactivity, discovery, physics"),
+    ("facet", "capital of Poland"),
+    ("facet", "capital of Japan"),
+)
+JUDGES = ("careful", "careless")
+# What differs between two runs that do the same: when, and the ids drawn from sequences.
+INCIDENTAL = ("created_at", "updated_at")
+PASSAGES_ONLY = ("sentence_memory", "memory_audit", "ranking_belief", "ranking_audit", "key_evidence")
+KEYED = ("key_credit", "expansion_memory", "passage_key", "evolved_posting", "key_generation", "key_evolution")
+GONE = range(2**40, 2**40 + 6)
+"""Passages that an episode ranked and that were deleted since."""
+
+
+def stream(application: Application, collection: str, count: int, seed: int) -> list[int]:
+    """Events that wait, on few questions, sentences, passages and units, so that most of them overlap."""
+    draw = random.Random(seed)
+    everything = state.all_sentences(application, collection)
+    passages = state.passages(application, collection)
+    ranked = [*passages.values(), *GONE]
+    asked = [
+        state.given_episode(
+            application,
+            collection,
+            question,
+            everything[:4],
+            time,
+            ranked=ranked,
+            features=state.some_features(len(ranked), seed=number),
+        )
+        for number, (question, time) in enumerate(QUESTIONS)
+    ]
+    return [_judged(application, collection, draw, asked, everything, sorted(passages)) for _ in range(count)]
+
+
+def _judged(
+    application: Application,
+    collection: str,
+    draw: random.Random,
+    asked: Sequence[Any],
+    sentences: Sequence[int],
+    passages: Sequence[str],
+) -> int:
+    brought = draw.sample(UNITS, draw.randint(1, 3)) if draw.random() < 0.6 else []
+    receipt: Receipt = state.judge(
+        application,
+        collection,
+        draw.choice(asked),
+        draw.sample(sentences, 2),
+        judge=draw.choice(JUDGES),
+        partial=draw.random() < 0.5,
+        confidence=draw.choice([1.0, 0.8, 0.3]),
+        retrieval_success=draw.choice([None, None, True, False]),
+        supporting_passages=tuple(draw.sample(passages, 1)),
+        expansions=tuple(Expansion(method, text) for method, text in brought),
+    )
+    return receipt.event.id
+
+
+def learned(application: Application, collection: str) -> dict[str, Rows]:
+    """Everything that verdicts left, with units and questions by their texts instead of ids."""
+    rows = {
+        table: state.rows(application, collection, table, INCIDENTAL)
+        for table in (*PASSAGES_ONLY, *KEYED, "expansion_unit", "question", "question_support")
+    }
+    units = {row["id"]: row["text"] for row in rows["expansion_unit"]}
+    questions = {row["id"]: row["text_hash"] for row in rows["question"]}
+    for row in (*rows["expansion_unit"], *rows["question"]):
+        del row["id"]
+    for row in (*rows["key_credit"], *rows["expansion_memory"]):
+        row["unit_id"] = units[row["unit_id"]]
+    for row in rows["passage_key"]:
+        row["units"] = [units[unit] for unit in row["units"]]
+    for row in rows["question_support"]:
+        row["question_id"] = questions[row["question_id"]]
+    for row in rows["key_generation"]:
+        del row["passages"]  # keys that it wrote, at the time
+    return {table: sorted(found, key=repr) for table, found in rows.items()}
+
+
+def apply(application: Application, collection: str, events: Sequence[int], batch: int = 1) -> None:
+    """Apply events in this order; keys evolve only when told to."""
+    target = state.collection_id(application, collection)
+    for start in range(0, len(events), batch):
+        some = events[start : start + batch]
+        assert application.learn.apply(target, some) == len(some)
+
+
+def forgotten(application: Application, collection: str) -> None:
+    """Leave of what was learned only the log; all events that are not revoked wait again."""
+    target = {"c": state.collection_id(application, collection)}
+    with application.database.write() as writer:
+        for table in (
+            "sentence_memory", "question", "memory_audit", "ranking_belief", "ranking_audit", "key_evidence",
+            "expansion_unit", "passage_key", "evolved_posting", "key_generation", "key_evolution",
+        ):  # fmt: skip
+            writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
+        writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(c)s", target)
+        writer.execute(
+            """
+            UPDATE feedback_event SET status = 'pending', applied_at = NULL, applied_sequence = NULL,
+                question_id = NULL
+            WHERE collection_id = %(c)s AND status = 'applied'
+            """,
+            target,
+        )
+
+
+def assert_same(one: Mapping[str, Rows], other: Mapping[str, Rows]) -> None:
+    """Table by table, so that a failure names the table."""
+    assert one.keys() == other.keys()
+    for table in one:
+        assert one[table] == other[table], table
+
+
+def assert_verified(application: Application, collection: str) -> None:
+    report = application.verify.verify(collection)
+    assert report.differences == []
+    assert report.clean

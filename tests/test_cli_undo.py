@@ -1,0 +1,120 @@
+"""Revoking and verifying from the command line."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.composition import Application, Servers
+from app.main import create_app
+from app.settings import Settings
+from tests.support import state, undo
+from tests.support.command import NOWHERE, Cli
+from tests.support.live_server import LiveServer
+
+
+@pytest.fixture(scope="module")
+def service(application: Application) -> Iterator[str]:
+    """Base URL of a running API."""
+    with LiveServer(create_app(application)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
+    return Cli(tmp_path, service, settings.data_dir)
+
+
+@pytest.fixture
+def env(addresses: Servers) -> dict[str, str]:
+    return {
+        "DATABASE_URL": addresses.database_url,
+        "REDIS_URL": addresses.redis_url,
+        "ENGRAM_LOG_LEVEL": "ERROR",
+    }
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> list[int]:
+    events = undo.stream(application, curie, 8, seed=51)
+    undo.apply(application, curie, events, 8)
+    return events
+
+
+def test_verdicts_are_revoked_by_their_ids(
+    cli: Cli, application: Application, curie: str, taught: list[int]
+) -> None:
+    done = cli("revoke", str(taught[0]), str(taught[3]), "-c", curie)
+    assert done.stdout == f"feedback {taught[0]}: revoked\nfeedback {taught[3]}: revoked\n", done.stderr
+    assert [s for s in state.event_statuses(application, curie).values() if s == "revoked"] == ["revoked"] * 2
+    shown = json.loads(cli("revoke", str(taught[0]), "-c", curie, "--json").stdout)
+    assert [event["status"] for event in shown["feedback"]] == ["revoked"]
+    assert "no feedback 1 " in cli.fails("revoke", "1", "-c", curie)
+
+
+def test_a_judges_verdicts_are_revoked_by_a_job_that_is_followed(
+    cli: Cli, application: Application, curie: str, taught: list[int]
+) -> None:
+    done, stop = [], threading.Event()
+
+    def work() -> None:
+        while not stop.wait(0.05):
+            application.revoke.run_ready_jobs()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    try:
+        done.append(cli("revoke", "--judge", "careless", "--from", "2020-01-01T00:00:00Z", "-c", curie))
+        done.append(cli("revoke", "--all", "-c", curie))
+    finally:
+        stop.set()
+        worker.join()
+    counts = [re.fullmatch(rf"{curie}: (\d+) revoked\n", run.stdout) for run in done]
+    assert all(counts), [run.stderr for run in done]
+    assert sum(int(match[1]) for match in counts if match) == len(taught)
+    assert set(state.event_statuses(application, curie).values()) == {"revoked"}
+
+
+def test_what_to_revoke_must_be_said(cli: Cli, curie: str) -> None:
+    for arguments in ([], ["1", "--judge", "x"], ["1", "--all"]):
+        assert "Say which verdicts" in cli.fails("revoke", *arguments, "-c", curie)
+    assert "Invalid request" in cli.fails("revoke", "--all", "--judge", "x", "-c", curie)
+    assert "Invalid request" in cli.fails("revoke", "--from", "yesterday", "-c", curie)
+    assert "no collection 'nowhere'" in cli.fails("revoke", "--all", "-c", "nowhere")
+    assert "is `engram up` running?" in cli.fails("revoke", "--all", "--url", NOWHERE).lower()
+    assert cli("revoke", "x", "-c", curie).returncode == 2
+
+
+def test_a_collection_is_verified(
+    cli: Cli, application: Application, curie: str, taught: list[int], env: dict[str, str]
+) -> None:
+    clean = cli("verify", curie, **env)
+    assert (clean.returncode, clean.stderr) == (0, "")
+    first, *tables = clean.stdout.splitlines()
+    assert first == f"{curie}: follows from the log"
+    assert re.fullmatch(r"     sentence_memory +\d+  [0-9a-f]{16}", tables[0])
+
+    with application.database.write() as writer:
+        changed = writer.execute(
+            "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s",
+            {"c": state.collection_id(application, curie)},
+        )
+    wrong = cli("verify", curie, "--differences", "1", **env)
+    assert wrong.returncode == 1
+    assert wrong.stdout.startswith(f"{curie}: {changed} differences\n")
+    shown, more = wrong.stderr.splitlines()
+    assert re.fullmatch(rf"{curie}: sentence_memory: sentence \d+, \w+: update_count is 77, replayed \d+", shown)
+    assert more == f"{curie}: and {changed - 1} more"
+
+    every = cli("verify", "--json", **env)
+    assert every.returncode == 1
+    reports = {report["collection"]: report for report in json.loads(every.stdout)["collections"]}
+    assert (reports[curie]["clean"], reports[curie]["difference_count"]) == (False, changed)
+
+
+def test_it_says_in_one_line_why_it_cannot_verify(cli: Cli, env: dict[str, str]) -> None:
+    assert "no collection 'nowhere'" in cli.fails("verify", "nowhere", **env)
+    assert "Postgres" in cli.fails("verify", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))
