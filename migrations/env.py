@@ -5,7 +5,7 @@ from sqlalchemy import create_engine, text
 
 from app.settings import Settings
 from app.storage.database import with_driver
-from app.storage.key_tables import metadata
+from app.storage.tables import metadata
 
 LOCK_KEY = 0x456E6772616D  # "Engram": two deployments starting at once migrate one after the other
 

@@ -11,8 +11,8 @@ from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
 from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, UnavailableError
 from app.storage import collections
 from app.storage.database import Database, with_driver
-from app.storage.key_tables import metadata
 from app.storage.schema import migrate
+from app.storage.tables import metadata
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The part of the schema that evolving keys need; see ``tables`` for its conventions."""
+"""Keys that evolve: expansion units, what verdicts say of them, evolved keys, and their generations."""
 
 from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
@@ -23,9 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables import metadata, now, of, tenant
-
-__all__ = ["metadata"]
+from app.storage.tables.base import metadata, now, of, tenant
 
 
 def _owned() -> Column[int]:

@@ -1,0 +1,50 @@
+"""What all tables share: their metadata, and the columns and constraints that come again and again."""
+
+from sqlalchemy import (
+    TIMESTAMP,
+    BigInteger,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    MetaData,
+    func,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(referred_table_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    }
+)
+
+
+def tenant() -> Column[int]:
+    return Column("collection_id", BigInteger, nullable=False)
+
+
+def now(name: str) -> Column[object]:
+    return Column(name, TIMESTAMP(timezone=True), nullable=False, server_default=func.now())
+
+
+def of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["collection_id", *columns], [f"{parent}.collection_id", f"{parent}.{references}"], ondelete="CASCADE"
+    )
+
+
+# Of tables with an HNSW index: autovacuum prunes, freezes and analyses them but keeps off their indexes, because
+# taking dead entries out of an HNSW graph takes minutes. storage/maintenance.py builds the graph anew in seconds.
+REBUILT = {"vacuum_index_cleanup": "off"}
+
+
+def hnsw(table: str, **build: str) -> Index:
+    return Index(
+        f"{table}_embedding_hnsw",
+        "embedding",
+        postgresql_using="hnsw",
+        postgresql_ops={"embedding": "vector_ip_ops"},
+        postgresql_with=build,
+    )

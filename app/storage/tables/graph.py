@@ -1,0 +1,187 @@
+"""What is ingested: passages, sentences, entities, times, and the terms of the lexical index."""
+
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Date,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from app.storage.tables.base import REBUILT, hnsw, metadata, now, of, tenant
+
+embedding_space = Table(
+    "embedding_space",
+    metadata,
+    Column("singleton", SmallInteger, primary_key=True, autoincrement=False, server_default=text("1")),
+    Column("model", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    now("recorded_at"),
+    CheckConstraint("singleton = 1", name="singleton"),
+    comment="The one encoder whose vectors this database holds.",
+)
+
+collection = Table(
+    "collection",
+    metadata,
+    Column("id", BigInteger, Identity(), primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("passage_count", BigInteger, nullable=False, server_default=text("0")),
+    Column("sentence_count", BigInteger, nullable=False, server_default=text("0")),
+    Column("entity_count", BigInteger, nullable=False, server_default=text("0")),
+    Column(
+        "lexical_length",
+        Float(53),
+        nullable=False,
+        server_default=text("0"),
+        comment="Of all passages together, in terms: with passage_count the mean length that BM25 needs.",
+    ),
+    Column(
+        "key_building", Text, nullable=False, server_default=text("'full'"), comment="What base keys are made of."
+    ),
+    Column("key_generation", BigInteger, nullable=False, server_default=text("0"), comment="0: base keys serve."),
+    now("created_at"),
+    CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
+)
+
+passage = Table(
+    "passage",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("external_id", Text, nullable=False),
+    Column("title", Text),
+    Column("text", Text, nullable=False),
+    Column("metadata", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("embedding", VECTOR(), nullable=False),
+    now("created_at"),
+    now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "external_id"),
+    hnsw("passage"),
+    Index(
+        "passage_metadata_gin",
+        "metadata",
+        postgresql_using="gin",
+        postgresql_ops={"metadata": "jsonb_path_ops"},
+    ),
+    postgresql_with=REBUILT,
+)
+
+time_expression = Table(
+    "time_expression",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("starts_on", Date),
+    Column("ends_on", Date),
+    Column("embedding", VECTOR(), nullable=False),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "text"),
+)
+
+sentence = Table(
+    "sentence",
+    metadata,
+    tenant(),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("passage_id", BigInteger, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("time_expression_id", BigInteger),
+    Column("embedding", VECTOR(), nullable=False),
+    PrimaryKeyConstraint("collection_id", "id"),
+    of("passage", "passage_id"),
+    ForeignKeyConstraint(
+        ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
+    ),
+    Index(None, "collection_id", "passage_id"),
+    Index(None, "collection_id", "time_expression_id"),
+)
+
+entity = Table(
+    "entity",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
+    Column("surface", Text, nullable=False),
+    Column("embedding", VECTOR(), nullable=False),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "name"),
+    # Names are many and mostly met by their text: a lighter graph keeps them from dominating an ingest.
+    hnsw("entity", m="8", ef_construction="32"),
+    postgresql_with=REBUILT,
+)
+
+entity_sentence = Table(
+    "entity_sentence",
+    metadata,
+    tenant(),
+    Column("entity_id", BigInteger, nullable=False),
+    Column("sentence_id", BigInteger, nullable=False),
+    PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id"),
+    of("entity", "entity_id"),
+    of("sentence", "sentence_id"),
+    Index(None, "collection_id", "sentence_id", "entity_id"),
+    comment="M_ES of GAM-RAG, Eq. 1.",
+)
+
+lexical_term = Table(
+    "lexical_term",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("term", Text, nullable=False),
+    Column("passage_count", BigInteger, nullable=False, comment="How many passages hold it."),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "term"),
+    CheckConstraint("passage_count >= 0", name="passage_count"),
+    postgresql_with={"fillfactor": "70"},
+)
+
+lexical_posting = Table(
+    "lexical_posting",
+    metadata,
+    tenant(),
+    Column("term_id", BigInteger, nullable=False),
+    Column("passage_id", BigInteger, nullable=False),
+    Column("frequency", REAL, nullable=False, comment="How often the passage has the term; need not be whole."),
+    Column("length", REAL, nullable=False, comment="The passage's length in terms, so that no row is looked up."),
+    # Read from the index alone, which is why that holds the whole row.
+    PrimaryKeyConstraint("collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length"]),
+    comment="No foreign keys: checking one costs more than the row. A posting is reached from its term only.",
+)
+
+lexical_passage = Table(
+    "lexical_passage",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("passage_id", BigInteger, nullable=False),
+    Column("analyser", Integer, nullable=False, comment="Version of the analysis that gave the terms."),
+    Column("length", REAL, nullable=False),
+    Column("term_ids", ARRAY(BigInteger), nullable=False, comment="Where the passage's postings are."),
+    PrimaryKeyConstraint("collection_id", "passage_id"),
+    # No cascade: a passage cannot leave while it is still counted.
+    ForeignKeyConstraint(["collection_id", "passage_id"], ["passage.collection_id", "passage.id"]),
+    comment="What takes a passage out of the lexical index again, exactly as it came.",
+)
