@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -80,6 +81,11 @@ class Client:
             if job["status"] in {"succeeded", "failed"}:
                 return
             time.sleep(POLL_SECONDS)
+
+
+def path_of(*parts: str) -> str:
+    """A path of these parts, whatever they hold; full stops too, or an id ``..`` would lead elsewhere."""
+    return "".join(f"/{quote(part, safe='', errors='surrogateescape')}" for part in parts).replace(".", "%2E")
 
 
 def open_corpus(path: Path) -> BufferedIOBase:

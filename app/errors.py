@@ -99,6 +99,13 @@ class UnavailableError(EngramError):
     title = "Temporarily unavailable"
 
 
+class StatementGivenUpError(UnavailableError):
+    """Postgres is there, but gave up on this statement: it took too long, or stood in another's way for good.
+
+    The same work may fail like that again, so whoever repeats it counts its tries.
+    """
+
+
 class ConfigurationError(EngramError):
     """Engram cannot start as configured."""
 

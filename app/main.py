@@ -15,7 +15,7 @@ from app.composition import Application
 
 DESCRIPTION = """
 Retrieval that learns from being used. Ask `POST /query`, post what really helped to `POST /feedback`, and the
-next related question finds its evidence sooner. Errors are RFC 9457 problem documents.
+next related question finds its evidence sooner. Errors are RFC 9457 problem documents; any route can answer 500.
 """
 
 

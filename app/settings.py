@@ -45,9 +45,16 @@ class Settings(BaseSettings):
     )
 
     # Database connections
-    database_pool_size: int = Field(default=10, ge=1, le=200, description="Connections kept per process.")
+    database_pool_size: int = Field(
+        default=10,
+        ge=1,
+        le=200,
+        description="Connections kept in each of a process's two pools, for reading and for writing.",
+    )
     statement_timeout_seconds: float = Field(
-        default=30.0, gt=0, description="Longest time one SQL statement may run."
+        default=30.0,
+        gt=0,
+        description="Longest time one SQL statement may run; index maintenance and migrations have no limit.",
     )
 
     # Embedding
@@ -126,7 +133,13 @@ class Settings(BaseSettings):
         default=4, ge=1, le=100, description="x: expansion units that compose a key (ERM, Eq. 8)."
     )
     key_capacity: int = Field(
-        default=16, ge=1, le=1000, description="Expansion units a passage remembers, at least ENGRAM_KEY_UNITS."
+        default=16,
+        ge=1,
+        le=1000,
+        description=(
+            "Expansion units a passage remembers, at least ENGRAM_KEY_UNITS. After a change, `engram verify` "
+            "reports memories bounded by the old value until a verdict, a revocation or a re-key makes them anew."
+        ),
     )
     key_gate_top_k: int = Field(
         default=50,
@@ -186,7 +199,10 @@ class Settings(BaseSettings):
         default=512,
         ge=1,
         le=2_000_000,
-        description="Memory for building one index anew; a graph that does not fit is built much more slowly.",
+        description=(
+            "Memory that the Postgres server may take for building one index anew (maintenance_work_mem); a graph "
+            "that does not fit is built much more slowly."
+        ),
     )
 
     # LLM, optional: any OpenAI-compatible endpoint

@@ -52,13 +52,16 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
     assert judged.returncode == 0, judged.stderr
     first, standing, *credits = judged.stdout.splitlines()
     event = re.fullmatch(r"feedback (\d+): applied", first)[1]  # type: ignore[index]
-    gain = re.fullmatch(r"     keys: validated by retrieval, highest gain (0\.\d{3}), waiting", standing)[1]  # type: ignore[index]
-    named = [re.fullmatch(r"     (\w+), unit (\d+): gain (0\.\d{3}) x weight 1\.000", line) for line in credits]
+    validated = re.compile(r"     keys: validated by retrieval, highest alignment gain (0\.\d{3}), waiting")
+    gain = validated.fullmatch(standing)[1]  # type: ignore[index]
+    credited = re.compile(r"     (\w+), unit (\d+): alignment gain (0\.\d{3}) x weight 1\.000")
+    named = [credited.fullmatch(line) for line in credits]
     assert {match[1] for match in named if match} == {"vistula", "warsaw"}
     assert gain == max(match[3] for match in named if match)
     waiting = cli("keys", curie)
     assert waiting.stdout == (
-        f"{curie}: base keys serve; verdicts waiting: 1, in the open batch: 1; best gain 0.000, stale batches: 0\n"
+        f"{curie}: base keys serve; verdicts waiting: 1, in the open batch: 1; "
+        "best alignment gain 0.000, stale batches: 0\n"
     )
     evolved = cli("evolve", curie)
     assert evolved.stdout == f"{curie}: generation 1 serves; verdicts taken in: 1, keys composed: 2\n"
@@ -73,7 +76,7 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
     assert key[2].strip() == " ".join(RIVER["text"].split())
     assert re.fullmatch(r"     adds (\w+ 0\.\d\d, )+\w+ 0\.\d\d", key[3])
     assert re.fullmatch(
-        rf"     feedback {event} \(cli\): gain 0\.\d+ x weight 1\.000, taken in by generation 1: "
+        rf"     feedback {event} \(cli\): alignment gain 0\.\d+ x weight 1\.000, taken in by generation 1: "
         + re.escape(QUESTION),
         key[4],
     )

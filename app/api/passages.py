@@ -46,7 +46,7 @@ BODY: dict[str, Any] = {
     "/passages",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    responses=responses(400, 413, 415, 422, 503),
+    responses=responses(400, 404, 413, 415, 422, 503),
     openapi_extra=BODY,
     summary="Ingest passages",
 )
@@ -60,7 +60,8 @@ async def post_passages(
     """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
 
     A JSON document is taken whole or not at all. Of NDJSON, bad lines are reported on the job by number and
-    the rest go on. If the body does not arrive whole, none of it is taken.
+    the rest go on. If the body does not arrive whole, none of it is taken; if the collection is deleted while it
+    arrives, the answer is 404.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in (JSON_TYPE, *NDJSON_TYPES):

@@ -64,10 +64,13 @@ _BY_STATUS: dict[int, type[EngramError]] = {
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI entries for the problems a route can answer."""
+    """OpenAPI entries for the problems a route can answer; one that an LLM may fail may also find none."""
+    titles = {status: _BY_STATUS[status].title for status in statuses}
+    if LlmError.status in titles:
+        titles[503] = "Temporarily unavailable, or no LLM endpoint is configured (see `type`)"
     return {
         status: {
-            "description": _BY_STATUS[status].title,
+            "description": titles[status],
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
         for status in statuses

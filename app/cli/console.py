@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -39,6 +40,14 @@ def base_url(url: str | None) -> str:
 def say(text: str) -> None:
     """One line for the caller, as it stands."""
     _out.print(text, markup=False, highlight=False, emoji=False)
+
+
+def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
+    """Rows in aligned columns; ``sides`` has a sign for each, as formats do: "<" to the left, ">" to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True))
+        say("  ".join(cells).rstrip())
 
 
 def complain(text: str) -> None:

@@ -36,8 +36,17 @@ def evaluate(
     turns: Annotated[int, typer.Option(help="Rounds of verdicts.")] = 1,
     verdicts: Annotated[str, typer.Option(help="full: also names missed evidence; returned: does not.")] = "full",
     judge: Annotated[str, typer.Option(help="oracle or llm")] = "oracle",
-    seed: Annotated[list[int] | None, typer.Option(help="Order of verdicts; several give means.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Judge at most so many questions (cold, stream: ask).")] = None,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(help="Order of verdicts (adapt: which questions are judged); several give means."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            help="Judge at most so many questions (cold, stream: ask; adapt: draw from so many of those with "
+            "expansions)."
+        ),
+    ] = None,
     sufficiency: Annotated[
         str | None, typer.Option(help="none, coverage or llm; the profile's own by default.")
     ] = None,
@@ -56,7 +65,8 @@ def evaluate(
     ways: Annotated[
         str,
         typer.Option(
-            help="adapt: how expansions are credited; the first at every fraction, others at the middle one."
+            help="adapt: how expansions are credited, of supported, published and ungated; the first at every "
+            "fraction, others at the middle one."
         ),
     ] = "supported,published,ungated",
     key_building: Annotated[

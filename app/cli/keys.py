@@ -1,12 +1,11 @@
 """Commands about passage keys that evolve: take in what verdicts validated, look at it, go back."""
 
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json
-from app.client import Client
+from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from app.client import Client, path_of
 
 NameArgument = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
 HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", "")
@@ -16,7 +15,7 @@ HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", ""
 def evolve(name: NameArgument, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Let the passage keys of a collection take in now what verdicts validated."""
     with Client(base_url(url)) as client:
-        done = client.send("POST", _path("collections", name, "evolve"))
+        done = client.send("POST", path_of("collections", name, "evolve"))
     if as_json:
         say_json(done)
     elif done["generation"] is None:
@@ -38,14 +37,15 @@ def keys(
 ) -> None:
     """Show where the passage keys of a collection stand, and its evolutions."""
     with Client(base_url(url)) as client:
-        standing = client.send("GET", _path("collections", name, "keys"))
-        page = client.send("GET", _path("collections", name, "generations"), params={"limit": limit})
+        standing = client.send("GET", path_of("collections", name, "keys"))
+        page = client.send("GET", path_of("collections", name, "generations"), params={"limit": limit})
     if as_json:
         say_json({"keys": standing, "generations": page})
         return
     say(_standing(standing))
     if page["generations"]:
-        _say_table([HEADINGS, *(_cells(made, standing["generation"]) for made in page["generations"])])
+        rows = (_cells(made, standing["generation"]) for made in page["generations"])
+        say_table([HEADINGS, *rows], "<<<<<<<")
 
 
 @cli.command()
@@ -57,7 +57,7 @@ def rollback(
 ) -> None:
     """Serve the passage keys of another generation, earlier or later."""
     with Client(base_url(url)) as client:
-        standing = client.send("POST", _path("collections", name, "rollback"), json={"generation": generation})
+        standing = client.send("POST", path_of("collections", name, "rollback"), json={"generation": generation})
     if as_json:
         say_json(standing)
     else:
@@ -75,7 +75,7 @@ def key(
     """Show what a passage's key learned, and the questions behind it."""
     with Client(base_url(url)) as client:
         shown = client.send(
-            "GET", _path("passages", passage, "key"), params={"collection": collection, "limit": limit}
+            "GET", path_of("passages", passage, "key"), params={"collection": collection, "limit": limit}
         )
     if as_json:
         say_json(shown)
@@ -104,7 +104,7 @@ def _say_unit(unit: dict[str, Any]) -> None:
     for event in unit["events"]:
         by = f" by generation {event['generation']}" if event["status"] == "taken in" else ""
         say(
-            f"     feedback {event['feedback_id']} ({event['judge']}): gain {event['gain']:.3f} x weight "
+            f"     feedback {event['feedback_id']} ({event['judge']}): alignment gain {event['gain']:.3f} x weight "
             f"{event['weight']:.3f}, {event['status']}{by}: {_line(event['question'])}"
         )
     if unit["event_count"] > len(unit["events"]):
@@ -115,7 +115,7 @@ def _standing(standing: dict[str, Any]) -> str:
     due = "" if standing["due"] is None else f"; an evolution is due ({standing['due']})"
     return (
         f"{standing['collection']}: {_serving(standing['generation'])}; verdicts waiting: {standing['waiting']}, "
-        f"in the open batch: {standing['batch_events']}; best gain {standing['best_gain']:.3f}, "
+        f"in the open batch: {standing['batch_events']}; best alignment gain {standing['best_gain']:.3f}, "
         f"stale batches: {standing['stale_batches']}{due}"
     )
 
@@ -130,16 +130,5 @@ def _cells(made: dict[str, Any], serving: int) -> tuple[str, ...]:
     return (*map(str, numbers), made["created_at"][:19].replace("T", " "), state)
 
 
-def _say_table(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-
-
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _path(*parts: str) -> str:
-    """A path of these parts, whatever they hold; full stops too, or an id ``..`` would lead elsewhere."""
-    return "".join(f"/{quote(part, safe='', errors='surrogateescape')}" for part in parts).replace(".", "%2E")

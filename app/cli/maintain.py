@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import cli, say, say_json, settings
+from app.cli.console import cli, say_json, say_table, settings
 from app.cli.processes import on_stop
 from app.errors import UnavailableError
 
@@ -33,17 +33,9 @@ def maintain(
     if as_json:
         say_json({"indexes": [asdict(report) for report in reports]})
     else:
-        _print(reports)
+        say_table([HEADINGS, *map(_cells, reports)], "<>>>>>><")
     if stopping.is_set():
         raise UnavailableError("Stopped before the end; the next run clears up what was begun.")
-
-
-def _print(reports: "list[IndexHealth]") -> None:
-    rows = [HEADINGS, *map(_cells, reports)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    for first, *others in rows:
-        right = (cell.rjust(width) for cell, width in zip(others[:-1], widths[1:-1], strict=True))
-        say("  ".join((first.ljust(widths[0]), *right, others[-1])).rstrip())
 
 
 def _cells(report: "IndexHealth") -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def serve() -> None:
 
 @cli.command()
 def worker() -> None:
-    """Apply feedback and ingest passages."""
+    """Apply and revoke verdicts, ingest and re-key passages, let keys evolve, keep vector indexes healthy."""
     from app.composition import application
     from app.worker import Worker
 
@@ -75,7 +75,9 @@ def judge(
 
 @cli.command()
 def migrate(
-    revision: Annotated[str, typer.Argument(help="Alembic revision; 'base' removes the schema.")] = "head",
+    revision: Annotated[
+        str, typer.Argument(help="Alembic revision; 'base' removes the schema with all data.")
+    ] = "head",
 ) -> None:
     """Bring the database's schema to a revision."""
     from app.composition import servers

@@ -5,13 +5,12 @@ import json
 import uuid
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, complain, err, say, say_json
-from app.client import Client, ClientError, open_corpus
+from app.client import Client, ClientError, open_corpus, path_of
 
 
 @cli.command()
@@ -79,9 +78,13 @@ def rekey(
 ) -> None:
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
     with Client(base_url(url)) as client:
-        path = f"/collections/{quote(collection, safe='')}/rekey"
         headers = {} if key is None else {"idempotency-key": key}
-        accepted = client.send("POST", path, json={"key_building": key_building}, headers=headers)
+        accepted = client.send(
+            "POST",
+            path_of("collections", collection, "rekey"),
+            json={"key_building": key_building},
+            headers=headers,
+        )
         with progress_bar() as progress:
             job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
     if job["status"] == "failed":
@@ -93,7 +96,7 @@ def rekey(
 def query(
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
-    top_k: Annotated[int, typer.Option(min=1, max=100)] = 5,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown.")] = 5,
     memory: Annotated[str, typer.Option(help="off or read")] = "read",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
     strategy: Annotated[str, typer.Option(help="graph, dense, lexical or hybrid")] = "graph",
@@ -180,11 +183,23 @@ def expand(
 @cli.command()
 def feedback(
     query_id: Annotated[str, typer.Argument(help="The query_id of an answer.")],
-    supporting: Annotated[list[int] | None, typer.Option("--supporting", "-s", help="A sentence id.")] = None,
-    rejected: Annotated[list[int] | None, typer.Option("--rejected", "-r", help="A sentence id.")] = None,
-    missed: Annotated[list[int] | None, typer.Option("--missed", "-m", help="A sentence id.")] = None,
+    supporting: Annotated[
+        list[int] | None, typer.Option("--supporting", "-s", help="Id of a sentence that helped; repeatable.")
+    ] = None,
+    rejected: Annotated[
+        list[int] | None, typer.Option("--rejected", "-r", help="Id of a sentence that did not; repeatable.")
+    ] = None,
+    missed: Annotated[
+        list[int] | None,
+        typer.Option("--missed", "-m", help="Id of evidence that retrieval did not return; repeatable."),
+    ] = None,
     passages: Annotated[
-        list[str] | None, typer.Option("--passage", help="Your id of a passage that helped as a whole.")
+        list[str] | None,
+        typer.Option(
+            "--passage",
+            help="Your id of a passage that helped as a whole; its sentences that are not named are left alone. "
+            "Repeatable.",
+        ),
     ] = None,
     expansions: Annotated[
         Path | None,
@@ -192,7 +207,13 @@ def feedback(
             help="A file of expansions that passage keys learn from, as `engram expand --json` prints them."
         ),
     ] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Judge only what is named.")] = False,
+    partial: Annotated[
+        bool,
+        typer.Option(
+            "--partial",
+            help="Judge only what is named; without it, activated sentences not named count as rejected.",
+        ),
+    ] = False,
     judge_name: Annotated[str, typer.Option("--judge", help="Who judges.")] = "cli",
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
     collection: CollectionOption = "default",
@@ -234,11 +255,13 @@ def _say_keys(effect: dict[str, Any] | None) -> None:
     if effect["gate"] == "none":
         say("     keys: the expansions are not validated, and teach nothing")
         return
-    say(f"     keys: validated by {effect['gate']}, highest gain {effect['gain']:.3f}, {effect['status']}")
+    say(
+        f"     keys: validated by {effect['gate']}, highest alignment gain {effect['gain']:.3f}, {effect['status']}"
+    )
     for credit in effect["credits"]:
         say(
             f"     {credit['passage_id']}, unit {credit['unit_id']}: "
-            f"gain {credit['gain']:.3f} x weight {credit['weight']:.3f}"
+            f"alignment gain {credit['gain']:.3f} x weight {credit['weight']:.3f}"
         )
 
 

@@ -67,10 +67,15 @@ def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str
 @cli.command()
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="COLLECTION", help="Names; all by default.")] = None,
-    differences: Annotated[int, typer.Option(min=1, max=100_000, help="Shown of each collection.")] = 20,
+    differences: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Differences shown of each collection.")
+    ] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
 ) -> None:
-    """Replay the log of verdicts and compare everything learned with it, bit by bit; exit code 1 if it differs."""
+    """Replay the log of verdicts and compare everything learned with it; exit code 1 if it differs.
+
+    States must agree to the bit, terms of the ranking weights and credits of expansions to 1e-9.
+    """
     from app.composition import application
 
     with application(settings()) as services:

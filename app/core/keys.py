@@ -100,7 +100,8 @@ def gains(query: Floats, bases: Floats, units: Floats, strength: float) -> NDArr
     """
     keys, added, asked = (np.ascontiguousarray(values, dtype=np.float64) for values in (bases, units, query))
     near = _inner(keys, asked)
-    lengths = np.sqrt(1.0 + strength**2 + 2.0 * strength * _inner(keys[:, None, :], added[None, :, :]))
+    along = np.stack([_inner(keys, unit) for unit in added], axis=1)  # one by one: (n, m, d) would not fit
+    lengths = np.sqrt(1.0 + strength**2 + 2.0 * strength * along)
     return np.asarray((near[:, None] + strength * _inner(added, asked)[None, :]) / lengths - near[:, None])
 
 

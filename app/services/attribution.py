@@ -35,7 +35,8 @@ class KeyLearning:
         rules: how keys are composed.
         gate_top_k: the rule for retrieval success where the verdict does not say: a supported passage is among so
             many that the expanded query retrieves. 0: without the verdict's word there is none.
-        generation_threshold: the rule for generation success: the verdict's generation score reaches this.
+        generation_threshold: the rule for generation success: the verdict's generation score reaches this, in
+            [0, 1].
         batch_events: validated events that make a batch.
         patience: P, stale batches in a row that mean saturation.
         margin: ρ in [0, 1).
@@ -142,7 +143,9 @@ class Attribution:
         """
         learning = self._learning
         supported_only = PROFILES[event.profile].credits_supported
-        depth = max(learning.gate_top_k, 0 if supported_only else RETRIEVED)
+        said = event.verdict.get("retrieval_success")
+        by_rule = said is None and learning.gated and len(supported) > 0
+        depth = max(learning.gate_top_k if by_rule else 0, 0 if supported_only else RETRIEVED)
         retrieved: list[int] = []
         if depth:
             focus = Focus(
@@ -151,13 +154,12 @@ class Attribution:
                 time_vector=None,
                 use_memory=False,
                 learned_only=False,
-                metadata=None,
+                metadata=event.filter,
             )
             retrieved = list(graph.nearest_passages(writer, focus, depth, self._limits))
         credited = supported if supported_only else retrieved[:RETRIEVED]
-        said = event.verdict.get("retrieval_success")
-        rule = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
-        if said or (said is None and rule) or not learning.gated:
+        found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
+        if said or (by_rule and found) or not learning.gated:
             return "retrieval", credited
         if _generated(event.verdict, learning.generation_threshold):
             return "generation", credited
@@ -187,6 +189,7 @@ class Attribution:
         if not key_log.any_evidence(writer, collection_id, events):
             return []
         keys.lock(writer, collection_id)
+        keys.lock_bases(writer, collection_id, key_log.credited(writer, collection_id, events))
         withdrawn = key_log.withdraw(writer, collection_id, events)
         first = key_log.bringers(writer, collection_id, withdrawn.units)
         methods = {
@@ -209,12 +212,12 @@ def advance(state: Progress, gain: float, learning: KeyLearning) -> Progress:
         state,
         batch_events=state.batch_events + 1,
         batch_gain=max(state.batch_gain, gain),
-        waiting=state.waiting + 1,
+        waiting=state.waiting + (gain > 0),
     )
     if state.batch_events >= learning.batch_events:
         after = Saturation(state.best_gain, state.stale_batches).after(state.batch_gain, learning.margin)
         state = replace(state, batch_events=0, batch_gain=0.0, best_gain=after.best, stale_batches=after.stale)
-    if state.stale_batches >= learning.patience:
+    if state.stale_batches >= learning.patience and state.waiting:
         return replace(state, due="saturated")
     if state.waiting >= learning.most_waiting:
         return replace(state, due=state.due or "pending")

@@ -1,12 +1,12 @@
 """Evolution of passage keys: take validated expansions in, serve the new keys, go back to any generation."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import structlog
 
 from app.core.keys import KeyRules
-from app.errors import NotFoundError
+from app.errors import NotFoundError, StatementGivenUpError, UnavailableError
 from app.services import replay
 from app.storage import collections, generations, keys
 from app.storage.database import Database, Reader, Writer
@@ -43,19 +43,35 @@ class EvolveService:
         """
         with self._database.read() as reader:
             target = collections.find(reader, collection)
-        return self._evolve(target.id, "requested")
+        return self._evolve(target.id, requested=True)
 
     def run_due(self) -> int:
-        """Evolve every collection that is due; how many evolved."""
+        """Evolve every collection that is due; how many evolved. One that fails stays due and holds no other back.
+
+        Raises:
+            UnavailableError: Postgres is out of reach.
+        """
         with self._database.read() as reader:
             due = keys.due(reader)
-        return sum(self.evolve_if_due(collection_id) for collection_id in due)
+        evolved = 0
+        for collection_id in due:
+            try:
+                evolved += self.evolve_if_due(collection_id)
+            except Exception as error:
+                if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+                    raise
+                log.exception("keys not evolved", collection_id=collection_id)
+        return evolved
 
     def evolve_if_due(self, collection_id: int) -> bool:
-        """Evolve the collection if its batches are saturated or too many events wait; whether it did."""
+        """Evolve the collection if its batches are saturated or too many events wait; whether it did.
+
+        A collection that somebody else writes to stays due.
+        """
         with self._database.read() as reader:
-            reason = keys.progress(reader, collection_id).due
-        return reason is not None and self._evolve(collection_id, reason) is not None
+            if keys.progress(reader, collection_id).due is None:
+                return False
+        return self._evolve(collection_id, requested=False) is not None
 
     def roll_back(self, collection: str, number: int) -> Standing:
         """Serve the keys of generation ``number`` again, earlier or later; 0 for base keys.
@@ -134,22 +150,30 @@ class EvolveService:
         serving = generations.find(reader, collection_id, generations.serving(reader, collection_id))
         return KeyRules(**serving.rules) if serving else self._rules
 
-    def _evolve(self, collection_id: int, reason: str) -> Generation | None:
+    def _evolve(self, collection_id: int, *, requested: bool) -> Generation | None:
+        hold = collections.lock_graph if requested else collections.try_lock_graph
         with self._database.write() as writer:
-            if not collections.lock_graph(writer, collection_id):
+            if not hold(writer, collection_id):
                 return None
-            keys.lock(writer, collection_id)
+            state = keys.lock(writer, collection_id)
+            reason = "requested" if requested else state.due
+            if reason is None:  # another worker was first
+                return None
             serving = generations.find(writer, collection_id, generations.serving(writer, collection_id))
             concerned = set(keys.waiting_passages(writer, collection_id))
             rules = asdict(self._rules)
-            if serving is not None and serving.rules != rules:
+            changed = serving is not None and serving.rules != rules
+            if changed:
                 concerned.update(keys.evolved_passages(writer, collection_id))
             opened = None
             if concerned:
                 opened = generations.open_next(writer, collection_id, reason, rules, len(concerned))
                 for chunk in _chunks(sorted(concerned)):
+                    if changed:
+                        keys.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
                     self._compose(writer, collection_id, chunk, self._rules)
-            keys.set_progress(writer, collection_id, Progress(0, 0.0, 0.0, 0, 0, None))
+                state = Progress(0, 0.0, 0.0, 0, 0, None)
+            keys.set_progress(writer, collection_id, replace(state, waiting=0, due=None))
         if opened is not None:
             log.info(
                 "keys evolved",

@@ -56,8 +56,8 @@ class Verdict:
         partial: leave activated sentences that are not named alone, instead of counting them as rejected.
         retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
         generation_score: how good the answer was, in [0, 1], where the judge leaves the decision to Engram.
-        supporting_passages: passages that helped as a whole, by external id; what their keys learn from, while no
-            sentence of theirs is said to have helped.
+        supporting_passages: passages that helped as a whole, by external id; their keys learn from
+            it, and their sentences that are not named are left alone.
         expansions: query expansions, for key evolution.
         judge: who judged.
         confidence: in [0.01, 1]; divides the observation noise.
@@ -204,6 +204,7 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
     unknown = sorted(set(verdict.supporting_passages) - versions.keys())
     if unknown:
         raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
+    helpful = sorted(versions[name][0] for name in set(verdict.supporting_passages))
     missed = ids(verdict.missed)
     supports = sorted({*ids(verdict.supporting), *missed})
     rejects = ids(verdict.rejected)
@@ -218,7 +219,8 @@ def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, 
         "retrieval_success": verdict.retrieval_success,
         "generation_success": verdict.generation_success,
         "generation_score": verdict.generation_score,
-        "passages": sorted(versions[name][0] for name in set(verdict.supporting_passages)),
+        "passages": helpful,
+        "spared": sorted(sentence for passage in helpful for sentence, _ in in_passage.get(passage, [])),
         "expansions": [asdict(expansion) for expansion in verdict.expansions],
         "confidence": verdict.confidence,
     }

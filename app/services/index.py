@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from app.core.key_text import KeyBuilding
 from app.core.temporal import time_constraint
-from app.errors import LlmError, UnavailableError
+from app.errors import LlmError, StatementGivenUpError, UnavailableError
 from app.providers.embedder import Embedder
 from app.providers.language import (
     ANALYSER,
@@ -124,12 +124,12 @@ class IndexService:
                     self._run_batches(job, should_stop)
                 else:
                     self._rekey.run(job, job.key_building, should_stop)
-            except UnavailableError:
-                raise
             except LlmError as error:  # the endpoint may come back: the lines wait for it
                 log.warning("ingest waits for the LLM", job_id=str(job.id), error=error.detail)
                 return False
             except Exception as error:
+                if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+                    raise
                 log.exception("batch failed", job_id=str(job.id))
                 with self._database.write() as writer:
                     attempts = jobs.record_failure(writer, job, f"{type(error).__name__}: {error}")

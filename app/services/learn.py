@@ -7,7 +7,7 @@ import numpy as np
 import structlog
 
 from app.core import kalman
-from app.errors import UnavailableError
+from app.errors import StatementGivenUpError, UnavailableError
 from app.services import replay
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
@@ -75,16 +75,17 @@ class LearnService:
         """Apply those of the events that still wait, all at once; how many there were.
 
         If the batch fails for anything but a lost database, its events are tried one by one, so that one that
-        cannot be applied is found, noted and in the end parked, and holds nobody else back.
+        cannot be applied, or not in the time a statement has, is found, noted and in the end parked, and holds
+        nobody else back.
 
         Raises:
             UnavailableError: Postgres is out of reach; the events keep waiting.
         """
         try:
             return self._apply(collection_id, events)
-        except UnavailableError:
-            raise
         except Exception as error:
+            if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+                raise
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event]) for event in sorted(events))
             log.exception("event not applied", event_id=events[0])
@@ -142,8 +143,8 @@ class LearnService:
         """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
         try:
             self._evolve.evolve_if_due(collection_id)
-        except UnavailableError:
-            raise
+        except UnavailableError as error:
+            log.warning("keys not evolved", collection_id=collection_id, error=error.detail)
         except Exception:
             log.exception("keys not evolved", collection_id=collection_id)
 
@@ -163,7 +164,7 @@ class LearnService:
                 event.ranked,
                 event.features,
                 list(named.values()),
-                partial=event.verdict["partial"],
+                event.verdict,
                 prior=self._prior.prior,
                 noise=noise,
             )

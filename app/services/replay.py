@@ -54,10 +54,13 @@ def question_hash(question: str) -> bytes:
 def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int, int]:
     """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial.
 
+    Of a passage that helped as a whole it is not known which sentences did: those are left alone.
+
     Raises:
         ValueError, TypeError, KeyError: the verdict names something that is no sentence id.
     """
-    targets = {} if verdict["partial"] else dict.fromkeys(activated, 0)
+    spared = set(verdict.get("spared", ()))
+    targets = {} if verdict["partial"] else {sentence: 0 for sentence in activated if sentence not in spared}
     targets.update(dict.fromkeys(map(int, verdict["rejects"]), 0))
     targets.update(dict.fromkeys(map(int, verdict["supports"]), 1))
     return targets
@@ -153,8 +156,8 @@ def observation(
     ranked: Sequence[int],
     features: NDArray[np.float32],
     named: Sequence[tuple[int, int]],
+    verdict: Mapping[str, Any],
     *,
-    partial: bool,
     prior: Prior,
     noise: float,
 ) -> Observation | None:
@@ -163,13 +166,15 @@ def observation(
     Args:
         ranked: passages, best first, with their features, (n, k).
         named: (passage, y) of the sentences that the verdict speaks of.
-        partial: who leaves the rest alone speaks of the named passages only; who does not, rejects every other one.
+        verdict: names passages that helped as a whole besides. If it is partial it speaks of the named passages
+            only, else it rejects every other one.
         noise: R of the verdict.
     """
     if features.shape[1] != len(prior.mean):
         return None  # of a version with other features
     verdicts = {passage: 0 for passage, _ in named} | {passage: 1 for passage, target in named if target}
-    spoken = np.array([passage in verdicts or not partial for passage in ranked])
+    verdicts |= dict.fromkeys(verdict.get("passages", ()), 1)
+    spoken = np.array([passage in verdicts or not verdict["partial"] for passage in ranked])
     supported = np.array([verdicts.get(passage) == 1 for passage in ranked])
     return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise)
 

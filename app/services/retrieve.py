@@ -272,6 +272,7 @@ class RetrieveService:
         stored = asdict(answer)
         del stored["entities"], stored["trace"]
         stored["query_id"] = str(answer.query_id)
+        stored["filter"] = None if query.metadata is None else dict(query.metadata)
         stored["expansions"] = [asdict(expansion) for expansion in query.expansions]
         ranking = found.ranking
         row = EpisodeRow(

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.errors import InvalidRequestError, NotFoundError, UnavailableError
+from app.errors import InvalidRequestError, NotFoundError, StatementGivenUpError, UnavailableError
 from app.services import replay
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
@@ -133,9 +133,9 @@ class RevokeService:
                     with self._database.write() as writer:
                         if not self._run_batch(writer, job):
                             return True
-            except UnavailableError:
-                raise
             except Exception as error:
+                if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+                    raise
                 log.exception("batch not revoked", job_id=str(job.id))
                 reason = f"{type(error).__name__}: {error}"
                 with self._database.write() as writer:

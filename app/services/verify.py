@@ -263,7 +263,7 @@ def _same_term(term: Term, named: Sequence[tuple[int, int]], known: RankingPrior
         term.ranked,
         term.features,
         named,
-        partial=term.verdict["partial"],
+        term.verdict,
         prior=known.prior,
         noise=term.noise,
     )

@@ -92,6 +92,12 @@ def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
     writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
 
 
+def try_lock_graph(writer: Writer, collection_id: int) -> bool:
+    """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
+    statement = "SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE SKIP LOCKED"
+    return writer.row(statement, {"id": collection_id}) is not None
+
+
 def lock_graph(writer: Writer, collection_id: int) -> bool:
     """Serialise writers of one collection's graph until the transaction ends; False if it is gone already.
 

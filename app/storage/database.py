@@ -20,7 +20,13 @@ from psycopg.adapt import Dumper
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
-from app.errors import ConfigurationError, InvalidRequestError, NotFoundError, UnavailableError
+from app.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    NotFoundError,
+    StatementGivenUpError,
+    UnavailableError,
+)
 
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
@@ -110,6 +116,8 @@ class Database:
     ) -> None:
         settings = {
             "statement_timeout": f"{statement_timeout_seconds * 1000:.0f}",
+            # Sooner, so that waiting for somebody is told from taking too long oneself.
+            "lock_timeout": f"{statement_timeout_seconds * 800:.0f}",
             "idle_in_transaction_session_timeout": "60s",
             "jit": "off",
             "hnsw.ef_search": str(hnsw_ef_search),
@@ -266,7 +274,9 @@ def _explained() -> Iterator[None]:
         if isinstance(getattr(error, "orig", None), errors.ProgramLimitExceeded):
             raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
         cause = str(getattr(error, "orig", None) or error).strip().splitlines()
-        raise UnavailableError(f"Postgres: {cause[0] if cause else type(error).__name__}") from error
+        given_up = isinstance(getattr(error, "orig", None), errors.QueryCanceled | errors.DeadlockDetected)
+        kind = StatementGivenUpError if given_up else UnavailableError
+        raise kind(f"Postgres: {cause[0] if cause else type(error).__name__}") from error
     except exc.ProgrammingError as error:
         if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):
             raise ConfigurationError(NOT_MIGRATED) from error

@@ -42,6 +42,7 @@ class PendingEvent:
     verdict: dict[str, Any]
     question: str
     profile: str
+    filter: dict[str, Any] | None
     embedding: Vector
     time_embedding: Vector | None
     activated: list[int]
@@ -134,7 +135,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over."""
     rows = writer.rows(
         """
-        SELECT event.id, event.verdict, e.question, e.profile, e.embedding, e.time_embedding, e.activated,
+        SELECT event.id, event.verdict, e.question, e.profile, e.answer -> 'filter' AS filter, e.embedding,
+               e.time_embedding, e.activated,
                e.ranked, e.features
         FROM feedback_event event
         JOIN episode e ON e.collection_id = event.collection_id AND e.id = event.episode_id
@@ -149,6 +151,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             row.verdict,
             row.question,
             row.profile,
+            row.filter,
             row.embedding.to_numpy(),
             None if row.time_embedding is None else row.time_embedding.to_numpy(),
             row.activated,

@@ -36,6 +36,18 @@ def any_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> b
     return found
 
 
+def credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
+    """Passages that the events credit or weighed and found wanting, in id order."""
+    rows = reader.rows(
+        """
+        SELECT DISTINCT passage_id FROM key_credit
+        WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s) ORDER BY passage_id
+        """,
+        {"collection": collection_id, "events": list(events)},
+    )
+    return [row[0] for row in rows]
+
+
 def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withdrawn:
     """Remove the events' evidence and credits, and count them out of the evolutions that took them in."""
     parameters: dict[str, Any] = {"collection": collection_id, "events": list(events)}

@@ -15,6 +15,9 @@ from app.storage.database import Reader, Writer
 
 Vector = NDArray[np.float32]
 
+CREDITS_AT_ONCE = 10_000
+"""Credits that one statement writes: each checks three foreign keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -29,7 +32,16 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a collection's batches have come (ERM, Eqs. 9-10)."""
+    """How far a collection's batches have come (ERM, Eqs. 9-10).
+
+    Attributes:
+        batch_events: validated events in the batch that is not full yet.
+        batch_gain: highest alignment gain in that batch, in [0, 2]; 0 while nothing in it helped.
+        best_gain: highest ``batch_gain`` of any full batch since the last evolution, in [0, 2].
+        stale_batches: full batches in a row that brought nothing better.
+        waiting: validated events that no evolution took in yet.
+        due: why an evolution is due, "saturated" or "pending"; None if none is.
+    """
 
     batch_events: int
     batch_gain: float
@@ -81,7 +93,15 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class EvolvedKey:
-    """A key to serve; ``increments`` is what its units add to the passage's term frequencies, by term."""
+    """A key to serve.
+
+    Attributes:
+        generation: the latest evolution that took in evidence for it.
+        vector: unit length, (d,).
+        units: ids of the units that compose it, best first.
+        scores: of these units, parallel to them, above 0.
+        increments: what the units add to the passage's term frequencies, by term.
+    """
 
     passage_id: int
     generation: int
@@ -277,6 +297,11 @@ def replace_credits(writer: Writer, collection_id: int, passages: Sequence[int],
 
 
 def _write_credits(writer: Writer, collection_id: int, credits: Sequence[Credit]) -> None:
+    for at in range(0, len(credits), CREDITS_AT_ONCE):
+        _write_some_credits(writer, collection_id, credits[at : at + CREDITS_AT_ONCE])
+
+
+def _write_some_credits(writer: Writer, collection_id: int, credits: Sequence[Credit]) -> None:
     writer.execute(
         """
         INSERT INTO key_credit (collection_id, event_id, passage_id, unit_id, gain, weight)

@@ -20,7 +20,7 @@ def configuration(database_url: str) -> Config:
 
 
 def migrate(database_url: str, revision: str = "head") -> None:
-    """Upgrade to ``revision``, or downgrade if it lies behind ("base" removes the schema).
+    """Upgrade to ``revision``; downgrade for "base", which removes the schema with all data, and "-1", "-2", ...
 
     Raises:
         ConfigurationError: there is no such revision.

@@ -13,11 +13,13 @@ DOCUMENT = create_app(None).openapi()
 OPERATIONS: list[Operation] = [
     (method.upper(), path) for path, methods in DOCUMENT["paths"].items() for method in methods
 ]
+RACES = {("POST", "/passages", 404)}
+"""Problems that no single request provokes; they have tests of their own."""
 PROBLEMS: list[tuple[str, str, int]] = [
     (method, path, int(status))
     for method, path in OPERATIONS
     for status in DOCUMENT["paths"][path][method.lower()]["responses"]
-    if int(status) >= 400
+    if int(status) >= 400 and (method, path, int(status)) not in RACES
 ]
 UNKNOWN_ID = UUID(int=0)
 ABSENT = {

@@ -198,6 +198,25 @@ def test_a_client_that_hangs_up_leaves_nothing(
     wait_until(lambda: counts() == before)
 
 
+def test_a_collection_deleted_while_its_lines_arrive_is_not_found(
+    http: TestClient, live: LiveServer, collection: str, counts: Counts
+) -> None:
+    before = counts()
+
+    def body() -> Iterator[bytes]:
+        yield b"".join(line(number) + b"\n" for number in range(bodies.LINES_PER_WRITE))
+        wait_until(lambda: counts()["ingest_line"] == before["ingest_line"] + bodies.LINES_PER_WRITE)
+        assert http.delete(f"/collections/{collection}").status_code == 204
+        yield line(bodies.LINES_PER_WRITE)
+
+    response = httpx.post(
+        f"{live.url}/passages?collection={collection}", content=body(), headers=NDJSON, timeout=60
+    )
+    assert response.status_code == 404
+    assert_refused(response)
+    assert counts() == before
+
+
 def wait_until(reached: Any) -> None:
     deadline = time.monotonic() + 30
     while not reached():

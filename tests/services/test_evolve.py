@@ -15,9 +15,11 @@ from app.core import keys as core
 from app.core.keys import KeyRules
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.attribution import Attribution, KeyLearning, advance
+from app.services.episode import Query
 from app.services.evolve import EvolveService
 from app.services.feedback import Expansion, Receipt, Verdict
 from app.services.learn import LearnService
+from app.storage import collections
 from app.storage.keys import Progress
 from tests.conftest import CURIE, Ingest
 from tests.support import state
@@ -196,6 +198,20 @@ class TestGate:
             evidence = {row["event_id"]: row["gate"] for row in rows(application, curie, "key_evidence")}
             assert evidence[event.id] == gate
 
+    def test_what_the_question_filtered_out_is_not_retrieved(
+        self, application: Application, collection: str, ingest: Ingest
+    ) -> None:
+        ingest(*(dict(p) | {"metadata": {"mine": p["id"] == "tokyo"}} for p in CURIE))
+        strict = with_learning(application, gate_top_k=1)
+        target = state.collection_id(application, collection)
+        query = Query(text=QUESTION, collection=collection, strategy="dense", metadata={"mine": True})
+        for asked, gate in ((replace(query, metadata=None), "none"), (query, "retrieval")):
+            query_id = application.retrieve.query(asked).query_id
+            event = give(application, collection, query_id, ["tokyo"], [RIVER], wait=False).event
+            strict.apply(target, [event.id])
+            evidence = {row["event_id"]: row["gate"] for row in rows(application, collection, "key_evidence")}
+            assert evidence[event.id] == gate
+
     def test_without_a_gate_everything_counts(self, application: Application, curie: str) -> None:
         event = verdict(application, curie, ["tokyo"], [RIVER], wait=False, retrieval_success=False).event
         with_learning(application, gated=False).apply(state.collection_id(application, curie), [event.id])
@@ -325,6 +341,28 @@ class TestEvolution:
             )
         assert application.evolve.run_due() >= 1
         assert application.evolve.standing(curie).generation == 1
+
+    def test_a_collection_that_is_being_written_to_stays_due(self, application: Application, curie: str) -> None:
+        verdict(application, curie)
+        target = state.collection_id(application, curie)
+        with application.database.write() as writer:
+            writer.execute("UPDATE key_evolution SET due = 'pending' WHERE collection_id = %(c)s", {"c": target})
+        with application.database.write() as writer:
+            assert collections.lock_graph(writer, target)
+            assert not application.evolve.evolve_if_due(target)
+        assert application.evolve.standing(curie).progress.due == "pending"
+        assert application.evolve.evolve_if_due(target)
+        assert not application.evolve.evolve_if_due(target)
+
+    def test_what_helps_no_key_never_makes_an_evolution_due(self, application: Application, curie: str) -> None:
+        eager = with_learning(application, most_waiting=1, batch_events=1, patience=1)
+        target = state.collection_id(application, curie)
+        for _ in range(3):
+            eager.apply(target, [verdict(application, curie, ["vistula"], [ELEMENT], wait=False).event.id])
+        assert all(row["gain"] <= 0 for row in rows(application, curie, "key_credit"))
+        assert {row["gate"] for row in rows(application, curie, "key_evidence")} == {"retrieval"}
+        assert state.rows(application, curie, "key_generation") == []
+        assert application.evolve.standing(curie).progress.due is None
 
     def test_an_unknown_collection_is_an_error(self, application: Application) -> None:
         with pytest.raises(NotFoundError):
@@ -585,6 +623,7 @@ class TestProgress:
     )
 
     def test_a_batch_counts_when_it_is_full(self) -> None:
+        assert advance(Progress(0, 0.0, 0.0, 0, 0, None), 0.0, self.learning).waiting == 0
         state = Progress(0, 0.0, 0.0, 0, 0, None)
         for gain in (0.1, 0.4, 0.2):
             state = advance(state, gain, self.learning)

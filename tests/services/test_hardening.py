@@ -1,16 +1,21 @@
 """What once broke: oversized keys, replans, unlike entities, vanished passages, partial verdicts, filtered hubs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.composition import Application
+from app.composition import Application, Servers
+from app.errors import UnavailableError
 from app.providers.language import Language, PassageText, SentenceAnalysis
 from app.services.episode import Query
 from app.services.feedback import Named, Verdict
-from app.storage import graph
+from app.services.learn import LearnService
+from app.storage import graph, memories
+from app.storage.database import Database, Writer
+from app.storage.memories import AuditRow
+from tests.support import state
 
 Ingest = Callable[..., Mapping[str, Any]]
 
@@ -138,3 +143,55 @@ def test_a_letter_names_no_sentence(application: Application, curie: str) -> Non
     verdict = Verdict(query_id=answer.query_id, collection=curie, supporting=[Named(passage_id="curie", text="a")])
     with pytest.raises(Exception, match="has no sentence 'a'"):
         application.feedback.accept(verdict, "letter")
+
+
+@pytest.fixture
+def hasty(application: Application, addresses: Servers) -> Iterator[LearnService]:
+    """Learning on connections whose statements have little time."""
+    database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=0.5)
+    yield LearnService(
+        database, application.noise, application.prior, application.attribution, application.evolve, max_attempts=2
+    )
+    database.close()
+
+
+class TestTimeouts:
+    def test_waiting_for_somebody_counts_as_no_try(
+        self, application: Application, curie: str, hasty: LearnService
+    ) -> None:
+        query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+        event = state.judge(application, curie, query_id, state.all_sentences(application, curie)[:1]).event.id
+        target = state.collection_id(application, curie)
+        with application.database.write() as writer:
+            writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", {"id": target})
+            with pytest.raises(UnavailableError):
+                hasty.apply(target, [event])
+        (row,) = state.rows(application, curie, "feedback_event")
+        assert (row["status"], row["attempts"]) == ("pending", 0)
+
+    def test_an_event_that_takes_too_long_is_parked_and_holds_nobody_back(
+        self, application: Application, curie: str, hasty: LearnService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sentences = state.all_sentences(application, curie)
+        events = [
+            state.judge(
+                application,
+                curie,
+                state.given_episode(application, curie, question, []),
+                sentences[:1],
+            ).event.id
+            for question in ("Where was Marie Curie born?", "What is the capital of Japan?")
+        ]
+        target = state.collection_id(application, curie)
+        record = memories.record
+
+        def slow(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None:
+            record(writer, collection_id, rows)
+            if any(row.event_id == events[0] for row in rows):
+                writer.row("SELECT pg_sleep(5)")
+
+        monkeypatch.setattr(memories, "record", slow)
+        assert hasty.apply(target, events) == 1
+        assert state.event_statuses(application, curie) == {events[0]: "pending", events[1]: "applied"}
+        assert hasty.apply(target, events[:1]) == 0
+        assert state.event_statuses(application, curie)[events[0]] == "parked"

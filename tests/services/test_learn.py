@@ -43,8 +43,22 @@ class TestTargets:
     def test_a_partial_verdict_leaves_it_alone(self) -> None:
         assert targets_of(VERDICT | {"partial": True}, [1, 2, 3]) == {1: 1, 2: 0, 4: 1}
 
+    def test_sentences_of_a_passage_that_helped_as_a_whole_are_left_alone_unless_named(self) -> None:
+        assert targets_of(VERDICT | {"spared": [2, 3, 4]}, [1, 2, 3, 5]) == {1: 1, 2: 0, 4: 1, 5: 0}
+
 
 class TestOneVerdict:
+    def test_a_passage_that_helped_as_a_whole_has_no_sentence_rejected(
+        self, application: Application, curie: str
+    ) -> None:
+        everything = state.all_sentences(application, curie)
+        query_id = state.given_episode(application, curie, QUESTION, everything)
+
+        state.judge(application, curie, query_id, supporting_passages=("warsaw",), wait=True)
+
+        spared = set(state.sentences(application, curie, "warsaw").values())
+        assert {key[0] for key in audit(application, curie)} == set(everything) - spared
+
     def test_supported_and_rejected_sentences_move_as_far_as_their_gain_says(
         self, application: Application, curie: str
     ) -> None:

@@ -91,20 +91,56 @@ class FeedbackIn(Model):
         default=False,
         description="True: only what is named is judged. False: activated sentences not named count as rejected.",
     )
-    retrieval_success: Flag | None = None
-    generation_success: Flag | None = None
+    retrieval_success: Flag | None = Field(
+        default=None,
+        description=(
+            "Whether the evidence was found. True validates the expansions; false leaves them to generation; null: "
+            "Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded "
+            "question."
+        ),
+    )
+    generation_success: Flag | None = Field(
+        default=None,
+        description=(
+            "Whether the answer was right. Where retrieval did not validate the expansions: true does, false does "
+            "not, null leaves it to `generation_score`."
+        ),
+    )
     generation_score: float | None = Field(
-        default=None, ge=0, le=1, strict=True, description="How good the answer was, where success is not decided."
+        default=None,
+        ge=0,
+        le=1,
+        strict=True,
+        description=(
+            "How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on "
+            "it was right."
+        ),
     )
     supporting_passages: list[ExternalId] = Field(
         default_factory=list,
-        max_length=MAX_NAMED,
-        description="Passages that helped as a whole: their keys learn from it, their sentences do not.",
+        max_length=100,
+        description=(
+            "Passages that helped as a whole: their keys and the ranking learn from it; their sentences that are "
+            "not named are left alone."
+        ),
     )
-    expansions: list[ExpansionIn] = Field(default_factory=list, max_length=100)
-    judge: Text = Field(default="anonymous", max_length=200)
+    expansions: list[ExpansionIn] = Field(
+        default_factory=list,
+        max_length=100,
+        description=(
+            "What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages "
+            "that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in."
+        ),
+    )
+    judge: Text = Field(
+        default="anonymous", max_length=200, description="Who judges; all verdicts of a judge can be revoked."
+    )
     confidence: float = Field(
-        default=1.0, ge=0.01, le=1, strict=True, description="Divides the observation noise of this verdict."
+        default=1.0,
+        ge=0.01,
+        le=1,
+        strict=True,
+        description="Divides the observation noise of this verdict; has no say in what keys learn.",
     )
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
 
@@ -157,7 +193,7 @@ class ChangeOut(BaseModel):
     channel: str = Field(description="task, time or recall")
     target: int = Field(description="1 supported, 0 rejected")
     observation_noise: float
-    gain: float
+    gain: float = Field(description="Kalman gain K in (0, 1].")
     residual: float
     perplexity_before: float
     perplexity_after: float

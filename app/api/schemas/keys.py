@@ -31,7 +31,9 @@ class SourceOut(BaseModel):
     judge: str
     query_id: UUID
     question: str
-    gain: float = Field(description="How much nearer the unit brings the passage's base key to the question.")
+    gain: float = Field(
+        description="Alignment gain: how much nearer the unit brings the passage's base key to the question."
+    )
     weight: float = Field(description="The unit's share among those of the same verdict that help.")
     status: Status
     generation: int | None = Field(description="The evolution that took it in; null while it waits.")
@@ -87,7 +89,12 @@ class GenerationOut(BaseModel):
     number: int
     parent: int = Field(description="The generation it went on from; 0: base keys.")
     active: bool = Field(description="Whether what it took in counts: false once rolled back.")
-    reason: str = Field(description="saturated, pending or requested")
+    reason: str = Field(
+        description=(
+            "saturated: several batches of verdicts in a row brought nothing better; pending: "
+            "ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve."
+        )
+    )
     rules: dict[str, Any] = Field(description="The constants its keys were composed with.")
     events: int = Field(description="Verdicts it took in.")
     passages: int = Field(description="Passages whose keys it composed.")
@@ -109,8 +116,8 @@ class KeysOut(BaseModel):
     generation: int = Field(description="The serving generation; 0: base keys.")
     waiting: int = Field(description="Validated verdicts that no evolution took in yet.")
     batch_events: int = Field(description="Of these, in the batch that is not full yet.")
-    batch_gain: float = Field(description="The highest gain in that batch.")
-    best_gain: float = Field(description="The highest gain of any batch since the last evolution.")
+    batch_gain: float = Field(description="The highest alignment gain in that batch.")
+    best_gain: float = Field(description="The highest alignment gain of any full batch since the last evolution.")
     stale_batches: int = Field(description="Batches in a row that brought nothing better.")
     due: str | None = Field(description="Why an evolution is due: saturated or pending; null if none is.")
 
@@ -141,8 +148,10 @@ class CreditOut(BaseModel):
 
     passage_id: str
     unit_id: int
-    gain: float
-    weight: float
+    gain: float = Field(description="Alignment gain Δ (ERM, Eq. 5): a difference of cosines, can be negative.")
+    weight: float = Field(
+        description="The unit's share among those that help the passage, in [0, 1]; 0 unless the gain is above 0."
+    )
 
 
 class KeyEffectOut(BaseModel):
@@ -153,7 +162,9 @@ class KeyEffectOut(BaseModel):
     gate: Literal["retrieval", "generation", "none"] = Field(
         description="What validated them; 'none': they were not, and teach nothing."
     )
-    gain: float = Field(description="The highest gain of its credits; 0 if not validated.")
+    gain: float = Field(
+        description="The highest alignment gain of its credits; 0 if none is above 0, or not validated."
+    )
     status: Status | None = Field(description="Null if not validated.")
     generation: int | None = Field(description="The evolution that took it in; null while it waits.")
     credits: list[CreditOut] = Field(description="The 200 that count most, the most first.")

@@ -243,6 +243,7 @@ class EpisodeOut(QueryOut):
     expansions: list[QueryExpansionOut] = Field(
         default_factory=list, description="What the question came with, as a verdict takes it."
     )
+    filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to contain.")
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
 
