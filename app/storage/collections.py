@@ -169,6 +169,8 @@ def delete(writer: Writer, name: str) -> bool:
         return False
     # All at once: no foreign key leads there, since checking one would cost an ingest more than the posting itself.
     writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", {"id": found})
+    # Before the time expressions they began as, which the cascade may come to first.
+    writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", {"id": found})
     return writer.execute("DELETE FROM collection WHERE id = %(id)s", {"id": found}) > 0
 
 
