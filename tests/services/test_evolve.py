@@ -9,6 +9,8 @@ from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from app.composition import Application
 from app.core import keys as core
@@ -615,6 +617,70 @@ class TestOrder:
                 outcome.result()
         assert set(state.event_statuses(application, curie).values()) == {"applied"}
         assert len(rows(application, curie, "key_evidence")) == len(events)
+
+
+TOLD = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.lists(st.sampled_from(PASSAGES), min_size=1, max_size=3, unique=True),
+        st.lists(st.integers(0, 5), min_size=1, max_size=4, unique=True),
+    ),
+    min_size=1,
+    max_size=6,
+)
+"""Verdicts: a question, the passages it supports, the units that come along."""
+QUESTIONS = (QUESTION, "What is radioactive?", "Where is the capital of Japan?")
+UNITS = (
+    RIVER,
+    REWORDED,
+    SPECIFIC,
+    ELEMENT,
+    Expansion("facet", "capital, Japan, Tokyo"),
+    Expansion("facet", "Poland"),
+)
+SOME = settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+
+
+class TestAnyVerdicts:
+    @SOME
+    @given(told=TOLD, order=st.randoms(use_true_random=False), size=st.integers(1, 6))
+    def test_order_and_batches_do_not_matter_evolving_again_changes_nothing_and_bounds_hold(
+        self, application: Application, curie: str, told: list[Any], order: random.Random, size: int
+    ) -> None:
+        forget_keys(application, curie)
+        with application.database.write() as writer:
+            target = state.collection_id(application, curie)
+            writer.execute("DELETE FROM feedback_event WHERE collection_id = %(c)s", {"c": target})
+        rules = KeyRules(0.7, 0.25, units=2, capacity=3)
+        learn = with_learning(application, rules=rules, most_waiting=10_000, patience=10_000)
+        evolve = EvolveService(application.database, rules)
+        asked = [state.given_episode(application, curie, question, []) for question in QUESTIONS]
+        events = [
+            give(application, curie, asked[question], named, [UNITS[unit] for unit in units], wait=False).event.id
+            for question, named, units in told
+        ]
+        learn.apply(target, events)
+        evolve.evolve(curie)
+        expected = learned(application, curie)
+        assert evolve.evolve(curie) is None
+        assert learned(application, curie) == expected
+
+        held = [row["passage_id"] for row in expected["expansion_memory"]]
+        assert all(held.count(passage) <= rules.capacity for passage in set(held))
+        bases = {row["id"]: vector(row, "embedding") for row in state.rows(application, curie, "passage")}
+        for key in expected["passage_key"]:
+            moved = np.linalg.norm(vector(key, "vector") - bases[key["passage_id"]])
+            assert moved <= core.displacement_bound(rules.strength) + 1e-6
+            assert len(key["units"]) <= rules.units
+
+        forget_keys(application, curie)
+        order.shuffle(events)
+        for at in range(0, len(events), size):
+            learn.apply(target, events[at : at + size])
+        evolve.evolve(curie)
+        assert learned(application, curie) == expected
 
 
 class TestProgress:
