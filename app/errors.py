@@ -115,3 +115,8 @@ class ConfigurationError(EngramError):
 
 class EmbeddingSpaceMismatchError(ConfigurationError):
     """The database was filled with another encoder than the one configured."""
+
+
+def is_out_of_reach(error: Exception) -> bool:
+    """Whether a server is away, so that the work itself is not to blame and trying again counts as no try."""
+    return isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError)

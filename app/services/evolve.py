@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 import structlog
 
 from app.core.keys import KeyRules
-from app.errors import NotFoundError, StatementGivenUpError, UnavailableError
+from app.errors import NotFoundError, is_out_of_reach
 from app.services import replay
 from app.storage import collections, generations, keys
 from app.storage.database import Database, Reader, Writer
@@ -58,7 +58,7 @@ class EvolveService:
             try:
                 evolved += self.evolve_if_due(collection_id)
             except Exception as error:
-                if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+                if is_out_of_reach(error):
                     raise
                 log.exception("keys not evolved", collection_id=collection_id)
         return evolved

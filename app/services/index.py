@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from app.core.key_text import KeyBuilding
 from app.core.temporal import time_constraint
-from app.errors import LlmError, StatementGivenUpError, UnavailableError
+from app.errors import LlmError, is_out_of_reach
 from app.providers.embedder import Embedder
 from app.providers.language import (
     ANALYSER,
@@ -128,7 +128,7 @@ class IndexService:
                 log.warning("ingest waits for the LLM", job_id=str(job.id), error=error.detail)
                 return False
             except Exception as error:
-                if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+                if is_out_of_reach(error):
                     raise
                 log.exception("batch failed", job_id=str(job.id))
                 with self._database.write() as writer:

@@ -7,7 +7,7 @@ import numpy as np
 import structlog
 
 from app.core import kalman
-from app.errors import StatementGivenUpError, UnavailableError
+from app.errors import UnavailableError, is_out_of_reach
 from app.services import replay
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
@@ -84,7 +84,7 @@ class LearnService:
         try:
             return self._apply(collection_id, events)
         except Exception as error:
-            if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+            if is_out_of_reach(error):
                 raise
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event]) for event in sorted(events))

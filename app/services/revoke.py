@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.errors import InvalidRequestError, NotFoundError, StatementGivenUpError, UnavailableError
+from app.errors import InvalidRequestError, NotFoundError, is_out_of_reach
 from app.services import replay
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
@@ -134,7 +134,7 @@ class RevokeService:
                         if not self._run_batch(writer, job):
                             return True
             except Exception as error:
-                if isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError):
+                if is_out_of_reach(error):
                     raise
                 log.exception("batch not revoked", job_id=str(job.id))
                 reason = f"{type(error).__name__}: {error}"
