@@ -119,7 +119,7 @@ def test_what_was_learned_before_can_be_replayed(empty_database: str, engine: En
         ).all()
         assert [tuple(row) for row in began] == [("task", None), ("time", "1898")]
         connection.exec_driver_sql("UPDATE feedback_event SET status = 'revoked'")
-    migrate(empty_database, "-1")
+    migrate(empty_database, "-2")
     with engine.begin() as connection:
         statuses = connection.exec_driver_sql("SELECT DISTINCT status, error FROM feedback_event").all()
     assert [tuple(row) for row in statuses] == [("parked", "revoked")]

@@ -57,8 +57,18 @@ collection = Table(
         "key_building", Text, nullable=False, server_default=text("'full'"), comment="What base keys are made of."
     ),
     Column("key_generation", BigInteger, nullable=False, server_default=text("0"), comment="0: base keys serve."),
+    Column(
+        "serving",
+        Text,
+        nullable=False,
+        server_default=text("'live'"),
+        comment="shadow: it learns, and serves without memory.",
+    ),
+    Column("experiment", JSONB, comment="Arms that queries are given by percentage."),
+    Column("exploration", JSONB, comment="How answers make room for what is untried."),
     now("created_at"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
+    CheckConstraint("serving IN ('live', 'shadow')", name="serving"),
 )
 
 passage = Table(

@@ -28,6 +28,17 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from app.storage.tables.base import REBUILT, hnsw, metadata, now, of, tenant
 
+
+def _pulled() -> Column[object]:
+    return Column(
+        "pulled",
+        JSONB,
+        nullable=False,
+        server_default=text("'{}'::jsonb"),
+        comment="Of the last day that it moved: what each judge left of it, 1 being all.",
+    )
+
+
 sentence_memory = Table(
     "sentence_memory",
     metadata,
@@ -38,6 +49,7 @@ sentence_memory = Table(
     Column("perplexity", Float(53), nullable=False),
     Column("update_count", Integer, nullable=False),
     Column("time_expression_id", BigInteger, comment="Of a time memory: what it began as."),
+    _pulled(),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
     of("sentence", "sentence_id"),
@@ -83,6 +95,14 @@ question_support = Table(
     Column("perplexity", Float(53), nullable=False),
     Column("update_count", Integer, nullable=False),
     Column("complete", Boolean, nullable=False, comment="Whether the last verdict claimed to name all evidence."),
+    _pulled(),
+    Column(
+        "said",
+        JSONB,
+        nullable=False,
+        server_default=text("'{}'::jsonb"),
+        comment="Judge -> its last word: 1 supported, 0 rejected.",
+    ),
     PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
     of("question", "question_id"),
     of("sentence", "sentence_id"),
@@ -110,6 +130,8 @@ episode = Table(
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column("judged", Integer, nullable=False, server_default=text("0"), comment="Events accepted for it."),
+    Column("arm", Text, comment="Given by the collection's experiment."),
+    Column("explored", ARRAY(BigInteger), comment="Passages that exploration put into the answer."),
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     Index("episode_unjudged_idx", "collection_id", "created_at", postgresql_where=text("judged = 0")),
@@ -136,11 +158,17 @@ feedback_event = Table(
     Column("applied_sequence", BigInteger, comment="Order of application; replay follows it."),
     Column("question_id", BigInteger, comment="The question that it taught; null until it is applied."),
     Column("revoked_at", TIMESTAMP(timezone=True)),
+    Column(
+        "constants",
+        JSONB,
+        comment="Noises and caps by which it was applied; null: it was not, or before there were caps.",
+    ),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "idempotency_key"),
     of("episode", "episode_id"),
     Index(None, "collection_id", "episode_id"),
     Index(None, "collection_id", "question_id"),
+    Index(None, "collection_id", "judge", "received_at"),
     Index("feedback_event_pending_idx", "received_at", postgresql_where=text("status = 'pending'")),
     CheckConstraint("status IN ('pending', 'applied', 'parked', 'revoked')", name="status"),
     comment="The log of verdicts: everything learned is a function of it.",
@@ -192,7 +220,34 @@ ranking_audit = Table(
     Column("surprise", Float(53), nullable=False, comment="Probability the prior gave to a rival."),
     Column("information", ARRAY(Float(53)), nullable=False),
     Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
+    Column(
+        "counted",
+        Boolean,
+        nullable=False,
+        server_default=text("true"),
+        comment="Whether the sum holds it: not what came after the judge's daily cap.",
+    ),
     PrimaryKeyConstraint("collection_id", "event_id"),
     of("feedback_event", "event_id"),
     comment="What each event added to the ranking weights.",
+)
+
+judge = Table(
+    "judge",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("observation_noise_positive", Float(53)),
+    Column("observation_noise_negative", Float(53)),
+    Column("daily_share", Float(53)),
+    Column("contested_share", Float(53)),
+    Column("daily_comparisons", Integer),
+    now("updated_at"),
+    PrimaryKeyConstraint("collection_id", "name"),
+    CheckConstraint("observation_noise_positive > 0", name="observation_noise_positive"),
+    CheckConstraint("observation_noise_negative > 0", name="observation_noise_negative"),
+    CheckConstraint("daily_share BETWEEN 0 AND 1", name="daily_share"),
+    CheckConstraint("contested_share BETWEEN 0 AND 1", name="contested_share"),
+    CheckConstraint("daily_comparisons >= 0", name="daily_comparisons"),
+    comment="What is set for a judge; null: as for every judge.",
 )
