@@ -6,7 +6,7 @@ settings does not rewrite the past.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Generic, TypeVar
@@ -66,17 +66,23 @@ def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int
     return targets
 
 
-def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[Memory]]:
+def memories(
+    reader: Reader, collection_id: int, sentences: Sequence[int], *, without: Container[int] = ()
+) -> Iterator[Replayed[Memory]]:
     """The memories of these sentences that an event touched, by sentence and channel.
 
     Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
+
+    Args:
+        without: events to leave out, as if they had never come.
     """
     bases = history.bases(reader, collection_id, sentences)
-    steps = _all(
+    every = _all(
         lambda after: history.memory_steps(reader, collection_id, sentences, after),
         lambda step: (step.owner, step.recorded.channel, step.sequence),
         (0, "", 0),
     )
+    steps = (step for step in every if step.recorded.event_id not in without)
     for key, group in groupby(steps, key=lambda step: (step.owner, step.recorded.channel)):
         if key in bases:
             yield _memory(Memory(*key, bases[key], 1.0, 0), group)
@@ -109,14 +115,24 @@ def _memory(state: Memory, steps: Iterator[Step]) -> Replayed[Memory]:
 
 
 def supports(
-    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
+    reader: Reader,
+    collection_id: int,
+    questions: Sequence[int],
+    sentences: Sequence[int] | None = None,
+    *,
+    without: Container[int] = (),
 ) -> Iterator[Replayed[Support]]:
-    """The supports of these questions, by question and sentence; ``sentences``: only of these."""
-    steps = _all(
+    """The supports of these questions, by question and sentence; ``sentences``: only of these.
+
+    Args:
+        without: events to leave out, as if they had never come.
+    """
+    every = _all(
         lambda after: history.support_steps(reader, collection_id, questions, sentences, after),
         lambda step: (step.owner, step.recorded.sentence_id, step.sequence),
         (0, 0, 0),
     )
+    steps = (step for step in every if step.recorded.event_id not in without)
     for (question, sentence), group in groupby(steps, key=lambda step: (step.owner, step.recorded.sentence_id)):
         yield _support(Support(question, sentence, *UNSUPPORTED, 0, False), group)
 

@@ -1,5 +1,5 @@
-"""Whom to trust and how far: judges with noises and daily caps of their own, collections that serve by arms or without
-what they learn, and on each verdict the constants by which it was applied.
+"""Whom to trust and how far: judges with noises and daily caps of their own, collections that serve by arms or
+without what they learn, and on each verdict the constants by which it was applied.
 """
 
 import sqlalchemy as sa
