@@ -30,6 +30,7 @@ from app.services.maintain import MaintainService, Thresholds
 from app.services.prior import RankingPrior, load_prior
 from app.services.retrieve import RetrieveService
 from app.services.revoke import RevokeService
+from app.services.serving import ServingService
 from app.services.verify import VerifyService
 from app.settings import Settings
 from app.storage import collections
@@ -153,11 +154,21 @@ class Application:
         )
 
     @cached_property
+    def serving(self) -> ServingService:
+        """Serves queries by their collection's settings."""
+        return ServingService(self.database, self.retrieve)
+
+    @cached_property
     def noise(self) -> Noise:
         """How far verdicts move what is learned."""
         settings = self.settings
         return Noise(
-            settings.observation_noise_positive, settings.observation_noise_negative, settings.process_noise
+            settings.observation_noise_positive,
+            settings.observation_noise_negative,
+            settings.process_noise,
+            settings.judge_daily_share,
+            settings.judge_contested_share,
+            settings.judge_daily_comparisons,
         )
 
     @cached_property
@@ -257,7 +268,7 @@ class Application:
     @cached_property
     def answer(self) -> AnswerService:
         """Answers in words."""
-        return AnswerService(self.retrieve, self.llm)
+        return AnswerService(self.serving, self.llm)
 
     @cached_property
     def judge(self) -> JudgeService:

@@ -44,6 +44,26 @@ class Settings(BaseSettings):
         description="System user the embedded Postgres runs as when Engram itself runs as root.",
     )
 
+    # Ending
+    shutdown_delay_seconds: int = Field(
+        default=0,
+        ge=0,
+        le=3600,
+        description=(
+            "How long the API goes on as before once it is told to end, but for `/readyz`, which answers 503 at "
+            "once: time for load balancers to turn elsewhere."
+        ),
+    )
+    shutdown_grace_seconds: int = Field(
+        default=15,
+        ge=1,
+        le=3600,
+        description=(
+            "How long requests in hand may then take to finish, while no new ones are accepted. Whoever ends the "
+            "process must wait for longer before killing it (Compose: `stop_grace_period`)."
+        ),
+    )
+
     # Database connections
     database_pool_size: int = Field(
         default=10,
@@ -117,6 +137,24 @@ class Settings(BaseSettings):
     )
     process_noise: float = Field(
         default=0.001, gt=0, lt=1, description="Q: keeps perplexity from collapsing to 0 (GAM-RAG, Eq. 13)."
+    )
+
+    judge_daily_share: float = Field(
+        default=0.98,
+        ge=0,
+        le=1,
+        description=(
+            "How much of the distance between a memory and its verdicts one judge may close in a day; 1: all of it."
+        ),
+    )
+    judge_contested_share: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="The same for verdicts that go against what other judges said of the sentence; 1: no such cap.",
+    )
+    judge_daily_comparisons: int = Field(
+        default=100, ge=0, description="Verdicts of one judge a day that teach the ranking weights."
     )
 
     # Evolution of passage keys

@@ -28,7 +28,7 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, time, stream or adapt: "
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream or adapt: "
             "docs/evaluation.md."
         ),
     ] = "cold",
@@ -125,4 +125,6 @@ def varied(services: "Application", addresses: "Servers", variation: "Variation"
     other.embedder, other.language = services.embedder, services.language
     other.key_learning = replace(services.key_learning, gated=not variation.ungated_keys)
     other.noise = replace(services.noise, fixed_gain=variation.fixed_gain, frozen=variation.frozen)
+    if variation.uncapped:
+        other.noise = replace(other.noise, share=1.0, contested=1.0, comparisons=None)
     return other

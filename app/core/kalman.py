@@ -60,13 +60,13 @@ def kalman_gain(perplexity: Floats, observation_noise: Floats) -> Floats:
     return perplexity / (perplexity + observation_noise)
 
 
-def posterior_perplexity(perplexity: Floats, gain: Floats, process_noise: float) -> Floats:
+def posterior_perplexity(perplexity: Floats, gain: Floats, process_noise: Floats | float) -> Floats:
     """What is left of the uncertainty: clip((1 - K) π + Q) to [0, 1] (Eq. 13).
 
     The process noise Q keeps it from collapsing to 0, so a memory never stops listening.
     """
-    if not 0 < process_noise < 1:
-        raise ValueError("process noise must lie in (0, 1)")
+    if np.any((np.asarray(process_noise) < 0) | (np.asarray(process_noise) >= 1)):
+        raise ValueError("process noise must lie in [0, 1)")
     return np.clip((1.0 - gain) * perplexity + process_noise, 0.0, 1.0)
 
 
@@ -79,6 +79,7 @@ def update_memories(
     process_noise: float,
     *,
     normalise: bool = True,
+    most: Floats | None = None,
 ) -> MemoryUpdate:
     """Apply one verdict per memory along one question's direction (Eqs. 10-13).
 
@@ -94,6 +95,7 @@ def update_memories(
         observation_noise: R, (n,), above 0.
         process_noise: Q, in (0, 1).
         normalise: scale the updated memories to unit length.
+        most: largest gain allowed, (n,), in [0, 1]; None: any. A memory of which it is 0 stays to the bit.
 
     Raises:
         ValueError: shapes do not agree, a vector is zero, or a value is out of its range.
@@ -110,13 +112,15 @@ def update_memories(
     projections = (memory * question).sum(axis=1)
     predictions = projections / lengths if normalise else projections
     residuals = targets - predictions
-    gains = kalman_gain(perplexities, observation_noise)
+    gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
     moved = memory + (gains * residuals)[:, None] * question
     if normalise:
         moved = moved / _lengths(moved)[:, None]
+    if most is not None:
+        moved = np.where((most > 0)[:, None], moved, memory)
     return MemoryUpdate(
         vectors=moved.astype(np.float32),
-        perplexities=posterior_perplexity(perplexities, gains, process_noise),
+        perplexities=posterior_perplexity(perplexities, gains, noise),
         gains=gains,
         residuals=residuals,
     )
@@ -128,20 +132,35 @@ def update_supports(
     targets: Floats,
     observation_noise: Floats,
     process_noise: float,
+    *,
+    most: Floats | None = None,
 ) -> SupportUpdate:
     """The same filter for a scalar: how surely a sentence supports one question.
 
     Its direction is the question itself, so the prediction is the support and Eq. 16 holds exactly:
-    s' = (1 - K) s + K y, which stays in [0, 1].
+    s' = (1 - K) s + K y, which stays in [0, 1]. ``most`` is as in ``update_memories``.
     """
-    gains = kalman_gain(perplexities, observation_noise)
+    gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
     residuals = targets - supports
     return SupportUpdate(
         supports=supports + gains * residuals,
-        perplexities=posterior_perplexity(perplexities, gains, process_noise),
+        perplexities=posterior_perplexity(perplexities, gains, noise),
         gains=gains,
         residuals=residuals,
     )
+
+
+def _capped(gains: Floats, process_noise: float, most: Floats | None) -> tuple[Floats, Floats]:
+    """The gains within their caps, and of the process noise the share that is left of each gain.
+
+    A verdict that may not move a memory is not to make it less sure either.
+    """
+    if not 0 < process_noise < 1:
+        raise ValueError("process noise must lie in (0, 1)")
+    if most is None:
+        return gains, np.full_like(gains, process_noise)
+    within = np.minimum(gains, most)
+    return within, process_noise * np.divide(within, gains, out=np.ones_like(gains), where=gains > 0)
 
 
 def _lengths(rows: Floats) -> Floats:

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 
 from app.evaluation.dataset import Question
 from app.evaluation.harness import Arm, Harness
@@ -11,7 +12,7 @@ from app.evaluation.metrics import score
 from app.evaluation.phases import Phase, Phases
 from app.evaluation.protocols import Run, measure, plan
 from app.evaluation.trajectories import Trajectories, Watch
-from app.evaluation.variations import FULL, FlippingJudge, Variation
+from app.evaluation.variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation
 
 
 def learning(run: Run, variations: Sequence[Variation] = (FULL,)) -> list[Phase]:
@@ -40,9 +41,10 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
         judged=sorted(question.id for question in plan_of.judged),
         measured={group: [question.id for question in asked] for group, asked in plan_of.groups.items()},
     )
+    turns = options.turns + variation.attacked
     found = {
         (turn, group): store.get(name, group, turn, seed)
-        for turn in range(options.turns + 1)
+        for turn in range(turns + 1)
         for group in plan_of.groups
     }
     missing = [turn for (turn, _), phase in found.items() if phase is None]
@@ -56,7 +58,9 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
     harness.reset()
     for turn in range(max(missing) + 1):
         label = f"{name}, seed {seed}, turn {turn}"
-        if turn:
+        if turn > options.turns:
+            _attack(run, harness, plan_of.judged, arm, f"{label}: hostile verdicts")
+        elif turn:
             if variation.flipped:
                 judge = FlippingJudge(run.judge, variation.flipped, f"{seed}/{turn}")
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
@@ -84,6 +88,17 @@ def _teach(
     step = run.begin(label, len(judged))
     for question in random.Random(order).sample(judged, len(judged)):  # noqa: S311 - repeatable, not secret
         watch.hear(question, harness.teach(question, arm, judge)[1])
+        step()
+
+
+def _attack(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, label: str) -> None:
+    """One judge gives ``ATTACKS`` verdicts, each the opposite of the truth, on the judged questions in turn.
+
+    They are asked with memory off: what recall has no say in is free to teach the ranking.
+    """
+    step, hostile = run.begin(label, ATTACKS), HostileJudge(run.judge)
+    for question in islice(cycle(judged), ATTACKS):
+        harness.teach(question, replace(arm, memory="off"), hostile)
         step()
 
 

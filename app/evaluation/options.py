@@ -10,7 +10,7 @@ from app.evaluation.judges import JudgeName, Verdicts
 from app.services.episode import ProfileName, Strategy, Sufficiency
 
 Protocol = Literal[
-    "cold", "same", "similar", "different", "unrelated", "ablation", "noise", "time", "stream", "adapt"
+    "cold", "same", "similar", "different", "unrelated", "ablation", "noise", "hostile", "time", "stream", "adapt"
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]

@@ -36,6 +36,9 @@ ENGINE = (
     "observation_noise_positive",
     "observation_noise_negative",
     "process_noise",
+    "judge_daily_share",
+    "judge_contested_share",
+    "judge_daily_comparisons",
 )
 # Those that can change a figure of ``adapt`` alone.
 KEYS = ("key_strength", "key_term_strength", "key_units", "key_capacity", "key_gate_top_k")

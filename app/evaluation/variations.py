@@ -30,6 +30,8 @@ class Variation:
         ungated: what is learned counts in full, however uncertain it is.
         timeless: the times that questions name are ignored, asking and learning.
         ungated_keys: a verdict's expansions are credited whether or not they were validated.
+        attacked: after the last turn comes a hostile judge, who says the opposite of all (``HostileJudge``).
+        uncapped: no cap holds a judge back.
     """
 
     name: str
@@ -40,6 +42,8 @@ class Variation:
     ungated: bool = False
     timeless: bool = False
     ungated_keys: bool = False
+    attacked: bool = False
+    uncapped: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """Every field as plain JSON, the same in every process (a set's order is not)."""
@@ -78,7 +82,10 @@ def noisy(rule: str, flipped: float) -> str:
 NOISE = tuple(
     replace(rule, name=noisy(rule.name, flipped), flipped=flipped) for flipped in FLIPPED for rule in RULES
 )
-COMPARED = {"ablation": ABLATION, "noise": NOISE, "time": TIME}
+HOSTILE = (Variation("with caps", attacked=True), Variation("without caps", attacked=True, uncapped=True))
+ATTACKS = 500
+"""Verdicts of the hostile judge."""
+COMPARED = {"ablation": ABLATION, "noise": NOISE, "hostile": HOSTILE, "time": TIME}
 """Protocol -> the ways to learn that it compares."""
 
 
@@ -108,3 +115,17 @@ class FlippingJudge:
             if s.selected and s.sentence_id not in helped and not any(same(gold, s.place) for gold in question.gold)
         ]
         return replace(verdict, supporting=wrong, rejected=verdict.supporting)
+
+
+class HostileJudge:
+    """Says the opposite of another judge, always, under a name of its own."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._opposite = FlippingJudge(judge, 1.0, "")
+
+    def verdict(
+        self, collection: str, query_id: UUID, question: Question, shown: Sequence[Shown]
+    ) -> Verdict | None:
+        """The verdict, or None where the other judge has none."""
+        verdict = self._opposite.verdict(collection, query_id, question, shown)
+        return None if verdict is None else replace(verdict, judge="hostile")

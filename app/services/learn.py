@@ -7,14 +7,18 @@ import numpy as np
 import structlog
 
 from app.core import kalman
+from app.core.caps import with_word
+from app.core.kalman import Floats, MemoryUpdate, SupportUpdate
 from app.errors import UnavailableError, is_out_of_reach
 from app.services import replay
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
 from app.services.prior import RankingPrior
-from app.storage import collections, experience, feedback, memories, passages, weights
+from app.storage import collections, experience, feedback, judges, memories, passages, weights
 from app.storage.database import Database, Writer
+from app.storage.experience import Support
 from app.storage.feedback import PendingEvent
+from app.storage.judges import JudgeSettings
 from app.storage.memories import AuditRow, Memory
 from app.storage.weights import WeightTerm
 
@@ -23,8 +27,8 @@ log = structlog.get_logger(__name__)
 RECALL = "recall"
 WEIGHTS = "weights"
 KEYS = "keys"
-# Support, perplexity, update count and completeness of a sentence nobody judged for a question.
-UNKNOWN = (0.0, 1.0, 0, False)
+
+CONSTANTS = ("positive", "negative", "process", "share", "contested", "comparisons")
 
 Targets = Mapping[int, Mapping[int, int]]
 """Event -> sentence -> y, see ``replay.targets_of``."""
@@ -32,17 +36,33 @@ Targets = Mapping[int, Mapping[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The filter's constants: R_pos, R_neg and Q (GAM-RAG, Appendix C).
+    """How far verdicts move what is learned: the filter's constants, and caps per judge and day (``core.caps``).
 
-    The other two are for ablations: ``fixed_gain`` moves every state by the same share whatever its perplexity,
-    ``frozen`` names scopes ("task", "time", "recall", "weights", "keys") that verdicts leave alone.
+    Attributes:
+        positive, negative, process: R_pos, R_neg and Q (GAM-RAG, Appendix C).
+        share: of the distance to what its verdicts say, how much a judge may close of one memory, in [0, 1].
+        contested: the same where its verdict goes against what other judges said, in [0, 1].
+        comparisons: verdicts of a judge that may teach the ranking; None: all.
+        fixed_gain: for ablations: moves every state by the same share whatever its perplexity.
+        frozen: for ablations: scopes ("task", "time", "recall", "weights", "keys") that verdicts leave alone.
     """
 
     positive: float
     negative: float
     process: float
+    share: float = 1.0
+    contested: float = 1.0
+    comparisons: int | None = None
     fixed_gain: float | None = None
     frozen: frozenset[str] = frozenset()
+
+    def by(self, judge: JudgeSettings | None) -> "Noise":
+        """That of a judge for which some of it is set otherwise."""
+        return self if judge is None else replace(self, **judge.said())
+
+    def constants(self) -> dict[str, float | int | None]:
+        """What a replay has to know of it."""
+        return {name: getattr(self, name) for name in CONSTANTS}
 
     def of(self, target: int, confidence: float, perplexity: float = 1.0) -> float:
         """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
@@ -91,7 +111,9 @@ class LearnService:
             log.exception("event not applied", event_id=events[0])
             with self._database.write() as writer:
                 reason = f"{type(error).__name__}: {error}"
-                feedback.record_failure(writer, collection_id, events[0], reason, self._max_attempts)
+                parked = feedback.record_failure(writer, collection_id, events[0], reason, self._max_attempts)
+            if parked:
+                log.error("feedback parked", collection_id=collection_id, event_id=events[0], reason=reason)
             return 0
 
     def apply_overdue(self, age_seconds: float, limit: int) -> int:
@@ -123,16 +145,21 @@ class LearnService:
             if not pending:
                 return 0
             targets = {event.id: replay.targets_of(event.verdict, event.activated) for event in pending}
-            application = _Application(writer, collection_id, self._noise, pending, targets)
+            set_for = judges.find(writer, collection_id, {event.judge for event in pending})
+            noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in pending}
+            application = _Application(writer, collection_id, noises, pending, targets)
             questions, audit = application.run()
             memories.record(writer, collection_id, audit)
             if units:
                 self._attribution.credit(writer, collection_id, pending, targets, units)
             if WEIGHTS not in self._noise.frozen:
-                terms = self._weight_terms(writer, collection_id, pending, targets)
+                terms = self._weight_terms(writer, collection_id, pending, targets, noises)
                 if terms:
                     weights.add(writer, collection_id, self._prior.name, terms)
-            feedback.mark_applied(writer, collection_id, {event.id: questions[event.id] for event in pending})
+            constants = {event: noise.constants() for event, noise in noises.items()}
+            feedback.mark_applied(
+                writer, collection_id, {event.id: questions[event.id] for event in pending}, constants
+            )
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=sum(row.event_id == event.id for row in audit))
         if units:
@@ -149,7 +176,12 @@ class LearnService:
             log.exception("keys not evolved", collection_id=collection_id)
 
     def _weight_terms(
-        self, writer: Writer, collection_id: int, events: Sequence[PendingEvent], targets: Targets
+        self,
+        writer: Writer,
+        collection_id: int,
+        events: Sequence[PendingEvent],
+        targets: Targets,
+        noises: Mapping[int, Noise],
     ) -> list[WeightTerm]:
         """What each event says of the ranking; nothing if it compares no two ranked passages."""
         judged = sorted({sentence for event in events if event.ranked for sentence in targets[event.id]})
@@ -159,7 +191,7 @@ class LearnService:
             if not event.ranked or event.features is None:
                 continue
             named = {s: (holders[s].passage_id, y) for s, y in targets[event.id].items() if s in holders}
-            noise = self._noise.positive / float(event.verdict["confidence"])
+            noise = noises[event.id].positive / float(event.verdict["confidence"])
             seen = replay.observation(
                 event.ranked,
                 event.features,
@@ -169,8 +201,27 @@ class LearnService:
                 noise=noise,
             )
             if seen is not None:
-                terms.append(WeightTerm(event.id, seen.evidence, noise, seen.surprise))
+                cap = noises[event.id].comparisons
+                terms.append(WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, noise, seen.surprise))
         return terms
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a verdict says of a sentence, and what the question knew of it before."""
+
+    target: int
+    support: Support
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """What an event says of n states, before they move; all (n,)."""
+
+    targets: Floats
+    perplexities: Floats
+    noise: Floats
+    most: Floats
 
 
 class _Application:
@@ -181,11 +232,16 @@ class _Application:
     """
 
     def __init__(
-        self, writer: Writer, collection_id: int, noise: Noise, events: Sequence[PendingEvent], targets: Targets
+        self,
+        writer: Writer,
+        collection_id: int,
+        noises: Mapping[int, Noise],
+        events: Sequence[PendingEvent],
+        targets: Targets,
     ) -> None:
         self._writer = writer
         self._collection_id = collection_id
-        self._noise = noise
+        self._noises = noises
         self._events = events
         self._targets = targets
 
@@ -194,27 +250,26 @@ class _Application:
         questions = self._lock_questions()
         states = self._lock_memories()
         alive = {sentence for sentence, _ in states}
-        supports = {
-            question: experience.supports_of(self._writer, self._collection_id, question, sorted(alive))
-            for question in set(questions.values())
-        }
+        taught = sorted(set(questions.values()))
+        known = experience.supports_of(self._writer, self._collection_id, taught, sorted(alive))
+        supports = {(support.question_id, support.sentence_id): support for support in known}
         touched: set[tuple[int, int]] = set()
         audit: list[AuditRow] = []
         for event in self._events:
-            confidence = float(event.verdict["confidence"])
-            targets = {s: y for s, y in self._targets[event.id].items() if s in alive}
-            audit += self._move_memories(event, states, targets, confidence, "task", event.embedding)
-            if event.time_embedding is not None:
-                audit += self._move_memories(event, states, targets, confidence, "time", event.time_embedding)
             question = questions[event.id]
-            moved = self._move_supports(event, supports[question], targets, confidence)
+            judged = {
+                s: _Judged(y, supports.get((question, s)) or Support(question, s))
+                for s, y in sorted(self._targets[event.id].items())
+                if s in alive
+            }
+            audit += self._move_memories(event, states, judged, "task", event.embedding)
+            if event.time_embedding is not None:
+                audit += self._move_memories(event, states, judged, "time", event.time_embedding)
+            moved = self._move_supports(event, supports, judged)
             touched.update((question, row.sentence_id) for row in moved)
             audit += moved
         memories.store(self._writer, self._collection_id, list(states.values()))
-        for question in sorted(supports):
-            rows = [(s, *supports[question][s]) for q, s in sorted(touched) if q == question]
-            if rows:
-                experience.store_supports(self._writer, self._collection_id, question, rows)
+        experience.store_supports(self._writer, self._collection_id, [supports[at] for at in sorted(touched)])
         return questions, audit
 
     def _lock_questions(self) -> dict[int, int]:
@@ -242,23 +297,25 @@ class _Application:
         self,
         event: PendingEvent,
         states: dict[tuple[int, str], Memory],
-        targets: Mapping[int, int],
-        confidence: float,
+        judged: Mapping[int, _Judged],
         channel: str,
         direction: np.ndarray,
     ) -> list[AuditRow]:
-        judged = [sentence for sentence in sorted(targets) if (sentence, channel) in states]
-        if not judged or channel in self._noise.frozen:
+        noise = self._noises[event.id]
+        held = [sentence for sentence in judged if (sentence, channel) in states]
+        if not held or channel in noise.frozen:
             return []
-        before = [states[sentence, channel] for sentence in judged]
-        noise = np.array([self._noise.of(targets[m.sentence_id], confidence, m.perplexity) for m in before])
+        before = [states[sentence, channel] for sentence in held]
+        said = [judged[sentence] for sentence in held]
+        observed = self._observed(event, said, before)
         update = kalman.update_memories(
             np.stack([memory.vector for memory in before]),
-            np.array([memory.perplexity for memory in before]),
+            observed.perplexities,
             direction,
-            np.array([float(targets[sentence]) for sentence in judged]),
-            noise,
-            self._noise.process,
+            observed.targets,
+            observed.noise,
+            noise.process,
+            most=observed.most,
         )
         for at, memory in enumerate(before):
             states[memory.sentence_id, channel] = replace(
@@ -266,66 +323,93 @@ class _Application:
                 vector=update.vectors[at],
                 perplexity=float(update.perplexities[at]),
                 update_count=memory.update_count + 1,
+                pulled=memory.pulled.on(event.day).after(event.judge, float(update.gains[at])),
             )
-        return [
-            AuditRow(
-                event.id,
-                memory.sentence_id,
-                channel,
-                targets[memory.sentence_id],
-                float(noise[at]),
-                float(update.gains[at]),
-                float(update.residuals[at]),
-                memory.perplexity,
-                float(update.perplexities[at]),
-                self._noise.process,
-            )
-            for at, memory in enumerate(before)
-        ]
+        return self._rows(event, channel, said, observed, update)
 
     def _move_supports(
-        self,
-        event: PendingEvent,
-        known: dict[int, tuple[float, float, int, bool]],
-        targets: Mapping[int, int],
-        confidence: float,
+        self, event: PendingEvent, supports: dict[tuple[int, int], Support], judged: Mapping[int, _Judged]
     ) -> list[AuditRow]:
         """The question's own state.
 
         A rejection counts also where nothing ever supported the sentence: it recalls nothing, but the surer the
         state, the less a later verdict that errs can move it.
         """
-        judged = sorted(targets)
-        if not judged or RECALL in self._noise.frozen:
+        noise = self._noises[event.id]
+        if not judged or RECALL in noise.frozen:
             return []
-        before = [known.get(sentence, UNKNOWN) for sentence in judged]
-        noise = np.array(
-            [self._noise.of(targets[s], confidence, state[1]) for s, state in zip(judged, before, strict=True)]
-        )
+        said = list(judged.values())
+        before = [one.support for one in said]
+        observed = self._observed(event, said, before)
         update = kalman.update_supports(
-            np.array([state[0] for state in before]),
-            np.array([state[1] for state in before]),
-            np.array([float(targets[sentence]) for sentence in judged]),
-            noise,
-            self._noise.process,
+            np.array([support.support for support in before]),
+            observed.perplexities,
+            observed.targets,
+            observed.noise,
+            noise.process,
+            most=observed.most,
         )
         complete = not event.verdict["partial"] and event.verdict.get("retrieval_success") is not False
-        rows = []
-        for at, sentence in enumerate(judged):
-            perplexity = float(update.perplexities[at])
-            known[sentence] = (float(update.supports[at]), perplexity, before[at][2] + 1, complete)
-            rows.append(
-                AuditRow(
-                    event.id,
-                    sentence,
-                    RECALL,
-                    targets[sentence],
-                    float(noise[at]),
-                    float(update.gains[at]),
-                    float(update.residuals[at]),
-                    before[at][1],
-                    perplexity,
-                    self._noise.process,
-                )
+        for at, support in enumerate(before):
+            supports[support.question_id, support.sentence_id] = replace(
+                support,
+                support=float(update.supports[at]),
+                perplexity=float(update.perplexities[at]),
+                update_count=support.update_count + 1,
+                complete=complete,
+                pulled=support.pulled.on(event.day).after(event.judge, float(update.gains[at])),
+                said=with_word(support.said, event.judge, said[at].target),
             )
-        return rows
+        return self._rows(event, RECALL, said, observed, update)
+
+    def _observed(
+        self, event: PendingEvent, said: Sequence[_Judged], states: Sequence[Memory | Support]
+    ) -> _Observed:
+        """What the event says of states, those of the sentences ``said``, and how far it may move each."""
+        noise = self._noises[event.id]
+        confidence = float(event.verdict["confidence"])
+        perplexities = [state.perplexity for state in states]
+        return _Observed(
+            targets=np.array([float(one.target) for one in said]),
+            perplexities=np.array(perplexities),
+            noise=np.array(
+                [noise.of(one.target, confidence, pi) for one, pi in zip(said, perplexities, strict=True)]
+            ),
+            most=np.array(
+                [
+                    replay.most_of(
+                        state.pulled.on(event.day),
+                        one.support.said,
+                        event.judge,
+                        one.target,
+                        noise.share,
+                        noise.contested,
+                    )
+                    for one, state in zip(said, states, strict=True)
+                ]
+            ),
+        )
+
+    def _rows(
+        self,
+        event: PendingEvent,
+        channel: str,
+        said: Sequence[_Judged],
+        observed: _Observed,
+        update: MemoryUpdate | SupportUpdate,
+    ) -> list[AuditRow]:
+        return [
+            AuditRow(
+                event.id,
+                one.support.sentence_id,
+                channel,
+                one.target,
+                float(observed.noise[at]),
+                float(update.gains[at]),
+                float(update.residuals[at]),
+                float(observed.perplexities[at]),
+                float(update.perplexities[at]),
+                self._noises[event.id].process,
+            )
+            for at, one in enumerate(said)
+        ]

@@ -6,7 +6,7 @@ settings does not rewrite the past.
 """
 
 import hashlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Generic, TypeVar
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from app.core import kalman
 from app.core import keys as core
 from app.core.belief import Observation, Prior, no_evidence, observe
+from app.core.caps import Pulled, Said, contested, most_gain, with_word
 from app.core.keys import KeyRules
 from app.storage import history
 from app.storage.database import Reader
@@ -30,8 +31,7 @@ from app.storage.weights import Learned
 State = TypeVar("State")
 Key = TypeVar("Key")
 
-UNSUPPORTED = (0.0, 1.0)
-"""Support and perplexity of a sentence that no verdict spoke of for a question."""
+CHANNELS = ("task", "time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,42 +76,107 @@ def memories(
     Args:
         without: events to leave out, as if they had never come.
     """
-    bases = history.bases(reader, collection_id, sentences)
-    every = _all(
+    steps = memory_steps(reader, collection_id, sentences)
+    counting = (step for step in steps if step.recorded.event_id not in without)
+    yield from memories_of(history.bases(reader, collection_id, sentences), counting)
+
+
+def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Step]:
+    """All steps of these sentences' memories, as ``memories_of`` takes them."""
+    return _all(
         lambda after: history.memory_steps(reader, collection_id, sentences, after),
-        lambda step: (step.owner, step.recorded.channel, step.sequence),
-        (0, "", 0),
+        lambda step: (step.owner, step.sequence, step.recorded.channel),
+        (0, 0, ""),
     )
-    steps = (step for step in every if step.recorded.event_id not in without)
-    for key, group in groupby(steps, key=lambda step: (step.owner, step.recorded.channel)):
-        if key in bases:
-            yield _memory(Memory(*key, bases[key], 1.0, 0), group)
 
 
-def _memory(state: Memory, steps: Iterator[Step]) -> Replayed[Memory]:
-    corrected = []
-    for step in steps:
-        recorded = step.recorded
-        update = kalman.update_memories(
-            state.vector[None],
-            np.array([state.perplexity]),
-            _known(step.direction),
-            np.array([float(recorded.target)]),
-            np.array([recorded.observation_noise]),
-            recorded.process_noise,
-        )
-        after = float(update.perplexities[0])
-        done = replace(
-            recorded,
-            gain=float(update.gains[0]),
-            residual=float(update.residuals[0]),
-            perplexity_before=state.perplexity,
-            perplexity_after=after,
-        )
-        if done != recorded:
-            corrected.append(done)
-        state = replace(state, vector=update.vectors[0], perplexity=after, update_count=state.update_count + 1)
-    return Replayed(state, corrected)
+def memories_of(bases: Mapping[tuple[int, str], Vector], steps: Iterable[Step]) -> Iterator[Replayed[Memory]]:
+    """What these steps, by sentence, sequence and channel, make of the memories that begin as ``bases``."""
+    for sentence, group in groupby(steps, key=lambda step: step.owner):
+        begun = {
+            channel: Memory(sentence, channel, bases[sentence, channel], 1.0, 0)
+            for channel in CHANNELS
+            if (sentence, channel) in bases
+        }
+        yield from _sentence(begun, group)
+
+
+def _sentence(states: dict[str, Memory], steps: Iterator[Step]) -> Iterator[Replayed[Memory]]:
+    """The channels of one sentence that an event touched. Both hear what judges said of it for each question."""
+    corrected: dict[str, list[AuditRow]] = {}
+    said: dict[int, Said] = {}
+    for _, of_event in groupby(steps, key=lambda step: step.sequence):
+        for step in of_event:
+            words = said.get(step.question, ())
+            channel = step.recorded.channel
+            if channel in states:
+                states[channel], wrong = _moved(states[channel], step, words)
+                corrected.setdefault(channel, []).extend(wrong)
+        said[step.question] = _heard(words, step)
+    for channel in sorted(corrected):
+        yield Replayed(states[channel], corrected[channel])
+
+
+def _moved(state: Memory, step: Step, said: Said) -> tuple[Memory, list[AuditRow]]:
+    """The memory after one more event, and the event's row if it says otherwise."""
+    recorded = step.recorded
+    before = _before(state.pulled, step)
+    update = kalman.update_memories(
+        state.vector[None],
+        np.array([state.perplexity]),
+        _known(step.direction),
+        np.array([float(recorded.target)]),
+        np.array([recorded.observation_noise]),
+        recorded.process_noise,
+        most=np.array([_most(before, said, step)]),
+    )
+    gain, after = float(update.gains[0]), float(update.perplexities[0])
+    moved = replace(
+        state,
+        vector=update.vectors[0],
+        perplexity=after,
+        update_count=state.update_count + 1,
+        pulled=_pulled(before, step, gain),
+    )
+    return moved, _corrections(recorded, state.perplexity, gain, float(update.residuals[0]), after)
+
+
+def most_of(pulled: Pulled, said: Said, judge: str, target: int, share: float, contested_share: float) -> float:
+    """The largest gain that a judge's caps leave a verdict.
+
+    Args:
+        pulled: of the memory, on the verdict's day.
+        said: of the sentence, for the question.
+        share, contested_share: the judge's caps; the second holds, if it is the lower one, for a verdict that goes
+            against what others said.
+    """
+    cap = min(share, contested_share) if contested(said, judge, target) else share
+    return most_gain(pulled.left(judge), cap)
+
+
+def _most(pulled: Pulled, said: Said, step: Step) -> float:
+    if step.share is None or step.contested is None:
+        return 1.0
+    return most_of(pulled, said, step.judge, step.recorded.target, step.share, step.contested)
+
+
+def _before(pulled: Pulled, step: Step) -> Pulled:
+    return pulled if step.share is None else pulled.on(step.day)
+
+
+def _pulled(before: Pulled, step: Step, gain: float) -> Pulled:
+    """What was applied before there were caps counts towards none."""
+    return before if step.share is None else before.after(step.judge, gain)
+
+
+def _heard(said: Said, step: Step) -> Said:
+    return said if step.share is None else with_word(said, step.judge, step.recorded.target)
+
+
+def _corrections(recorded: AuditRow, before: float, gain: float, residual: float, after: float) -> list[AuditRow]:
+    """The row as it ought to read; nothing if it does."""
+    done = replace(recorded, gain=gain, residual=residual, perplexity_before=before, perplexity_after=after)
+    return [] if done == recorded else [done]
 
 
 def supports(
@@ -127,43 +192,50 @@ def supports(
     Args:
         without: events to leave out, as if they had never come.
     """
-    every = _all(
+    steps = support_steps(reader, collection_id, questions, sentences)
+    yield from supports_of(step for step in steps if step.recorded.event_id not in without)
+
+
+def support_steps(
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
+) -> Iterator[Step]:
+    """All steps of these questions' supports, as ``supports_of`` takes them; ``sentences``: only of these."""
+    return _all(
         lambda after: history.support_steps(reader, collection_id, questions, sentences, after),
         lambda step: (step.owner, step.recorded.sentence_id, step.sequence),
         (0, 0, 0),
     )
-    steps = (step for step in every if step.recorded.event_id not in without)
+
+
+def supports_of(steps: Iterable[Step]) -> Iterator[Replayed[Support]]:
+    """What these steps, by question, sentence and sequence, make of supports."""
     for (question, sentence), group in groupby(steps, key=lambda step: (step.owner, step.recorded.sentence_id)):
-        yield _support(Support(question, sentence, *UNSUPPORTED, 0, False), group)
+        yield _support(Support(question, sentence), group)
 
 
 def _support(state: Support, steps: Iterator[Step]) -> Replayed[Support]:
     corrected = []
     for step in steps:
         recorded = step.recorded
+        before = _before(state.pulled, step)
         update = kalman.update_supports(
             np.array([state.support]),
             np.array([state.perplexity]),
             np.array([float(recorded.target)]),
             np.array([recorded.observation_noise]),
             recorded.process_noise,
+            most=np.array([_most(before, state.said, step)]),
         )
-        after = float(update.perplexities[0])
-        done = replace(
-            recorded,
-            gain=float(update.gains[0]),
-            residual=float(update.residuals[0]),
-            perplexity_before=state.perplexity,
-            perplexity_after=after,
-        )
-        if done != recorded:
-            corrected.append(done)
+        gain, after = float(update.gains[0]), float(update.perplexities[0])
+        corrected += _corrections(recorded, state.perplexity, gain, float(update.residuals[0]), after)
         state = replace(
             state,
             support=float(update.supports[0]),
             perplexity=after,
             update_count=state.update_count + 1,
             complete=step.complete,
+            pulled=_pulled(before, step, gain),
+            said=_heard(state.said, step),
         )
     return Replayed(state, corrected)
 

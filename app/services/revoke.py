@@ -174,7 +174,7 @@ class RevokeService:
             questions = experience.questions_of(writer, collection_id, applied)
             states = memories.withdraw(writer, collection_id, applied)
             memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
-            _replay_memories(writer, collection_id, [state for state in states if state[1] != "recall"])
+            _replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
             _replay_questions(writer, collection_id, questions)
             changed = self._attribution.withdraw(writer, collection_id, applied)
             self._evolve.recompose(writer, collection_id, changed)
@@ -183,21 +183,18 @@ class RevokeService:
         return len(standing)
 
 
-def _replay_memories(writer: Writer, collection_id: int, states: Sequence[tuple[int, str]]) -> None:
-    """Make these (sentence, channel), in order, what the events that are left make them."""
-    sentences = sorted({sentence for sentence, _ in states})
+def _replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Make the memories of these sentences, in id order, what the events that are left make them.
+
+    All channels: what a judge said counts against others in each.
+    """
     for at in range(0, len(sentences), CHUNK):
         chunk = sentences[at : at + CHUNK]
-        touched = {state for state in states if chunk[0] <= state[0] <= chunk[-1]}
-        left = [
-            replayed
-            for replayed in replay.memories(writer, collection_id, chunk)
-            if (replayed.state.sentence_id, replayed.state.channel) in touched
-        ]
+        left = list(replay.memories(writer, collection_id, chunk))
         memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
         memories.store(writer, collection_id, [replayed.state for replayed in left])
         kept = {(replayed.state.sentence_id, replayed.state.channel) for replayed in left}
-        memories.delete(writer, collection_id, sorted(touched - kept))
+        memories.delete_all_but(writer, collection_id, chunk, sorted(kept))
 
 
 def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> None:

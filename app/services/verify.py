@@ -9,19 +9,22 @@ exponentials and matrix products, whose last bits differ between kinds of proces
 
 import hashlib
 import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from app.core import caps
 from app.core.belief import Evidence
+from app.core.caps import Pulled
 from app.core.keys import KeyRules
 from app.services import replay
 from app.services.attribution import text_hash
 from app.services.evolve import EvolveService
 from app.services.prior import RankingPrior
-from app.storage import collections, history, key_log, keys, passages, weights
+from app.storage import collections, experience, history, key_log, keys, passages, weights
 from app.storage.database import Database, Reader
 from app.storage.experience import Support
 from app.storage.history import StoredQuestion, Term
@@ -207,7 +210,7 @@ def _questions(reader: Reader, collection_id: int, findings: _Findings) -> None:
             for question, first in history.first_asked(reader, collection_id, chunk).items()
         }
         findings.compare("question", stored, wanted, "question {}")
-        known = {(s.question_id, s.sentence_id): s for s in history.stored_supports(reader, collection_id, chunk)}
+        known = {(s.question_id, s.sentence_id): s for s in experience.supports_of(reader, collection_id, chunk)}
         for support in known.values():
             findings.seen("question_support", *_values(support))
         replayed: dict[tuple[int, int], Support] = {}
@@ -236,7 +239,7 @@ def _weights(reader: Reader, collection_id: int, prior: str, known: RankingPrior
         {} if replayed is None else {prior: asdict(replayed)},
         "prior {}",
     )
-    after = 0
+    after, counts = 0, Counter[tuple[str, str]]()
     while page := history.terms(reader, collection_id, prior, after, CHUNK):
         after = page[-1].sequence
         spoken = {term.event_id: replay.targets_of(term.verdict, term.activated) for term in page}
@@ -248,6 +251,10 @@ def _weights(reader: Reader, collection_id: int, prior: str, known: RankingPrior
             findings.seen(
                 "ranking_audit", term.event_id, prior, term.noise, evidence.information, evidence.precision
             )
+            counts_now = caps.counted([term.cap], counts[term.judge, term.day])[0]
+            counts[term.judge, term.day] += counts_now
+            if counts_now != term.counted:
+                findings.differs("ranking_audit", f"event {term.event_id}", f"counted is {term.counted}")
             named = spoken[term.event_id]
             # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
             if prior == known.name and named.keys() <= holders.keys():
@@ -394,7 +401,9 @@ def _bytes(value: object) -> bytes:
             packed = _bytes(np.ascontiguousarray(value).tobytes())
         case dict():
             packed = _bytes(list(value.values()))
-        case list():
+        case Pulled():
+            packed = _bytes([value.day, value.kept])
+        case list() | tuple():
             packed = b"[" + struct.pack("<q", len(value)) + b"".join(map(_bytes, value))
         case _:
             raise TypeError(f"a {type(value).__name__} is no value of a row")

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
 
+from app.core.caps import UNTOUCHED, Pulled, Said
 from app.storage.database import Reader, Writer
 from app.storage.graph import Focus
+from app.storage.memories import as_json, pulled_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +31,19 @@ class PastSupport:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """How surely a sentence supports a question; ``support`` and ``perplexity`` lie in [0, 1]."""
+    """How surely a sentence supports a question; ``support`` and ``perplexity`` lie in [0, 1].
+
+    As it begins, it is that of a sentence that no verdict spoke of.
+    """
 
     question_id: int
     sentence_id: int
-    support: float
-    perplexity: float
-    update_count: int
-    complete: bool
+    support: float = 0.0
+    perplexity: float = 1.0
+    update_count: int = 0
+    complete: bool = False
+    pulled: Pulled = UNTOUCHED
+    said: Said = ()
 
 
 # Supported rather than rejected: see ``core.recall.net_support``.
@@ -94,42 +102,62 @@ def lock_question(
 
 
 def supports_of(
-    reader: Reader, collection_id: int, question_id: int, sentences: Sequence[int]
-) -> dict[int, tuple[float, float, int, bool]]:
-    """Sentence -> (support, perplexity, update count, complete), for those with a row."""
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
+) -> list[Support]:
+    """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
     rows = reader.rows(
         """
-        SELECT sentence_id, support, perplexity, update_count, complete FROM question_support
-        WHERE collection_id = %(collection)s AND question_id = %(question)s
-          AND sentence_id = ANY(%(sentences)s)
-        """,
-        {"collection": collection_id, "question": question_id, "sentences": list(sentences)},
-    )
-    return {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
-
-
-def store_supports(
-    writer: Writer, collection_id: int, question_id: int, rows: Sequence[tuple[int, float, float, int, bool]]
-) -> None:
-    """Write (sentence, support, perplexity, update count, complete) rows."""
-    columns: list[Any] = [list(column) for column in zip(*rows, strict=True)]
-    writer.execute(
-        """
-        INSERT INTO question_support
-            (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
-        SELECT %(collection)s, %(question)s, row.* FROM unnest(
-            %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[], %(counts)s::int[],
-            %(complete)s::boolean[]
-        ) AS row
-        ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
-            support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
-            complete = excluded.complete
+        SELECT question_id, sentence_id, support, perplexity, update_count, complete, pulled, said
+        FROM question_support
+        WHERE collection_id = %(collection)s AND question_id = ANY(%(questions)s)
+          AND (%(sentences)s::bigint[] IS NULL OR sentence_id = ANY(%(sentences)s))
+        ORDER BY question_id, sentence_id
         """,
         {
             "collection": collection_id,
-            "question": question_id,
-            **dict(zip(("sentences", "supports", "perplexities", "counts", "complete"), columns, strict=True)),
+            "questions": list(questions),
+            "sentences": None if sentences is None else list(sentences),
         },
+    )
+    return [
+        Support(row[0], row[1], row[2], row[3], row[4], row[5], pulled_of(row[6]), tuple(map(tuple, row[7])))
+        for row in rows
+    ]
+
+
+_ROWS = """
+    unnest(
+        %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
+        %(counts)s::int[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
+    ) AS new(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
+"""
+
+
+def _columns(supports: Sequence[Support]) -> dict[str, list[Any]]:
+    return {
+        "questions": [row.question_id for row in supports],
+        "sentences": [row.sentence_id for row in supports],
+        "supports": [row.support for row in supports],
+        "perplexities": [row.perplexity for row in supports],
+        "counts": [row.update_count for row in supports],
+        "complete": [row.complete for row in supports],
+        "pulled": [as_json(row.pulled) for row in supports],
+        "said": [Jsonb(row.said) for row in supports],
+    }
+
+
+def store_supports(writer: Writer, collection_id: int, supports: Sequence[Support]) -> None:
+    """Write supports, in order, whether they are there already or not."""
+    writer.execute(
+        f"""
+        INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
+                                      complete, pulled, said)
+        SELECT %(collection)s, new.* FROM {_ROWS}
+        ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
+            support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
+            complete = excluded.complete, pulled = excluded.pulled, said = excluded.said
+        """,
+        {"collection": collection_id, **_columns(supports)},
     )
 
 
@@ -138,25 +166,14 @@ def replace_supports(
 ) -> None:
     """Write these supports, which are there already, and remove those of the (question, sentence) ``gone``."""
     writer.execute(
-        """
+        f"""
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
-            update_count = new.update_count, complete = new.complete
-        FROM unnest(
-            %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
-            %(counts)s::int[], %(complete)s::boolean[]
-        ) AS new(question_id, sentence_id, support, perplexity, update_count, complete)
+            update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said
+        FROM {_ROWS}
         WHERE question_support.collection_id = %(collection)s AND question_support.question_id = new.question_id
           AND question_support.sentence_id = new.sentence_id
         """,
-        {
-            "collection": collection_id,
-            "questions": [row.question_id for row in changed],
-            "sentences": [row.sentence_id for row in changed],
-            "supports": [row.support for row in changed],
-            "perplexities": [row.perplexity for row in changed],
-            "counts": [row.update_count for row in changed],
-            "complete": [row.complete for row in changed],
-        },
+        {"collection": collection_id, **_columns(changed)},
     )
     writer.execute(
         """

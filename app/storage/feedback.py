@@ -36,9 +36,11 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class PendingEvent:
-    """A locked event with what its application needs of the episode."""
+    """A locked event with what its application needs of the episode; ``day`` it came on (UTC), as 2026-05-01."""
 
     id: int
+    judge: str
+    day: str
     verdict: dict[str, Any]
     question: str
     profile: str
@@ -135,7 +137,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over."""
     rows = writer.rows(
         """
-        SELECT event.id, event.verdict, e.question, e.profile, e.answer -> 'filter' AS filter, e.embedding,
+        SELECT event.id, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
+               event.verdict, e.question, e.profile, e.answer -> 'filter' AS filter, e.embedding,
                e.time_embedding, e.activated,
                e.ranked, e.features
         FROM feedback_event event
@@ -148,6 +151,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     return [
         PendingEvent(
             row.id,
+            row.judge,
+            row.day,
             row.verdict,
             row.question,
             row.profile,
@@ -176,26 +181,38 @@ def expansions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> 
     return [row[0] for row in rows]
 
 
-def mark_applied(writer: Writer, collection_id: int, questions: Mapping[int, int]) -> None:
+def mark_applied(
+    writer: Writer,
+    collection_id: int,
+    questions: Mapping[int, int],
+    constants: Mapping[int, Mapping[str, float | int | None]],
+) -> None:
     """The events took effect in this transaction, in the given order.
 
     The sequence is drawn after all locks are held, so it orders any two events that touch the same state.
 
     Args:
         questions: event -> the question that it taught.
+        constants: event -> by which noises and caps it was applied.
     """
     writer.execute(
         """
         UPDATE feedback_event SET status = 'applied', applied_at = now(), error = NULL,
-            applied_sequence = drawn.sequence, question_id = drawn.question
+            applied_sequence = drawn.sequence, question_id = drawn.question, constants = drawn.constants
         FROM (
-            SELECT id, question, nextval('feedback_applied') AS sequence
-            FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[]) WITH ORDINALITY AS event(id, question, n)
+            SELECT id, question, constants, nextval('feedback_applied') AS sequence
+            FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[], %(constants)s::jsonb[])
+                WITH ORDINALITY AS event(id, question, constants, n)
             ORDER BY n
         ) AS drawn
         WHERE collection_id = %(collection)s AND feedback_event.id = drawn.id
         """,
-        {"collection": collection_id, "ids": list(questions), "questions": list(questions.values())},
+        {
+            "collection": collection_id,
+            "ids": list(questions),
+            "questions": list(questions.values()),
+            "constants": [Jsonb(constants[event]) for event in questions],
+        },
     )
 
 
@@ -226,16 +243,41 @@ def mark_revoked(writer: Writer, collection_id: int, events: Sequence[int]) -> N
     )
 
 
-def record_failure(writer: Writer, collection_id: int, event: int, error: str, max_attempts: int) -> None:
-    """Note a failed try; the last one parks the event, so that it holds nobody else back."""
-    writer.execute(
+def record_failure(writer: Writer, collection_id: int, event: int, error: str, max_attempts: int) -> bool:
+    """Note a failed try; whether it was the last one, which parks the event, so that it holds nobody else back."""
+    status = writer.scalar(
         """
         UPDATE feedback_event SET attempts = attempts + 1, error = %(error)s,
             status = CASE WHEN attempts + 1 >= %(max)s THEN 'parked' ELSE status END
-        WHERE collection_id = %(collection)s AND id = %(id)s AND status = 'pending'
+        WHERE collection_id = %(collection)s AND id = %(id)s AND status = 'pending' RETURNING status
         """,
         {"collection": collection_id, "id": event, "error": error, "max": max_attempts},
     )
+    return bool(status == "parked")
+
+
+def unpark(writer: Writer, collection_id: int, *, event: int | None = None, judge: str | None = None) -> list[int]:
+    """Let parked events wait again with all their tries; which, in order of acceptance.
+
+    Args:
+        event: only this one.
+        judge: only this judge's.
+    """
+    # Locked in order, as whoever revokes locks them as well.
+    rows = writer.rows(
+        """
+        WITH parked AS (
+            SELECT id FROM feedback_event
+            WHERE collection_id = %(collection)s AND status = 'parked'
+              AND (%(event)s::bigint IS NULL OR id = %(event)s) AND (%(judge)s::text IS NULL OR judge = %(judge)s)
+            ORDER BY id FOR UPDATE
+        )
+        UPDATE feedback_event event SET status = 'pending', attempts = 0 FROM parked
+        WHERE event.collection_id = %(collection)s AND event.id = parked.id RETURNING event.id
+        """,
+        {"collection": collection_id, "event": event, "judge": judge},
+    )
+    return sorted(row[0] for row in rows)
 
 
 def overdue(reader: Reader, age_seconds: float, limit: int) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ Everything here is read in pages that a key leads on from, so that a replay hold
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from app.core.belief import Evidence
 from app.storage.database import Reader
-from app.storage.experience import Support
-from app.storage.memories import AuditRow, Memory
+from app.storage.memories import AuditRow, Memory, memory_of
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
@@ -27,6 +26,9 @@ class Step:
         owner: the sentence of a memory, the question of a support.
         sequence: the event's place in the order of application.
         recorded: what the audit says it did.
+        question: that the event taught.
+        judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
+        share, contested: the judge's caps when it was applied, in [0, 1]; None: before there were caps.
         direction: of a memory: the question's embedding, or its time constraint's, (d,).
         complete: of a support: whether the verdict claimed to name all evidence.
     """
@@ -34,10 +36,20 @@ class Step:
     owner: int
     sequence: int
     recorded: AuditRow
+    question: int
+    judge: str
+    day: str
+    share: float | None
+    contested: float | None
     direction: Vector | None = None
     complete: bool = False
 
 
+_VERDICT = """
+    event.applied_sequence, event.question_id, event.judge,
+    to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'),
+    (event.constants ->> 'share')::float8, (event.constants ->> 'contested')::float8
+"""
 _RECORDED = """
     audit.event_id, audit.sentence_id, audit.channel, audit.target, audit.observation_noise, audit.gain,
     audit.residual, audit.perplexity_before, audit.perplexity_after, audit.process_noise
@@ -67,29 +79,29 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
 
 
 def memory_steps(
-    reader: Reader, collection_id: int, sentences: Sequence[int], after: tuple[int, str, int]
+    reader: Reader, collection_id: int, sentences: Sequence[int], after: tuple[int, int, str]
 ) -> list[Step]:
-    """The next steps of these sentences' memories, by sentence, channel and sequence, those after ``after``."""
+    """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``."""
     rows = reader.rows(
         f"""
-        SELECT {_RECORDED}, event.applied_sequence,
+        SELECT {_RECORDED}, {_VERDICT},
                CASE audit.channel WHEN 'task' THEN episode.embedding ELSE episode.time_embedding END
         FROM memory_audit audit {_APPLIED}
         WHERE audit.collection_id = %(collection)s AND audit.sentence_id = ANY(%(ids)s)
           AND audit.channel IN ('task', 'time')
-          AND (audit.sentence_id, audit.channel, event.applied_sequence) > (%(sentence)s, %(channel)s, %(sequence)s)
-        ORDER BY audit.sentence_id, audit.channel, event.applied_sequence LIMIT %(limit)s
+          AND (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
+        ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
         """,
         {
             "collection": collection_id,
             "ids": list(sentences),
             "sentence": after[0],
-            "channel": after[1],
-            "sequence": after[2],
+            "sequence": after[1],
+            "channel": after[2],
             "limit": PAGE,
         },
     )
-    return [Step(row[1], row[10], AuditRow(*row[:10]), direction=row[11].to_numpy()) for row in rows]
+    return [replace(_step(row, row[1]), direction=row[16].to_numpy()) for row in rows]
 
 
 def support_steps(
@@ -105,7 +117,7 @@ def support_steps(
     """
     rows = reader.rows(
         f"""
-        SELECT {_RECORDED}, event.applied_sequence, event.question_id,
+        SELECT {_RECORDED}, {_VERDICT},
                NOT (event.verdict -> 'partial')::boolean
                    AND coalesce(event.verdict ->> 'retrieval_success', 'true') <> 'false'
         FROM memory_audit audit {_APPLIED}
@@ -127,7 +139,12 @@ def support_steps(
             "limit": PAGE,
         },
     )
-    return [Step(row[11], row[10], AuditRow(*row[:10]), complete=row[12]) for row in rows]
+    return [replace(_step(row, row[11]), complete=row[16]) for row in rows]
+
+
+def _step(row: Sequence[Any], owner: int) -> Step:
+    """Of a row that begins with what was recorded and whose verdict it is."""
+    return Step(owner, row[10], AuditRow(*row[:10]), row[11], row[12], row[13], row[14], row[15])
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +175,8 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 class Term:
     """What one event added to the ranking weights, with what it can be computed from again.
 
-    ``ranked`` and ``features``, (n, k), are None where the episode has none.
+    ``ranked`` and ``features``, (n, k), are None where the episode has none. ``counted`` is whether the sum holds it:
+    of a judge's terms of a day (UTC), as many as ``cap``.
     """
 
     sequence: int
@@ -171,15 +189,20 @@ class Term:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
+    judge: str
+    day: str
+    cap: int | None
+    counted: bool
 
 
 def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int = 500) -> list[Term]:
-    """The next terms of a prior's sum, in the order of application, those after sequence ``after``."""
+    """The next terms for a prior, in the order of application, those after sequence ``after``, counted or not."""
     rows = reader.rows(
         """
         SELECT event.applied_sequence, audit.event_id, audit.prior, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, event.verdict, episode.activated, episode.ranked,
-               episode.features
+               episode.features, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'),
+               (event.constants ->> 'comparisons')::int, audit.counted
         FROM ranking_audit audit
         JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
             AND event.status = 'applied'
@@ -202,6 +225,7 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
             row[8],
             row[9],
             np.frombuffer(row[10], dtype="<f4").reshape(len(row[9]), -1) if row[9] and row[10] else None,
+            *row[11:],
         )
         for row in rows
     ]
@@ -210,13 +234,13 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
 def term_sums(
     reader: Reader, collection_id: int, prior: str, after: int, limit: int = 2_000
 ) -> list[tuple[int, Evidence]]:
-    """As ``terms``, the evidence alone: (sequence, evidence)."""
+    """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
     rows = reader.rows(
         """
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
         JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
             AND event.status = 'applied'
-        WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
+        WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s AND audit.counted
           AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
         """,
@@ -249,12 +273,12 @@ def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]
     """The memories of these sentences as they stand, by sentence and channel."""
     rows = reader.rows(
         """
-        SELECT sentence_id, channel, vector, perplexity, update_count FROM sentence_memory
+        SELECT sentence_id, channel, vector, perplexity, update_count, pulled FROM sentence_memory
         WHERE collection_id = %(collection)s AND sentence_id = ANY(%(ids)s) ORDER BY sentence_id, channel
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return [Memory(row[0], row[1], row[2].to_numpy(), row[3], row[4]) for row in rows]
+    return [memory_of(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,18 +319,6 @@ def stored_questions(reader: Reader, collection_id: int, questions: Sequence[int
         {"collection": collection_id, "ids": list(questions)},
     )
     return {row[0]: StoredQuestion(row[0], bytes(row[1]), row[2], row[3].to_numpy()) for row in rows}
-
-
-def stored_supports(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[Support]:
-    """The supports of these questions as they stand, by question and sentence."""
-    rows = reader.rows(
-        """
-        SELECT question_id, sentence_id, support, perplexity, update_count, complete FROM question_support
-        WHERE collection_id = %(collection)s AND question_id = ANY(%(ids)s) ORDER BY question_id, sentence_id
-        """,
-        {"collection": collection_id, "ids": list(questions)},
-    )
-    return [Support(*row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

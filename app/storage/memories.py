@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg.types.json import Jsonb
 
+from app.core.caps import UNTOUCHED, Pulled
 from app.storage.database import Reader, Writer
 
 Vector = NDArray[np.float32]
@@ -20,6 +23,7 @@ class Memory:
     vector: Vector
     perplexity: float
     update_count: int
+    pulled: Pulled = UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
     )
     rows = writer.rows(
         """
-        SELECT sentence_id, channel, vector, perplexity, update_count FROM sentence_memory
+        SELECT sentence_id, channel, vector, perplexity, update_count, pulled FROM sentence_memory
         WHERE collection_id = %(collection)s
           AND (channel = 'task' AND sentence_id = ANY(%(ids)s)
                OR channel = 'time' AND sentence_id = ANY(%(timed)s))
@@ -115,7 +119,22 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         """,
         parameters,
     )
-    return [Memory(row[0], row[1], row[2].to_numpy(), row[3], row[4]) for row in rows]
+    return [memory_of(row) for row in rows]
+
+
+def memory_of(row: Sequence[Any]) -> Memory:
+    """A memory as a statement gives it: sentence, channel, vector, perplexity, update count, pulled."""
+    return Memory(row[0], row[1], row[2].to_numpy(), row[3], row[4], pulled_of(row[5]))
+
+
+def pulled_of(value: Any) -> Pulled:
+    """As ``as_json`` keeps it."""
+    return Pulled(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
+
+
+def as_json(pulled: Pulled) -> Jsonb:
+    """As a row keeps it; PostgreSQL's numbers lose nothing of a float."""
+    return Jsonb({"day": pulled.day, "kept": dict(pulled.kept)} if pulled.kept else {})
 
 
 def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> None:
@@ -123,10 +142,10 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
     writer.execute(
         """
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
-            update_count = new.update_count, updated_at = now()
+            update_count = new.update_count, pulled = new.pulled, updated_at = now()
         FROM unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)s::vector[],
-                    %(perplexities)s::float8[], %(counts)s::int[])
-            AS new(sentence_id, channel, vector, perplexity, update_count)
+                    %(perplexities)s::float8[], %(counts)s::int[], %(pulled)s::jsonb[])
+            AS new(sentence_id, channel, vector, perplexity, update_count, pulled)
         WHERE sentence_memory.collection_id = %(collection)s
           AND sentence_memory.sentence_id = new.sentence_id AND sentence_memory.channel = new.channel
         """,
@@ -137,6 +156,7 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
             "vectors": [memory.vector for memory in memories],
             "perplexities": [memory.perplexity for memory in memories],
             "counts": [memory.update_count for memory in memories],
+            "pulled": [as_json(memory.pulled) for memory in memories],
         },
     )
 
@@ -218,18 +238,23 @@ def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
     )
 
 
-def delete(writer: Writer, collection_id: int, states: Sequence[tuple[int, str]]) -> None:
-    """Take these (sentence, channel) back to what they were before any verdict."""
+def delete_all_but(
+    writer: Writer, collection_id: int, sentences: Sequence[int], kept: Sequence[tuple[int, str]]
+) -> None:
+    """Take the channels of these sentences, but for the (sentence, channel) ``kept``, back to before any verdict."""
     writer.execute(
         """
         DELETE FROM sentence_memory memory
-        USING unnest(%(sentences)s::bigint[], %(channels)s::text[]) AS gone(sentence_id, channel)
-        WHERE memory.collection_id = %(collection)s AND memory.sentence_id = gone.sentence_id
-          AND memory.channel = gone.channel
+        WHERE memory.collection_id = %(collection)s AND memory.sentence_id = ANY(%(sentences)s)
+          AND NOT EXISTS (
+              SELECT FROM unnest(%(kept)s::bigint[], %(channels)s::text[]) AS kept(sentence_id, channel)
+              WHERE kept.sentence_id = memory.sentence_id AND kept.channel = memory.channel
+          )
         """,
         {
             "collection": collection_id,
-            "sentences": [sentence for sentence, _ in states],
-            "channels": [channel for _, channel in states],
+            "sentences": list(sentences),
+            "kept": [sentence for sentence, _ in kept],
+            "channels": [channel for _, channel in kept],
         },
     )

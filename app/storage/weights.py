@@ -1,10 +1,11 @@
 """What verdicts taught a collection about its ranking weights: a sum, and the term of every event in it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
 
@@ -19,14 +20,19 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class WeightTerm:
-    """What one event added.
+    """What one event says of the ranking.
 
     Attributes:
+        judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
+        cap: the judge's verdicts of a day that count; None: all.
         noise: R of the verdict.
         surprise: in [0, 1], the probability that the prior gave to a rival of the supported passages.
     """
 
     event_id: int
+    judge: str
+    day: str
+    cap: int | None
     evidence: Evidence
     noise: float
     surprise: float
@@ -38,7 +44,7 @@ def find(reader: Reader, collection_id: int, prior: str) -> Learned | None:
 
 
 def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> None:
-    """Add the terms, in the given order, and keep each with its event."""
+    """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
     parameters = {"collection": collection_id, "prior": prior}
     nothing = no_evidence(len(terms[0].evidence.information))
     writer.execute(
@@ -52,27 +58,95 @@ def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTe
     if known is None:
         raise RuntimeError("a row that was just written is not there")
     total = known.evidence
+    counted = _counted(writer, collection_id, prior, terms)
     for term in terms:
-        total = total + term.evidence
-    writer.execute(
-        """
-        UPDATE ranking_belief SET information = %(information)s, precision = %(precision)s,
-            events = events + %(events)s, updated_at = now()
-        WHERE collection_id = %(collection)s AND prior = %(prior)s
-        """,
-        parameters | _columns(total) | {"events": len(terms)},
-    )
+        if counted[term.event_id]:
+            total = total + term.evidence
+    events = known.events + sum(counted.values())
+    replace(writer, collection_id, prior, Learned(total, events) if events else None)
     for term in terms:
         writer.execute(
             """
             INSERT INTO ranking_audit
-                (collection_id, event_id, prior, observation_noise, surprise, information, precision)
-            VALUES (%(collection)s, %(event)s, %(prior)s, %(noise)s, %(surprise)s, %(information)s, %(precision)s)
+                (collection_id, event_id, prior, observation_noise, surprise, information, precision, counted)
+            VALUES (%(collection)s, %(event)s, %(prior)s, %(noise)s, %(surprise)s, %(information)s, %(precision)s,
+                    %(counted)s)
             """,
             parameters
             | _columns(term.evidence)
-            | {"event": term.event_id, "noise": term.noise, "surprise": term.surprise},
+            | {
+                "event": term.event_id,
+                "noise": term.noise,
+                "surprise": term.surprise,
+                "counted": counted[term.event_id],
+            },
         )
+
+
+def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> dict[int, bool]:
+    """Event -> whether its term is within its judge's cap of the day. The prior's sum is locked."""
+    found: dict[int, bool] = {}
+    for judge, day in sorted({(term.judge, term.day) for term in terms}):
+        own = [term for term in terms if (term.judge, term.day) == (judge, day)]
+        caps = [term.cap for term in own]
+        # More than the highest cap makes no difference, so the count need not go through a whole day.
+        most = max((cap for cap in caps if cap is not None), default=0)
+        before = writer.scalar(
+            """
+            SELECT count(*) FROM (
+                SELECT FROM feedback_event event
+                JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+                WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
+                  AND event.received_at >= %(day)s::date AT TIME ZONE 'UTC'
+                  AND event.received_at < (%(day)s::date + 1) AT TIME ZONE 'UTC'
+                  AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
+                ORDER BY event.received_at LIMIT %(most)s
+            ) AS earlier
+            """,
+            {"collection": collection_id, "judge": judge, "day": day, "prior": prior, "most": most},
+        )
+        found |= dict(zip((term.event_id for term in own), caps_of.counted(caps, before), strict=True))
+    return found
+
+
+def recount(writer: Writer, collection_id: int, prior: str, days: Collection[tuple[str, str]]) -> None:
+    """Say anew which terms of these (judge, day) count. The prior's sum is locked."""
+    for judge, day in sorted(days):
+        rows = terms_of_day(writer, collection_id, prior, judge, day)
+        counts = caps_of.counted([cap for _, cap, _ in rows])
+        wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
+        writer.execute(
+            """
+            UPDATE ranking_audit SET counted = new.counted
+            FROM unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS new(event, counted)
+            WHERE collection_id = %(collection)s AND event_id = new.event
+            """,
+            {
+                "collection": collection_id,
+                "events": [event for event, _ in wrong],
+                "counted": [counts for _, counts in wrong],
+            },
+        )
+
+
+def terms_of_day(
+    reader: Reader, collection_id: int, prior: str, judge: str, day: str
+) -> list[tuple[int, int | None, bool]]:
+    """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
+    rows = reader.rows(
+        """
+        SELECT event.id, (event.constants ->> 'comparisons')::int, term.counted
+        FROM feedback_event event
+        JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+        WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
+          AND event.received_at >= %(day)s::date AT TIME ZONE 'UTC'
+          AND event.received_at < (%(day)s::date + 1) AT TIME ZONE 'UTC'
+          AND event.status = 'applied' AND term.prior = %(prior)s
+        ORDER BY event.applied_sequence
+        """,
+        {"collection": collection_id, "judge": judge, "day": day, "prior": prior},
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
 
 
 def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learned | None:
@@ -95,17 +169,24 @@ def _columns(evidence: Evidence) -> dict[str, list[float]]:
 
 
 def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[str]:
-    """Remove the events' terms; the priors whose sums they were part of, in order, each locked."""
+    """Remove the events' terms, which lets later ones of their judges count.
+
+    Returns:
+        The priors whose sums they were part of, in order, each locked.
+    """
     rows = writer.rows(
         """
-        DELETE FROM ranking_audit WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
-        RETURNING prior
+        DELETE FROM ranking_audit term USING feedback_event event
+        WHERE term.collection_id = %(collection)s AND term.event_id = ANY(%(events)s)
+          AND event.collection_id = term.collection_id AND event.id = term.event_id
+        RETURNING term.prior, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
         """,
         {"collection": collection_id, "events": list(events)},
     )
     priors = sorted({row[0] for row in rows})
     for prior in priors:
         _learned(writer, collection_id, prior, "FOR UPDATE")
+        recount(writer, collection_id, prior, {(judge, day) for named, judge, day in rows if named == prior})
     return priors
 
 

@@ -50,6 +50,12 @@ def upgrade() -> None:
         "feedback_event",
         ["collection_id", "judge", "received_at"],
     )
+    op.create_index(
+        "feedback_event_parked_idx",
+        "feedback_event",
+        ["collection_id", "id"],
+        postgresql_where=sa.text("status = 'parked'"),
+    )
     op.add_column(
         "sentence_memory",
         sa.Column(
@@ -75,9 +81,9 @@ def upgrade() -> None:
         sa.Column(
             "said",
             JSONB,
-            server_default=sa.text("'{}'::jsonb"),
+            server_default=sa.text("'[]'::jsonb"),
             nullable=False,
-            comment="Judge -> its last word: 1 supported, 0 rejected.",
+            comment="Judges and their last words (1 supported, 0 rejected), in the order in which they first spoke.",
         ),
     )
     op.add_column(
@@ -134,6 +140,7 @@ def downgrade() -> None:
     op.drop_column("question_support", "said")
     op.drop_column("question_support", "pulled")
     op.drop_column("sentence_memory", "pulled")
+    op.drop_index("feedback_event_parked_idx", table_name="feedback_event")
     op.drop_index(op.f("feedback_event_collection_id_judge_received_at_idx"), table_name="feedback_event")
     op.drop_column("feedback_event", "constants")
     op.drop_table("judge")

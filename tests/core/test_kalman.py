@@ -218,7 +218,7 @@ class TestRefusals:
     @pytest.mark.parametrize("process", [0.0, 1.0, -0.1])
     def test_process_noise_outside_its_range(self, process: float) -> None:
         with pytest.raises(ValueError, match="process noise"):
-            posterior_perplexity(one(0.5), one(0.5), process)
+            update_supports(one(0.5), one(0.5), one(1.0), one(0.5), process)
 
     @pytest.mark.parametrize(("memory", "question"), [([[0.0, 0.0]], [1.0, 0.0]), ([[1.0, 0.0]], [0.0, 0.0])])
     def test_a_vector_without_direction(self, memory: list[list[float]], question: list[float]) -> None:

@@ -100,8 +100,8 @@ question_support = Table(
         "said",
         JSONB,
         nullable=False,
-        server_default=text("'{}'::jsonb"),
-        comment="Judge -> its last word: 1 supported, 0 rejected.",
+        server_default=text("'[]'::jsonb"),
+        comment="Judges and their last words (1 supported, 0 rejected), in the order in which they first spoke.",
     ),
     PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
     of("question", "question_id"),
@@ -170,6 +170,7 @@ feedback_event = Table(
     Index(None, "collection_id", "question_id"),
     Index(None, "collection_id", "judge", "received_at"),
     Index("feedback_event_pending_idx", "received_at", postgresql_where=text("status = 'pending'")),
+    Index("feedback_event_parked_idx", "collection_id", "id", postgresql_where=text("status = 'parked'")),
     CheckConstraint("status IN ('pending', 'applied', 'parked', 'revoked')", name="status"),
     comment="The log of verdicts: everything learned is a function of it.",
 )

@@ -1,0 +1,100 @@
+"""How far one judge may move what others rely on: caps per judge, memory and day.
+
+A gain K closes the share K of the distance between a memory and what a verdict says. So a judge that moved a memory
+by K1, K2, ... on one day left Π (1 - Ki) of where it stood, and a cap on the share that it may close, c, is a floor
+of 1 - c under that product. Everything here follows from the verdicts on one memory in the order of application, so
+a replay of that memory comes to the same gains.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LEAST_GAIN = 1e-9
+"""What a floor leaves by rounding is nothing."""
+JUDGES = 64
+"""Whose last word on one sentence for one question is kept: those who spoke first."""
+
+Said = tuple[tuple[str, int], ...]
+"""Judge and its last word (1 supported, 0 rejected), in the order in which they first spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """What judges left of a memory on the last day that it moved.
+
+    Attributes:
+        day: of the verdicts, as 2026-05-01; empty before any.
+        kept: judge and the share of the memory that it left, in (0, 1], by judge.
+    """
+
+    day: str = ""
+    kept: tuple[tuple[str, float], ...] = ()
+
+    def on(self, day: str) -> "Pulled":
+        """As it counts for a verdict of ``day``: a new day begins anew, one that comes late counts to the last."""
+        return Pulled(day) if day > self.day else self
+
+    def left(self, judge: str) -> float:
+        """The share that this judge left so far."""
+        return dict(self.kept).get(judge, 1.0)
+
+    def after(self, judge: str, gain: float) -> "Pulled":
+        """With one more verdict of the judge."""
+        return Pulled(self.day, tuple(sorted({**dict(self.kept), judge: self.left(judge) * (1.0 - gain)}.items())))
+
+
+UNTOUCHED = Pulled()
+"""Of a memory that no verdict moved."""
+
+
+def most_gain(left: float, share: float) -> float:
+    """The largest gain that keeps what a judge closes of the distance to its verdicts within ``share``.
+
+    Args:
+        left: the share of the memory that the judge left so far today, in (0, 1].
+        share: the cap, in [0, 1]; 1 is none.
+
+    Raises:
+        ValueError: an argument is out of its range.
+    """
+    if not 0 < left <= 1 or not 0 <= share <= 1:
+        raise ValueError("what is left must lie in (0, 1] and the cap in [0, 1]")
+    gain = 1.0 - (1.0 - share) / left
+    return gain if gain > LEAST_GAIN else 0.0
+
+
+def contested(said: Said, judge: str, target: int) -> bool:
+    """Whether a verdict goes against what other judges said of the same sentence for the same question.
+
+    It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
+    what was said first stands.
+    """
+    against = sum(word != target for name, word in said if name != judge)
+    if not against:
+        return False
+    beside = 1 + sum(word == target for name, word in said if name != judge)
+    if beside != against:
+        return beside < against
+    first, word = said[0]
+    return first != judge and word != target
+
+
+def with_word(said: Said, judge: str, target: int) -> Said:
+    """What was said, with this judge's last word."""
+    if any(name == judge for name, _ in said):
+        return tuple((name, target if name == judge else word) for name, word in said)
+    return (*said, (judge, target)) if len(said) < JUDGES else said
+
+
+def counted(caps: Sequence[int | None], before: int = 0) -> list[bool]:
+    """Which of a judge's comparisons of one day count towards the ranking: as many as each one's cap allows.
+
+    Args:
+        caps: of each, in the order of application; None: no cap.
+        before: how many counted before them.
+    """
+    found = []
+    for cap in caps:
+        found.append(cap is None or before < cap)
+        before += found[-1]
+    return found
