@@ -1,6 +1,6 @@
 """What is set for single judges of a collection: noises and caps that differ from everybody else's."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -82,8 +82,31 @@ class Known:
     settings: JudgeSettings
 
 
+_COUNTS = """
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
+               count(*) FILTER (WHERE status = 'applied') AS applied,
+               count(*) FILTER (WHERE status = 'parked') AS parked,
+               count(*) FILTER (WHERE status = 'revoked') AS revoked
+        FROM feedback_event WHERE collection_id = %(collection)s AND judge = known.name
+    ) AS counted
+    LEFT JOIN judge ON judge.collection_id = %(collection)s AND judge.name = known.name
+"""
+_KNOWN = f"known.name, counted.pending, counted.applied, counted.parked, counted.revoked, {_COLUMNS}"
+
+
+def known(reader: Reader, collection_id: int, name: str) -> Known:
+    """The judge of this name, whether or not it gave a verdict."""
+    row = reader.row(
+        f"SELECT {_KNOWN} FROM (SELECT %(name)s::text AS name) AS known {_COUNTS}",
+        {"collection": collection_id, "name": name},
+    )
+    return _of(row)
+
+
 def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Known]:
     """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
+    # From name to name along the index: a collection may have millions of verdicts by a handful of judges.
     rows = reader.rows(
         f"""
         WITH RECURSIVE named AS (
@@ -93,24 +116,21 @@ def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Kno
             SELECT (SELECT min(judge) FROM feedback_event
                     WHERE collection_id = %(collection)s AND judge > named.name)
             FROM named WHERE named.name IS NOT NULL
-        ), known AS (
+        )
+        SELECT {_KNOWN}
+        FROM (
             (SELECT name FROM named WHERE name IS NOT NULL LIMIT %(limit)s)
             UNION
             (SELECT name FROM judge WHERE collection_id = %(collection)s AND name > %(after)s
              ORDER BY name LIMIT %(limit)s)
-        )
-        SELECT known.name, counted.pending, counted.applied, counted.parked, counted.revoked, {_COLUMNS}
-        FROM (SELECT name FROM known ORDER BY name LIMIT %(limit)s) AS known
-        CROSS JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE status = 'pending') AS pending,
-                   count(*) FILTER (WHERE status = 'applied') AS applied,
-                   count(*) FILTER (WHERE status = 'parked') AS parked,
-                   count(*) FILTER (WHERE status = 'revoked') AS revoked
-            FROM feedback_event WHERE collection_id = %(collection)s AND judge = known.name
-        ) AS counted
-        LEFT JOIN judge ON judge.collection_id = %(collection)s AND judge.name = known.name
+            ORDER BY name LIMIT %(limit)s
+        ) AS known {_COUNTS}
         ORDER BY known.name
         """,
         {"collection": collection_id, "after": after, "limit": limit},
     )
-    return [Known(row[0], row[1], row[2], row[3], row[4], JudgeSettings(*row[5:])) for row in rows]
+    return [_of(row) for row in rows]
+
+
+def _of(row: Sequence[Any]) -> Known:
+    return Known(row[0], row[1], row[2], row[3], row[4], JudgeSettings(*row[5:]))

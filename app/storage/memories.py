@@ -54,6 +54,11 @@ class AuditRow:
     perplexity_after: float
     process_noise: float
 
+    @property
+    def capped(self) -> bool:
+        """Whether a cap held the gain below that of Eq. 11."""
+        return self.gain < (1 - 1e-9) * self.perplexity_before / (self.perplexity_before + self.observation_noise)
+
 
 # What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
 _BASE = """(
@@ -143,7 +148,7 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
         """
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
             update_count = new.update_count, pulled = new.pulled, updated_at = now()
-        FROM unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)s::vector[],
+        FROM unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)b::vector[],
                     %(perplexities)s::float8[], %(counts)s::int[], %(pulled)s::jsonb[])
             AS new(sentence_id, channel, vector, perplexity, update_count, pulled)
         WHERE sentence_memory.collection_id = %(collection)s

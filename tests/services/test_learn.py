@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.composition import Application
-from app.services.learn import Noise
+from app.services.noise import Noise
 from app.services.replay import targets_of
 from tests.conftest import Ingest
 from tests.support import state

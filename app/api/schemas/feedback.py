@@ -184,6 +184,22 @@ class RevokeIn(Model):
         return self
 
 
+class RetryIn(Model):
+    """Which parked verdicts to retry: all of a collection, or those of a judge."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"judge": "crawler"}]})
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    judge: Text | None = Field(default=None, max_length=200, description="Only this judge's.")
+
+
+class RetryOut(BaseModel):
+    """What a retry of many came to."""
+
+    collection: str
+    retried: int = Field(description="Verdicts that were parked and wait again.")
+
+
 class ChangeOut(BaseModel):
     """What the event did to one state: a sentence's task or time memory, or its support for the question."""
 
@@ -193,7 +209,8 @@ class ChangeOut(BaseModel):
     channel: str = Field(description="task, time or recall")
     target: int = Field(description="1 supported, 0 rejected")
     observation_noise: float
-    gain: float = Field(description="Kalman gain K in (0, 1].")
+    gain: float = Field(description="Kalman gain K in [0, 1).")
+    capped: bool = Field(description="Whether a daily cap of the judge held the gain back.")
     residual: float
     perplexity_before: float
     perplexity_after: float

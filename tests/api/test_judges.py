@@ -1,0 +1,118 @@
+"""Judges over HTTP: who they are, and how far each counts."""
+
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from tests.api.operations import assert_problem, assert_refused
+
+OWN = {
+    "observation_noise_positive": 2.0,
+    "observation_noise_negative": 4.0,
+    "daily_share": 0.5,
+    "contested_share": 0.05,
+    "daily_comparisons": 3,
+}
+
+
+def path(collection: str, judge: str) -> str:
+    return f"/collections/{collection}/judges/{quote(judge, safe='')}"
+
+
+@pytest.mark.parametrize("name", ["careful", "crowd/user 7", "Ä?#", "key"])
+def test_what_is_set_is_shown(name: str, http: TestClient, curie: str) -> None:
+    put = http.put(path(curie, name), json=OWN)
+    assert put.status_code == 200, put.text
+    assert put.json() == {
+        "judge": name,
+        "pending": 0,
+        "applied": 0,
+        "parked": 0,
+        "revoked": 0,
+        "set": list(OWN),
+        "constants": OWN,
+    }
+    assert http.get(f"/collections/{curie}/judges").json()["judges"] == [put.json()]
+    assert http.put(path(curie, name), json=OWN).json() == put.json()
+
+
+def test_what_is_not_said_is_as_for_everybody(http: TestClient, application: Application, curie: str) -> None:
+    http.put(path(curie, "careful"), json=OWN)
+    less = http.put(path(curie, "careful"), json={"daily_share": 0.25, "contested_share": None}).json()
+    assert less["set"] == ["daily_share"]
+    assert less["constants"]["contested_share"] == application.settings.judge_contested_share
+    assert http.put(path(curie, "careful"), json={}).json()["set"] == []
+    assert http.get(f"/collections/{curie}/judges").json()["judges"] == []
+
+
+def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
+    http.put(path(curie, "mute"), json={"daily_share": 0.0})
+    query = http.post("/query", json={"collection": curie, "query": "Where was Marie Curie born?"}).json()
+    sentence = query["passages"][0]["sentences"][0]["sentence_id"]
+
+    def judged(judge: str) -> list[dict[str, Any]]:
+        body = {
+            "collection": curie,
+            "query_id": query["query_id"],
+            "supporting": [sentence],
+            "partial": True,
+            "judge": judge,
+            "wait": True,
+        }
+        changes: list[dict[str, Any]] = http.post(
+            "/feedback", json=body, headers={"idempotency-key": str(uuid4())}
+        ).json()["changes"]
+        return changes
+
+    assert {(change["gain"], change["capped"]) for change in judged("mute")} == {(0.0, True)}
+    assert {change["capped"] for change in judged("careful")} == {False}
+    listed = http.get(f"/collections/{curie}/judges", params={"limit": 1}).json()
+    assert [(row["judge"], row["applied"]) for row in listed["judges"]] == [("careful", 1)]
+    after = http.get(f"/collections/{curie}/judges", params={"after": listed["next_after"]}).json()
+    assert [(row["judge"], row["applied"], row["set"]) for row in after["judges"]] == [("mute", 1, ["daily_share"])]
+    assert after["next_after"] is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"daily_share": 1.5},
+        {"daily_share": -0.1},
+        {"contested_share": "0.5"},
+        {"observation_noise_positive": 0},
+        {"observation_noise_negative": 1e400},
+        {"daily_comparisons": 1.5},
+        {"daily_comparisons": 2**31},
+        {"daily_comparisons": -1},
+        {"process_noise": 0.1},
+        [],
+        None,
+    ],
+)
+def test_what_makes_no_sense_is_refused(body: Any, http: TestClient, curie: str) -> None:
+    content = b'{"observation_noise_negative": 1e400}' if body == {"observation_noise_negative": 1e400} else None
+    refused = (
+        http.put(path(curie, "careful"), content=content, headers={"content-type": "application/json"})
+        if content
+        else http.put(path(curie, "careful"), json=body)
+    )
+    assert_refused(refused)
+    assert http.get(f"/collections/{curie}/judges").json()["judges"] == []
+
+
+@pytest.mark.parametrize("judge", ["", "%00", "x" * 201])
+def test_what_is_no_name_is_refused(judge: str, http: TestClient, curie: str) -> None:
+    assert_refused(http.put(f"/collections/{curie}/judges/{judge}", json=OWN))
+
+
+def test_a_collection_that_is_not_there(http: TestClient) -> None:
+    for response in (
+        http.get("/collections/no-such-collection/judges"),
+        http.put(path("no-such-collection", "careful"), json=OWN),
+    ):
+        assert response.status_code == 404
+        assert_problem(response)

@@ -1,0 +1,59 @@
+"""Judges from the command line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.composition import Application
+from app.main import create_app
+from app.settings import Settings
+from tests.support import undo
+from tests.support.command import Cli
+from tests.support.live_server import LiveServer
+
+
+@pytest.fixture(scope="module")
+def service(application: Application) -> Iterator[str]:
+    """Base URL of a running API."""
+    with LiveServer(create_app(application)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
+    return Cli(tmp_path, service, settings.data_dir)
+
+
+def test_judges_are_shown_and_set(cli: Cli, application: Application, curie: str) -> None:
+    assert "no judges" in cli("judges", "-c", curie).stdout
+    events = undo.stream(application, curie, 8, seed=51)
+    undo.apply(application, curie, events, 8)
+    done = cli("set-judge", "careful", "--positive", "2", "--contested", "0.05", "-c", curie)
+    assert done.returncode == 0
+    assert "2*" in done.stdout
+    assert "0.05*" in done.stdout
+    shown = cli("judges", "-c", curie)
+    assert [line.split()[0] for line in shown.stdout.splitlines()] == ["judge", "careful", "careless"]
+    page = json.loads(cli("judges", "-c", curie, "--json").stdout)
+    assert sum(judge["applied"] for judge in page["judges"]) == 8
+    (first,) = json.loads(cli("judges", "-c", curie, "--limit", "1", "--json").stdout)["judges"]
+    assert first["set"] == ["observation_noise_positive", "contested_share"]
+    like_all = cli("set-judge", "careful", "--like-all", "-c", curie, "--json")
+    assert json.loads(like_all.stdout)["set"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("set-judge", "careful"),
+        ("set-judge", "careful", "--share", "0.5", "--like-all"),
+        ("set-judge", "careful", "--share", "1.5"),
+        ("judges", "-c", "no-such-collection"),
+    ],
+)
+def test_a_slip_is_one_line_and_a_failure(cli: Cli, curie: str, arguments: tuple[str, ...]) -> None:
+    done = cli(*arguments, *(() if "-c" in arguments else ("-c", curie)))
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1
