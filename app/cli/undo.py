@@ -20,7 +20,7 @@ from app.cli.requests import followed, progress_bar
 from app.client import Client, ClientError
 
 if TYPE_CHECKING:
-    from app.services.verify import Report
+    from app.services.findings import Report
 
 
 @cli.command()

@@ -6,7 +6,8 @@ import pytest
 
 from app.composition import Application
 from app.errors import NotFoundError
-from app.services.verify import TABLES, Report, VerifyService
+from app.services.findings import TABLES, Report
+from app.services.verify import VerifyService
 from tests.conftest import Ingest
 from tests.support import state, undo
 
