@@ -44,4 +44,4 @@ def put_judge(name: CollectionName, judge: JudgePath, body: JudgeIn, app: App) -
 
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """
-    return JudgeOut.of(app.judges.set(name, path_text(judge), body.to_settings()))
+    return JudgeOut.of(app.judges.set(name, path_text(judge), **body.own()))

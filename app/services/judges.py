@@ -38,12 +38,26 @@ class JudgesService:
             known = judges.page(reader, collections.find(reader, collection).id, after, limit)
         return [JudgeView(one, self._noise.by(one.settings)) for one in known]
 
-    def set(self, collection: str, judge: str, settings: JudgeSettings) -> JudgeView:
+    def set(
+        self,
+        collection: str,
+        judge: str,
+        *,
+        positive: float | None = None,
+        negative: float | None = None,
+        share: float | None = None,
+        contested: float | None = None,
+        comparisons: int | None = None,
+    ) -> JudgeView:
         """Set this for a judge in place of what was set; what was applied before stays as it was applied.
+
+        Args:
+            positive, negative, share, contested, comparisons: see ``Noise``; None: as for every judge.
 
         Raises:
             NotFoundError: there is no such collection.
         """
+        settings = JudgeSettings(positive, negative, share, contested, comparisons)
         with self._database.read() as reader:
             target = collections.find(reader, collection).id
         with self._database.write() as writer:

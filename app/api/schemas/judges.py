@@ -1,13 +1,12 @@
 """Judges on the wire."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from app.api.schemas.common import Model, Whole
 from app.services.judges import JudgeView
 from app.services.noise import Noise
-from app.storage.judges import JudgeSettings
 
 MAX_NOISE = 1e6
 MAX_COMPARISONS = 2**31 - 1
@@ -46,15 +45,9 @@ class JudgeIn(Model):
         default=None, description=COMPARISONS
     )
 
-    def to_settings(self) -> JudgeSettings:
+    def own(self) -> dict[str, Any]:
         """As the service takes it."""
-        return JudgeSettings(
-            self.observation_noise_positive,
-            self.observation_noise_negative,
-            self.daily_share,
-            self.contested_share,
-            self.daily_comparisons,
-        )
+        return {name: getattr(self, field) for name, field in NAMES.items()}
 
 
 class ConstantsOut(BaseModel):
