@@ -149,13 +149,13 @@ class RevokeService:
         current = jobs.find(writer, job.collection_id, job.id)
         if current is None or current.status not in {"queued", "running"}:
             return False
-        batch = revocations.next_events(writer, job, self._batch_size)
+        batch = revocations.next_events(writer, current, self._batch_size)
         if not batch:
             revocations.settle(writer, job)
             jobs.finish(writer, job)
             log.info("job finished", job_id=str(job.id), collection=job.collection, revoked=current.updated)
             return False
-        revocations.advance(writer, job, self._revoke(writer, job.collection_id, batch))
+        revocations.advance(writer, job, self._revoke(writer, job.collection_id, batch), batch[-1])
         return True
 
     def _revoke(self, writer: Writer, collection_id: int, events: Sequence[int]) -> int:

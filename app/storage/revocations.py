@@ -72,21 +72,23 @@ def next_events(reader: Reader, job: Job, limit: int) -> list[int]:
     """The next verdicts that the job has to revoke, in order of acceptance."""
     said = job.revocation or {}
     rows = reader.rows(
-        f"SELECT id FROM feedback_event WHERE {_MATCHING} ORDER BY id LIMIT %(limit)s",
-        {"collection": job.collection_id, "last": said["last"], "limit": limit} | _said(said),
+        f"SELECT id FROM feedback_event WHERE {_MATCHING} AND id > %(after)s ORDER BY id LIMIT %(limit)s",
+        {"collection": job.collection_id, "last": said["last"], "after": said.get("after", 0), "limit": limit}
+        | _said(said),
     )
     return [row[0] for row in rows]
 
 
-def advance(writer: Writer, job: Job, revoked: int) -> None:
-    """Count verdicts, in the transaction that revokes them."""
+def advance(writer: Writer, job: Job, revoked: int, last: int) -> None:
+    """Count verdicts, in the transaction that revokes them; the job goes on after the event ``last``."""
     writer.execute(
         """
         UPDATE ingest_job SET status = 'running', updated = updated + %(revoked)s,
-            received = greatest(received, updated + %(revoked)s), attempts = 0, error = NULL, updated_at = now()
+            received = greatest(received, updated + %(revoked)s), attempts = 0, error = NULL, updated_at = now(),
+            revocation = revocation || jsonb_build_object('after', %(last)s::bigint)
         WHERE collection_id = %(collection)s AND id = %(job)s
         """,
-        {"collection": job.collection_id, "job": job.id, "revoked": revoked},
+        {"collection": job.collection_id, "job": job.id, "revoked": revoked, "last": last},
     )
 
 
