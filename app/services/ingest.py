@@ -9,9 +9,10 @@ import structlog
 
 from app.core.key_text import KeyBuilding
 from app.errors import ConflictError, NotFoundError
+from app.services.keyed import open_job
 from app.storage import collections, idempotency, jobs, lexical, passages
 from app.storage.collections import Collection, Opened
-from app.storage.database import Database
+from app.storage.database import Database, Writer
 from app.storage.jobs import Job
 from app.storage.passages import StoredPassage, StoredSentence
 
@@ -97,23 +98,14 @@ class IngestService:
             ConflictError: the collection is being re-keyed already.
             IdempotencyConflictError: the key was used before with another request.
         """
-        job_id = uuid4()
-        body_hash = hashlib.sha256(f"rekey {building}".encode()).digest()
-        with self._database.read() as reader:
-            target = collections.find(reader, collection)
-        with self._database.write() as writer:
-            repeated = key is not None and not idempotency.remember(
-                writer, target.id, key, body_hash, {"job_id": str(job_id)}
-            )
-            if not repeated and not jobs.open_rekey(writer, target.id, job_id, building):
-                raise _under_way(collection, jobs.open_rekey_job(writer, target.id))
-        if repeated:
-            with self._database.read() as reader:
-                first = idempotency.first_answer(reader, target.id, str(key), body_hash)
-            if first is None:
-                raise NotFoundError(f"Collection {collection!r} was deleted meanwhile.")
-            return UUID(first["job_id"])
-        log.info("re-key job accepted", job_id=str(job_id), collection=collection, key_building=building)
+
+        def start(writer: Writer, target: int, job_id: UUID) -> None:
+            if not jobs.open_rekey(writer, target, job_id, building):
+                raise _under_way(collection, jobs.open_rekey_job(writer, target))
+
+        job_id, opened = open_job(self._database, collection, key, f"rekey {building}", start)
+        if opened:
+            log.info("re-key job accepted", job_id=str(job_id), collection=collection, key_building=building)
         return job_id
 
     def job(self, collection: str, job_id: UUID) -> Job:

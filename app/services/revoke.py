@@ -4,11 +4,10 @@ Only states that a revoked event touched are computed anew, from what they began
 see ``replay``. A revoked event stays in the log with its verdict; a later verdict may say the same again.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import structlog
 
@@ -16,12 +15,12 @@ from app.errors import InvalidRequestError, NotFoundError, is_out_of_reach
 from app.services import replay
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
+from app.services.keyed import open_job
 from app.storage import (
     collections,
     experience,
     feedback,
     history,
-    idempotency,
     jobs,
     memories,
     revocations,
@@ -94,24 +93,15 @@ class RevokeService:
         if since is not None and before is not None and since >= before:
             raise InvalidRequestError("'from' must come before 'to'.")
         criteria = Criteria(judge, since, before)
-        job_id = uuid4()
-        body = json.dumps(criteria.as_json(), sort_keys=True)
-        body_hash = hashlib.sha256(f"revoke {body}".encode()).digest()
-        with self._database.read() as reader:
-            target = collections.find(reader, collection).id
-        with self._database.write() as writer:
-            if not collections.keep(writer, target):
-                raise NotFoundError(f"Collection {collection!r} was deleted meanwhile.")
-            first = key is None or idempotency.remember(writer, target, key, body_hash, {"job_id": str(job_id)})
-            if first:
-                revocations.open_job(writer, target, job_id, criteria)
-        if not first:
-            with self._database.read() as reader:
-                answer = idempotency.first_answer(reader, target, str(key), body_hash)
-            if answer is None:
-                raise NotFoundError(f"Collection {collection!r} was deleted meanwhile.")
-            return UUID(answer["job_id"])
-        log.info("revocation accepted", job_id=str(job_id), collection=collection, **criteria.as_json())
+        job_id, opened = open_job(
+            self._database,
+            collection,
+            key,
+            f"revoke {json.dumps(criteria.as_json(), sort_keys=True)}",
+            lambda writer, target, job: revocations.open_job(writer, target, job, criteria),
+        )
+        if opened:
+            log.info("revocation accepted", job_id=str(job_id), collection=collection, **criteria.as_json())
         return job_id
 
     def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:
