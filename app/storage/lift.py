@@ -1,0 +1,106 @@
+"""What queries came to, by what verdicts say of them: one row of plain numbers per query."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from app.storage.database import Reader
+
+PAGE = 2_000
+BEGINNING = datetime(1, 1, 2, tzinfo=UTC), UUID(int=0)
+
+Place = tuple[datetime, UUID]
+"""When a query was answered, and its id: the order in which pages follow each other."""
+
+
+def page(
+    reader: Reader,
+    collection_id: int,
+    *,
+    since: datetime | None,
+    before: datetime | None,
+    after: Place,
+    generation_threshold: float,
+) -> Sequence[Any]:
+    """A page of the collection's queries in the order in which they were answered, those after ``after``.
+
+    Rows have created_at, id, arm, hops, total_ms, ever_judged, judged, and what the verdict says, of those that
+    count, that was applied last: success, recall, reciprocal_rank and generated, each null where it does not say.
+
+    - ever_judged, judged: whether a verdict was accepted, and whether one counts.
+    - success: the verdict's word, else whether it supports a passage of the answer; null if it is partial and
+      supports nothing.
+    - recall: passages of the answer, over all passages, that it supports or calls missed.
+    - reciprocal_rank: of the first of them in the answer; 0 if none is there.
+    - generated: the verdict's word, else whether its score reaches the threshold.
+
+    Passages that are gone by now are left out.
+    """
+    return reader.rows(
+        """
+        SELECT e.created_at, e.id, e.arm, (e.answer ->> 'hops')::float8 AS hops,
+            (e.answer #>> '{timings,total_ms}')::float8 AS total_ms,
+            EXISTS (
+                SELECT FROM feedback_event event
+                WHERE event.collection_id = %(collection)s AND event.episode_id = e.id
+            ) AS ever_judged, said.verdict IS NOT NULL AS judged,
+            CASE
+                WHEN said.verdict -> 'retrieval_success' <> 'null' THEN (said.verdict ->> 'retrieval_success')::bool
+                WHEN found.supported > 0 THEN found.supported_found > 0
+                WHEN NOT (said.verdict ->> 'partial')::bool AND (
+                    found.named > 0
+                    OR (jsonb_array_length(said.verdict -> 'supports') = 0
+                        AND jsonb_array_length(said.verdict -> 'passages') = 0)
+                ) THEN false
+            END::int::float8 AS success,
+            found.found::float8 / nullif(found.named, 0) AS recall,
+            CASE WHEN found.named > 0 THEN coalesce(1.0 / found.first, 0) END::float8 AS reciprocal_rank,
+            coalesce(
+                (said.verdict ->> 'generation_success')::bool,
+                (said.verdict ->> 'generation_score')::float8 >= %(threshold)s
+            )::int::float8 AS generated
+        FROM (
+            SELECT id, created_at, arm, answer FROM episode
+            WHERE collection_id = %(collection)s
+              AND created_at >= coalesce(%(since)s::timestamptz, '-infinity')
+              AND created_at < coalesce(%(before)s::timestamptz, 'infinity')
+              AND (created_at, id) > (%(after_time)s::timestamptz, %(after_id)s::uuid)
+            ORDER BY created_at, id LIMIT %(limit)s
+        ) e
+        LEFT JOIN LATERAL (
+            SELECT verdict FROM feedback_event event
+            WHERE event.collection_id = %(collection)s AND event.episode_id = e.id
+              AND event.status = 'applied'
+            ORDER BY event.applied_sequence DESC LIMIT 1
+        ) said ON true
+        LEFT JOIN LATERAL (
+            SELECT count(*) AS named, count(hit.position) AS found, min(hit.position) AS first,
+                count(*) FILTER (WHERE word.supported) AS supported,
+                count(hit.position) FILTER (WHERE word.supported) AS supported_found
+            FROM (
+                SELECT passage_id, bool_or(supported) AS supported FROM (
+                    SELECT s.passage_id, NOT said.verdict -> 'missed' @> to_jsonb(s.id) AS supported
+                    FROM jsonb_array_elements_text(said.verdict -> 'supports') AS named(id)
+                    JOIN sentence s ON s.collection_id = %(collection)s AND s.id = named.id::bigint
+                    UNION ALL
+                    SELECT named.id::bigint, true
+                    FROM jsonb_array_elements_text(said.verdict -> 'passages') AS named(id)
+                ) AS spoken GROUP BY passage_id
+            ) AS word
+            JOIN passage p ON p.collection_id = %(collection)s AND p.id = word.passage_id
+            LEFT JOIN jsonb_array_elements(e.answer -> 'passages') WITH ORDINALITY AS hit(passage, position)
+                ON hit.passage ->> 'passage_id' = p.external_id
+        ) found ON said.verdict IS NOT NULL
+        ORDER BY e.created_at, e.id
+        """,
+        {
+            "collection": collection_id,
+            "since": since,
+            "before": before,
+            "after_time": after[0],
+            "after_id": after[1],
+            "threshold": generation_threshold,
+            "limit": PAGE,
+        },
+    )
