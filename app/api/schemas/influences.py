@@ -1,0 +1,87 @@
+"""Which verdicts are behind an answer, on the wire."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class CauseOut(BaseModel):
+    """A verdict that counts, and the question that it was on."""
+
+    model_config = ConfigDict(from_attributes=True, populate_by_name=True)
+
+    feedback_id: int = Field(validation_alias="event_id")
+    judge: str
+    question: str
+    applied_at: datetime
+
+
+class SentenceInfluenceOut(CauseOut):
+    """What one verdict did to a selected sentence: each number as it is, less what it were without the verdict."""
+
+    score: float = Field(description="Of the sentence in its hop, by what the verdict did to memories.")
+    recall_prior: float = Field(
+        description="Of the sentence, by what the verdict did to supports of past questions."
+    )
+
+
+class PassageInfluenceOut(CauseOut):
+    """What one verdict did to a passage's score: as it is, less what it were without the verdict.
+
+    Exact with one hop; with several, as far as the same entities and candidates are reached without the verdict.
+    What it did to evolved keys is told apart.
+    """
+
+    score: float = Field(description="By all of the following together, which need not be their sum.")
+    memory: float = Field(description="By the memories of sentences.")
+    recall: float = Field(description="By the supports of past questions.")
+    weights: float = Field(description="By the ranking weights.")
+
+
+class KeyCauseOut(CauseOut):
+    """A verdict that brought a unit of a key; its credit is gain times weight."""
+
+    gain: float
+    weight: float
+
+
+class KeyUnitTraceOut(BaseModel):
+    """A unit of an evolved key."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    unit_id: int
+    method: str
+    text: str
+    share: float = Field(description="Of what the key adds to its base, in (0, 1].")
+    events: list[KeyCauseOut] = Field(description="The 10 verdicts that credit it most, of event_count.")
+    event_count: int
+
+
+class KeyTraceOut(BaseModel):
+    """The evolved key that a passage was found by."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    similarity: float = Field(description="Cosine of the key with the question, expansions included.")
+    base_similarity: float = Field(description="The same of its base key.")
+    units: list[KeyUnitTraceOut] = Field(description="What it is composed of, best first.")
+
+
+class PassageTraceOut(BaseModel):
+    """What memory did to a returned passage."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    passage_id: str
+    rank: int
+    rank_without_memory: int | None = Field(
+        description="Null where it would not have been among the candidates. The question is searched again for it."
+    )
+    score: float
+    recall: float = Field(description="What recalled sentences add to the score.")
+    weights: float = Field(description="What verdicts changed of the score by the ranking weights.")
+    weight_events: int = Field(description="Verdicts in the ranking weights.")
+    key: KeyTraceOut | None = Field(description="Null where the passage has its base key.")
+    influences: list[PassageInfluenceOut] = Field(description="At most 10, the strongest first.")
+    influences_cut: bool = Field(description="Whether there may be more.")

@@ -1,0 +1,115 @@
+"""What is remembered of a sentence, to look at: where it stands, and page by page what moved it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from app.storage.database import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSentence:
+    """A sentence and the passage it stands in; the passage by its external id."""
+
+    id: int
+    text: str
+    position: int
+    passage_id: str
+    title: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSupport:
+    """How surely a sentence supports a past question; ``support`` and ``perplexity`` lie in [0, 1]."""
+
+    question_id: int
+    question: str
+    support: float
+    perplexity: float
+    update_count: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRow:
+    """What one event did to one channel of a sentence, by the audit.
+
+    Attributes:
+        sequence: the event's place in the order of application.
+        similarity_now: cosine of the memory as it stands and the event's question, or its time constraint; None for
+            channel "recall".
+    """
+
+    sequence: int
+    event_id: int
+    judge: str
+    query_id: UUID
+    question: str
+    applied_at: datetime
+    channel: str
+    target: int
+    gain: float
+    residual: float
+    perplexity_before: float
+    perplexity_after: float
+    similarity_now: float | None
+
+
+def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSentence | None:
+    """The sentence, or None."""
+    row = reader.row(
+        """
+        SELECT s.id, s.text, s.position, p.external_id, p.title
+        FROM sentence s JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
+        WHERE s.collection_id = %(collection)s AND s.id = %(id)s
+        """,
+        {"collection": collection_id, "id": sentence_id},
+    )
+    return None if row is None else FoundSentence(*row)
+
+
+def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -> tuple[list[QuestionSupport], int]:
+    """The ``limit`` past questions that the sentence supports most surely; and how many verdicts judged it for."""
+    rows = reader.rows(
+        """
+        SELECT question.id, question.text, known.support, known.perplexity, known.update_count, known.complete,
+               count(*) OVER ()
+        FROM question_support known
+        JOIN question ON question.collection_id = known.collection_id AND question.id = known.question_id
+        WHERE known.collection_id = %(collection)s AND known.sentence_id = %(id)s
+        ORDER BY known.support DESC, question.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "id": sentence_id, "limit": limit},
+    )
+    return [QuestionSupport(*row[:6]) for row in rows], rows[0][6] if rows else 0
+
+
+def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MoveRow]:
+    """What the next ``limit`` events that count, those after sequence ``after``, did to the sentence, in order."""
+    rows = reader.rows(
+        """
+        WITH page AS (
+            SELECT DISTINCT event.applied_sequence AS sequence, event.id
+            FROM memory_audit audit
+            JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
+                AND event.status = 'applied'
+            WHERE audit.collection_id = %(collection)s AND audit.sentence_id = %(id)s
+              AND event.applied_sequence > %(after)s
+            ORDER BY event.applied_sequence LIMIT %(limit)s
+        )
+        SELECT page.sequence, event.id, event.judge, episode.id, episode.question, event.applied_at, audit.channel,
+               audit.target, audit.gain, audit.residual, audit.perplexity_before, audit.perplexity_after,
+               -(memory.vector <#> CASE audit.channel WHEN 'task' THEN episode.embedding
+                                                      ELSE episode.time_embedding END)
+        FROM page
+        JOIN feedback_event event ON event.collection_id = %(collection)s AND event.id = page.id
+        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
+            AND audit.sentence_id = %(id)s
+        LEFT JOIN sentence_memory memory ON memory.collection_id = audit.collection_id
+            AND memory.sentence_id = audit.sentence_id AND memory.channel = audit.channel
+        ORDER BY page.sequence, audit.channel
+        """,
+        {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},
+    )
+    return [MoveRow(*row) for row in rows]

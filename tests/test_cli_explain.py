@@ -1,0 +1,130 @@
+"""Why, from the command line: a sentence's memory, traces that name verdicts, two arms in two columns."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.composition import Application
+from app.main import create_app
+from app.services.feedback import Expansion
+from app.settings import Settings
+from tests.support import state
+from tests.support.command import NOWHERE, Cli
+from tests.support.live_server import LiveServer
+
+QUESTION = "Where was Marie Curie born?"
+BORN = "Marie Curie was born in Warsaw in 1867."
+RIVER = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
+
+
+@pytest.fixture(scope="module")
+def service(application: Application) -> Iterator[str]:
+    """Base URL of a running API."""
+    with LiveServer(create_app(application)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
+    return Cli(tmp_path, service, settings.data_dir)
+
+
+@pytest.fixture
+def taught(application: Application, cli: Cli, curie: str) -> tuple[int, int]:
+    """The sentence that a verdict supported, and the verdict."""
+    born = state.sentences(application, curie, "curie")[BORN]
+    query_id = json.loads(cli("query", QUESTION, "-c", curie, "--json").stdout)["query_id"]
+    receipt = state.judge(
+        application, curie, query_id, [born], judge="alice", wait=True,
+        expansions=(RIVER,), supporting_passages=("vistula",),
+    )  # fmt: skip
+    return born, receipt.event.id
+
+
+def said(cli: Cli, *arguments: str) -> list[str]:
+    done = cli(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_sentence_s_memory(cli: Cli, curie: str, taught: tuple[int, int]) -> None:
+    born, event = taught
+    lines = said(cli, "memory", str(born), "-c", curie, "--query", QUESTION)
+    assert lines[:2] == [f"[{born}] {BORN}", "     of passage curie"]
+    near = r"similarity (0\.\d{3}) \(began as (0\.\d{3})\)"
+    found = re.fullmatch(rf"task: perplexity 0\.334, verdicts: 1, {near}", lines[2])
+    assert found
+    assert float(found[1]) > float(found[2])
+    assert re.fullmatch(rf"time: perplexity 1\.000, verdicts: 0, {near}", lines[3])
+    assert lines[4] == f"supports with 0.667 (perplexity 0.334): '{QUESTION}'"
+    assert lines[5].split()[:5] == ["feedback", "judge", "channel", "y", "gain"]
+    recall, task = lines[6:]
+    quoted = re.escape(f"'{QUESTION}'")
+    assert re.fullmatch(
+        rf"{event} +alice +recall +1 +0\.667 +\+1\.000 +1\.000 > 0\.334 +0\.000 > 0\.667 +{quoted}", recall
+    )
+    moved = rf"{found[2]} > {found[1]} +{found[1]} +{quoted}"
+    moved = rf"{event} +alice +task +1 +0\.667 +\+0\.\d{{3}} +1\.000 > 0\.334 +{moved}"
+    assert re.fullmatch(moved, task)
+    again = said(cli, "memory", str(born), "-c", curie, "--limit", "1")
+    sequence = re.fullmatch(r"there may be more: --after (\d+)", again[-1])
+    assert sequence
+    assert len(said(cli, "memory", str(born), "-c", curie, "--after", sequence[1])) == 5
+    shown = json.loads(cli("memory", str(born), "-c", curie, "--json").stdout)
+    assert [move["channel"] for move in shown["history"][0]["moves"]] == ["recall", "task"]
+
+
+def test_a_trace_says_which_verdicts_did_what(
+    cli: Cli, application: Application, curie: str, taught: tuple[int, int]
+) -> None:
+    _, event = taught
+    application.evolve.evolve(curie)
+    lines = said(cli, "query", QUESTION, "-c", curie, "--trace")
+    by = re.escape(f"by feedback {event} of judge alice: '{QUESTION}'")
+    assert any(re.fullmatch(rf" {{10}}score \+0\.\d{{3}}, recall \+0\.668 {by}", line) for line in lines)
+    assert any(re.fullmatch(rf" {{10}}score -0\.\d{{3}} {by}", line) for line in lines)  # of the rejected one
+    first = next(at for at, line in enumerate(lines) if line.startswith("curie: rank 1, "))
+    recalled = re.fullmatch(
+        r"curie: rank 1, \d without memory; score \d+\.\d{3}, of it recall (\+\d\.\d{3}), "
+        r"learned weights \+0\.000 \(verdicts: 0\)",
+        lines[first],
+    )
+    assert recalled
+    assert re.fullmatch(rf"     \{recalled[1]} {by} \(recall \{recalled[1]}\)", lines[first + 1])
+    vistula = next(at for at, line in enumerate(lines) if line.startswith("vistula: rank "))
+    assert re.fullmatch(r"     key: similarity -?0\.\d{3}, of the base key -?0\.\d{3}", lines[vistula + 1])
+    assert re.fullmatch(r" {10}100% unit \d+, hyde: 'The longest river .*\.\.\.'", lines[vistula + 2])
+    assert re.fullmatch(rf" {{15}}credit 0\.\d{{3}} {by}", lines[vistula + 3])
+
+
+def test_two_arms_in_two_columns(cli: Cli, curie: str, taught: tuple[int, int]) -> None:
+    lines = said(cli, "compare", QUESTION, "-c", curie, "--b", "memory=read,profile=default", "--top-k", "3")
+    assert all(len(line) <= 100 for line in lines)
+    assert lines[0].split("  ")[0] == "a: memory off, profile default, graph"
+    assert lines[0].endswith("b: memory read, profile default, graph")
+    assert lines[2].startswith("recalled 0, moved 0, in weights 0, keys 0  ")
+    assert lines[2].endswith("  recalled 1, moved 2, in weights 0, keys 0")
+    assert lines[3].strip() == ""
+    left, right = ([line[start : start + 46].rstrip() for line in lines[4:]] for start in (0, 48))
+    ranked = re.compile(r" {2}(\d)\. (\w+)  -?\d+\.\d{3}(  \((\d in|not in) [ab]\))?")
+    for column in (left, right):
+        assert [ranked.fullmatch(line)[1] for line in column] == ["1", "2", "3"]  # type: ignore[index]
+    assert ranked.fullmatch(right[0])[2] == "curie"  # type: ignore[index]
+    document = json.loads(cli("compare", QUESTION, "-c", curie, "--a", "profile=paper", "--json").stdout)
+    assert (document["a"]["profile"], document["a"]["memory"]) == ("paper", "read")
+
+
+def test_refusals_are_one_line(cli: Cli, curie: str) -> None:
+    assert "no sentence 4611686018427387904" in cli.fails("memory", str(2**62), "-c", curie)
+    assert "no collection 'nowhere'" in cli.fails("memory", "1", "-c", "nowhere")
+    assert "no collection 'nowhere'" in cli.fails("compare", QUESTION, "-c", "nowhere")
+    for odd in ("memory", "memory=", "colour=red", "=off"):
+        assert f"{odd!r} is no arm" in cli.fails("compare", QUESTION, "-c", curie, "--a", odd)
+    assert "Invalid request" in cli.fails("compare", QUESTION, "-c", curie, "--a", "memory=perhaps")
+    assert "Invalid request" in cli.fails("compare", " ", "-c", curie)
+    assert cli("memory", "x").returncode == 2
+    for command in (["memory", "1"], ["compare", QUESTION]):
+        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
