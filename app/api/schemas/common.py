@@ -15,6 +15,8 @@ from pydantic import (
     StrictInt,
 )
 
+from app.core.names import COLLECTION
+
 MAX_DEPTH = 20
 MAX_SENTENCE_CHARACTERS = 20_000
 MAX_ID = 2**63 - 1
@@ -95,7 +97,7 @@ Text = Annotated[
 Question = Annotated[Text, Field(max_length=10_000)]
 ExternalId = Annotated[Text, Field(max_length=512)]
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
-CollectionName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-]{0,99}$")]
+CollectionName = Annotated[str, Field(pattern=COLLECTION)]
 Whole = BeforeValidator(whole)
 Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
 RowId = Annotated[StrictInt, Field(ge=1, le=MAX_ID), Whole]

@@ -1,0 +1,262 @@
+"""Copying a collection's corpus into another collection, inside Postgres.
+
+Rows keep their ids with all their bytes: the collection leads every primary key, so an id need be unique in its own
+collection only, and ids drawn later come from the same sequences, from beyond these. What names a sentence or a
+passage by its id (verdicts, answers, candidates, audit) is therefore copied as it stands.
+
+What is to be copied is told by the rows of the source, never by those just written: until ``analyse``, the planner
+takes these for a handful.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from app.storage.database import Reader, Writer
+from app.storage.tables import metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy that is being made: ``source`` as of ``until``, into the collection ``target``."""
+
+    source: int
+    target: int
+    until: datetime
+
+    def parameters(self, **more: Any) -> dict[str, Any]:
+        """For a statement."""
+        return {"source": self.source, "target": self.target, "until": self.until, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What of the source there is to copy.
+
+    Attributes:
+        passages: that were there by then.
+        later: passages that came since.
+        updated: of ``passages``, those changed since.
+        entities, terms: of the whole source.
+        events: verdicts that counted then.
+    """
+
+    passages: int
+    later: int
+    updated: int
+    entities: int
+    terms: int
+    events: int
+
+
+_PASSAGE = """
+    JOIN passage ON passage.collection_id = %(source)s AND passage.id = {row}.passage_id
+        AND passage.created_at <= %(until)s
+"""
+
+
+def counted(row: str) -> str:
+    """Whether a verdict was applied by then and not revoked by then."""
+    return f"""
+        {row}.collection_id = %(source)s AND {row}.applied_at <= %(until)s
+        AND ({row}.status = 'applied' OR {row}.status = 'revoked' AND {row}.revoked_at > %(until)s)
+    """
+
+
+def rows_of(table: str, source: str, **instead: str) -> str:
+    """The statement that copies the rows ``held`` of ``table`` that ``source``, from FROM on, gives.
+
+    Args:
+        instead: column -> the expression that comes in its place.
+    """
+    columns = [column.name for column in metadata.tables[table].columns if column.name != "collection_id"]
+    values = ", ".join(instead.get(column, f"held.{column}") for column in columns)
+    return f"INSERT INTO {table} (collection_id, {', '.join(columns)}) SELECT %(target)s, {values} {source}"
+
+
+def analyse(writer: Writer, table: str) -> None:
+    """Let the planner know how many rows of ``table`` are the copy's, while the transaction lasts and after it.
+
+    Measured on a copy with 1,000 verdicts: without, replaying memories and questions took 132 s instead of 12.
+    Until the transaction ends, the table is not vacuumed and its indexes not built anew; one of which that is under
+    way is left alone.
+    """
+    writer.execute(f"ANALYZE (SKIP_LOCKED) {table} (collection_id)")
+
+
+def now(reader: Reader) -> datetime:
+    """The server's clock."""
+    moment: datetime = reader.scalar("SELECT now()")
+    return moment
+
+
+def is_taken(reader: Reader, name: str) -> bool:
+    """Whether there is a collection of this name."""
+    return bool(reader.scalar("SELECT EXISTS (SELECT FROM collection WHERE name = %(name)s)", {"name": name}))
+
+
+def open_copy(writer: Writer, source: int, name: str, until: datetime) -> Copy:
+    """A collection that serves without memory, and is marked as what the source was at ``until``."""
+    target = writer.scalar(
+        """
+        INSERT INTO collection (name, key_building, serving, past)
+        SELECT %(name)s, key_building, 'shadow', %(until)s || jsonb_build_object('of', name)
+        FROM collection WHERE id = %(source)s RETURNING id
+        """,
+        {"name": name, "source": source, "until": Jsonb({"until": until.isoformat()})},
+    )
+    writer.execute(
+        rows_of("judge", "FROM judge held WHERE held.collection_id = %(source)s"),
+        {"source": source, "target": target},
+    )
+    return Copy(source, target, until)
+
+
+def census(reader: Reader, source: int, until: datetime) -> Corpus:
+    """What there is to copy."""
+    row = reader.row(
+        f"""
+        SELECT passages.*, entity_count, (SELECT count(*) FROM lexical_term WHERE collection_id = %(source)s),
+               (SELECT count(*) FROM feedback_event event WHERE {counted("event")})
+        FROM collection CROSS JOIN (
+            SELECT count(*) FILTER (WHERE created_at <= %(until)s), count(*) FILTER (WHERE created_at > %(until)s),
+                   count(*) FILTER (WHERE created_at <= %(until)s AND updated_at > %(until)s)
+            FROM passage WHERE collection_id = %(source)s
+        ) AS passages WHERE id = %(source)s
+        """,
+        {"source": source, "until": until},
+    )
+    return Corpus(*row)
+
+
+def passages(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
+    """The next passages to copy, in id order."""
+    return _ids(reader, copy, "passage", "AND created_at <= %(until)s", after, limit)
+
+
+def entities(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
+    """The source's next entities, in id order."""
+    return _ids(reader, copy, "entity", "", after, limit)
+
+
+def terms(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
+    """The source's next lexical terms, in id order."""
+    return _ids(reader, copy, "lexical_term", "", after, limit)
+
+
+def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, limit: int) -> list[int]:
+    rows = reader.rows(
+        f"""
+        SELECT id FROM {table} WHERE collection_id = %(source)s AND id > %(after)s {condition}
+        ORDER BY id LIMIT %(limit)s
+        """,
+        copy.parameters(after=after, limit=limit),
+    )
+    return [row[0] for row in rows]
+
+
+def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
+    """Copy these passages, their sentences and what these say of times."""
+    parameters = copy.parameters(ids=list(ids))
+    of_passage = "WHERE held.collection_id = %(source)s AND held.passage_id = ANY(%(ids)s)"
+    writer.execute(
+        rows_of("passage", "FROM passage held WHERE held.collection_id = %(source)s AND held.id = ANY(%(ids)s)"),
+        parameters,
+    )
+    writer.execute(
+        rows_of(
+            "time_expression",
+            f"""
+            FROM time_expression held
+            WHERE held.collection_id = %(source)s AND held.id IN (
+                SELECT time_expression_id FROM sentence held {of_passage}
+            ) ORDER BY held.id ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
+    for table in ("sentence", "lexical_passage"):
+        writer.execute(rows_of(table, f"FROM {table} held {of_passage}"), parameters)
+
+
+def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
+    """Copy those of these entities that a copied sentence names, and their links to such sentences."""
+    parameters = copy.parameters(ids=list(ids))
+    naming = f"""
+        JOIN sentence ON sentence.collection_id = %(source)s AND sentence.id = {{link}}.sentence_id
+        {_PASSAGE.format(row="sentence")}
+    """
+    writer.execute(
+        rows_of(
+            "entity",
+            f"""
+            FROM entity held WHERE held.collection_id = %(source)s AND held.id = ANY(%(ids)s) AND EXISTS (
+                SELECT FROM entity_sentence link {naming.format(link="link")}
+                WHERE link.collection_id = %(source)s AND link.entity_id = held.id
+            )
+            """,
+        ),
+        parameters,
+    )
+    writer.execute(
+        rows_of(
+            "entity_sentence",
+            f"""
+            FROM entity_sentence held {naming.format(link="held")}
+            WHERE held.collection_id = %(source)s AND held.entity_id = ANY(%(ids)s)
+            """,
+        ),
+        parameters,
+    )
+
+
+def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
+    """Copy the postings of these terms in copied passages, and the terms that have any, each with their number."""
+    writer.execute(
+        f"""
+        WITH posting AS (
+            {
+            rows_of(
+                "lexical_posting",
+                f'''
+                FROM lexical_posting held {_PASSAGE.format(row="held")}
+                WHERE held.collection_id = %(source)s AND held.term_id = ANY(%(ids)s)
+                ORDER BY held.term_id, held.passage_id
+            ''',
+            )
+        }
+            RETURNING term_id
+        ), counted AS (SELECT term_id, count(*) AS passages FROM posting GROUP BY term_id)
+        {
+            rows_of(
+                "lexical_term",
+                '''
+            FROM counted JOIN lexical_term held
+                ON held.collection_id = %(source)s AND held.id = counted.term_id
+            ''',
+                passage_count="counted.passages",
+            )
+        }
+        """,
+        copy.parameters(ids=list(ids)),
+    )
+
+
+def settle_counts(writer: Writer, copy: Copy) -> None:
+    """Have the copy say of itself what it holds."""
+    writer.execute(
+        """
+        UPDATE collection SET
+            passage_count = (SELECT count(*) FROM passage WHERE collection_id = %(target)s),
+            sentence_count = (SELECT count(*) FROM sentence WHERE collection_id = %(target)s),
+            entity_count = (SELECT count(*) FROM entity WHERE collection_id = %(target)s),
+            lexical_length = (
+                SELECT coalesce(sum(length::float8), 0) FROM lexical_passage WHERE collection_id = %(target)s
+            )
+        WHERE id = %(target)s
+        """,
+        copy.parameters(),
+    )

@@ -1,0 +1,68 @@
+"""A past state and the live one, to compare row by row."""
+
+from datetime import datetime
+from typing import Any
+
+from app.composition import Application
+from app.services.past import Past
+from tests.support import state, undo
+
+CORPUS = (*state.GRAPH, *state.LEXICAL)
+LEARNED = (*undo.PASSAGES_ONLY, *undo.KEYED, "expansion_unit", "question", "question_support")
+Rows = list[dict[str, Any]]
+
+
+def now(application: Application) -> datetime:
+    with application.database.read() as reader:
+        moment: datetime = reader.scalar("SELECT clock_timestamp()")
+    return moment
+
+
+def corpus(application: Application, collection: str) -> dict[str, Rows]:
+    """To the last byte."""
+    counts = ("passage_count", "sentence_count", "entity_count", "lexical_length", "key_building")
+    return state.snapshot(application, collection, CORPUS, ("collection_id",)) | {
+        "counts": [{name: row[name] for name in counts} for row in rows_of_collection(application, collection)]
+    }
+
+
+def rows_of_collection(application: Application, collection: str) -> Rows:
+    with application.database.read() as reader:
+        return [
+            dict(row._mapping)
+            for row in reader.rows("SELECT * FROM collection WHERE name = %(name)s", {"name": collection})
+        ]
+
+
+def learned(application: Application, collection: str) -> dict[str, Rows]:
+    """To the last byte; only when states were written differs."""
+    found = {
+        table: state.rows(application, collection, table, ("collection_id", "updated_at")) for table in LEARNED
+    }
+    return found | {"serves": [{"generation": rows_of_collection(application, collection)[0]["key_generation"]}]}
+
+
+def meant(application: Application, collection: str) -> dict[str, Rows]:
+    """As ``learned``, questions and units by their texts: those that went and came back have other ids."""
+    found = undo.learned(application, collection)
+    for row in (row for rows in found.values() for row in rows):
+        row.pop("collection_id", None)
+    return {table: sorted(rows, key=repr) for table, rows in found.items()}
+
+
+def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *LEARNED, "episode")) -> None:
+    """No row belongs to a collection that there is not."""
+    with application.database.read() as reader:
+        for table in tables:
+            assert (
+                reader.scalar(
+                    f"SELECT count(*) FROM {table} WHERE collection_id NOT IN (SELECT id FROM collection)"
+                )
+                == 0
+            ), table
+
+
+def replayed(application: Application, collection: str, until: datetime, into: str | None = None) -> Past:
+    past = application.past.replay(collection, until, into)
+    undo.assert_verified(application, past.collection)
+    return past
