@@ -1,0 +1,601 @@
+"""Does the service lose or double a verdict while its parts are killed, and does it stay quick?
+
+    python benchmarks/soak.py [-n POSTS] [-k SECONDS] [-d DATASET_DIR] [-p PASSAGES] [-q QUESTIONS] [-c CLIENTS]
+                              [-r POSTS_PER_SECOND] [-e SHARE] [-s SEED] [--keep DIR]
+
+Starts a service of its own in a temporary folder (embedded Postgres and Redis, the API, two workers), fills it with
+the sample corpus in several varied copies or the first passages of a BEIR folder, asks its questions, and posts
+verdicts on the answers from several clients. A tenth of the posts repeat an earlier one with its Idempotency-Key,
+at once or later. One more client asks questions all the while. Meanwhile, at random but the same for a seed, a
+worker, the API, Redis, a Postgres backend or the postmaster is killed (SIGKILL) and started again.
+
+Then it waits until no verdict is pending and checks: what was accepted is what was posted, each verdict applied
+exactly once, by events, audit rows and the update counts of all states; no deadlock in Postgres' log; no verdict
+parked; `engram verify` clean. Exit code 1 if one of these fails.
+
+Rates are over the time in which there was something to post; a fault lasts from the kill until all parts answer
+again. Latency is of the whole request, as the client sees it; `quiet` is with nothing else going on.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import psycopg
+import structlog
+
+import common
+from app import sample
+from app.composition import Application, Servers
+from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.providers.embedded.process import spawn
+from app.settings import Settings
+from app.storage.schema import migrate
+from app.supervision import Child
+
+COLLECTION = "soak"
+READY_SECONDS = 300.0
+DRAIN_SECONDS = 900.0
+QUIET_SECONDS = 15.0
+POLL_SECONDS = 0.1
+JUDGES = 40
+REPEATED = 0.1
+BACKENDS = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+Body = dict[str, Any]
+
+
+@dataclass
+class Part(Child):
+    """One of Engram's own processes, what it says kept in a file."""
+
+    log: Path = Path()
+    said: int = 0
+
+    def start(self) -> None:
+        with self.log.open("ab") as output:
+            self.said = output.tell()
+            self.process = spawn(self.command, death_signal=signal.SIGTERM, env=self.env, output=output.fileno())
+
+    def says(self, text: str) -> bool:
+        """Whether it has said that since it was started."""
+        with self.log.open("rb") as said:
+            said.seek(self.said)
+            return text.encode() in said.read()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something was killed, and all parts answered again."""
+
+    what: str
+    began: float
+    ended: float
+
+
+class Service:
+    """All processes of one Engram."""
+
+    def __init__(self, folder: Path) -> None:
+        self.settings = Settings(
+            _env_file=None, data_dir=folder, port=_free_port(), database_url=None, redis_url=None
+        )
+        self.postgres = EmbeddedPostgres(folder / "postgres", self.settings.embedded_user)
+        self.redis = EmbeddedRedis(folder / "redis")
+        self._folder = folder
+        self._http = httpx.Client(base_url=self.url, timeout=5.0, trust_env=False)
+        self._parts: list[Part] = []
+
+    @property
+    def url(self) -> str:
+        """Base URL of the API."""
+        return f"http://127.0.0.1:{self.settings.port}"
+
+    @property
+    def addresses(self) -> Servers:
+        """Where the servers are."""
+        return Servers(self.postgres.url, self.redis.url)
+
+    def __enter__(self) -> "Service":
+        self.postgres.start()
+        self.redis.start()
+        migrate(self.postgres.url)
+        env = dict(os.environ) | {
+            "DATABASE_URL": self.postgres.url,
+            "REDIS_URL": self.redis.url,
+            "ENGRAM_DATA_DIR": str(self._folder),
+            "ENGRAM_HOST": "127.0.0.1",
+            "ENGRAM_PORT": str(self.settings.port),
+        }
+        for name, command in (("api", "serve"), ("worker-1", "worker"), ("worker-2", "worker")):
+            program = (sys.executable, "-P", "-m", "app.cli", command)
+            self._parts.append(Part(name, program, env, log=self._folder / f"{name}.log"))
+            self._parts[-1].start()
+            self.until_ready()  # one after the other: the first one exports the encoder
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for part in self._parts:
+            part.terminate()
+        for part in self._parts:
+            part.wait(time.monotonic() + 20)
+        self._http.close()
+        self.redis.stop()
+        self.postgres.stop()
+
+    def until_ready(self) -> None:
+        """Wait until every part answers."""
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._ready():
+            if time.monotonic() > deadline:
+                raise SystemExit(f"The service was not ready after {READY_SECONDS:.0f} s; see {self._folder}.")
+            time.sleep(POLL_SECONDS)
+
+    def _ready(self) -> bool:
+        try:
+            answer = self._http.get("/readyz")
+        except httpx.TransportError:
+            return False
+        answers = answer.status_code == httpx.codes.OK and answer.json()["status"] == "ok"
+        return answers and all(part.says("worker ready") for part in self._parts[1:])
+
+    def faults(self) -> Mapping[str, Callable[[random.Random], None]]:
+        """What can be killed, and how; whatever it is, it runs again afterwards."""
+        ways: dict[str, Callable[[random.Random], None]] = {
+            part.name: lambda _, part=part: self._kill_part(part) for part in self._parts
+        }
+        return ways | {
+            "redis": lambda _: self._kill_server(self.redis),
+            "postgres backend": self._kill_backend,
+            "postmaster": lambda _: self._kill_server(self.postgres),
+        }
+
+    def _kill_part(self, part: Part) -> None:
+        part.kill()
+        if part.process is not None:
+            part.process.wait()
+        part.start()
+
+    def _kill_server(self, server: EmbeddedPostgres | EmbeddedRedis) -> None:
+        if server.pid is not None:
+            os.kill(server.pid, signal.SIGKILL)
+        while server.alive():
+            time.sleep(POLL_SECONDS / 10)
+        server.start()
+
+    def _kill_backend(self, draw: random.Random) -> None:
+        # Its own connection: one that the pools of this process keep would be drawn as well.
+        with psycopg.connect(self.postgres.url.replace("+psycopg", ""), autocommit=True) as connection:
+            pids = sorted(pid for (pid,) in connection.execute(BACKENDS).fetchall())
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(draw.choice(pids), signal.SIGKILL)
+        time.sleep(POLL_SECONDS)  # the postmaster ends and begins all the others
+
+
+@dataclass
+class Asker:
+    """Asks questions one after the other and keeps how long each took, and what failed."""
+
+    url: str
+    questions: Sequence[str]
+    seconds: list[tuple[float, float]] = field(default_factory=list)
+    failures: int = 0
+
+    def run(self, stopped: threading.Event, seed: int) -> None:
+        """Ask until stopped."""
+        draw = random.Random(seed)
+        with httpx.Client(base_url=self.url, timeout=30.0, trust_env=False) as client:
+            while not stopped.is_set():
+                began = time.time()
+                body = {"collection": COLLECTION, "query": draw.choice(self.questions)}
+                try:
+                    answered = client.post("/query", json=body).status_code == httpx.codes.OK
+                except httpx.TransportError:
+                    answered = False
+                if answered:
+                    self.seconds.append((began, time.time() - began))
+                else:
+                    self.failures += 1
+                    time.sleep(POLL_SECONDS)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def corpus(folder: Path | None, count: int) -> tuple[list[Body], list[str]]:
+    """Passages and questions."""
+    if folder is not None:
+        return common.passages(folder, count), common.questions(folder)
+    rows = [json.loads(line) for line in sample.corpus().splitlines() if line.strip()]
+    passages = []
+    for number in range(count):
+        volume, row = number // len(rows) + 1, rows[number % len(rows)]
+        text = row["text"] if volume == 1 else f"{row['text']} Volume {volume} of the encyclopedia repeats it."
+        passages.append({"id": f"{row['_id']}-{volume}", "title": row["title"], "text": text})
+    return passages, [text for question in sample.questions() for text in (question.text, question.paraphrase)]
+
+
+def ingest(service: Service, passages: Sequence[Body]) -> None:
+    """Fill the collection through the API."""
+    with httpx.Client(base_url=service.url, timeout=120.0, trust_env=False) as client:
+        lines = "\n".join(json.dumps({k: row[k] for k in ("id", "title", "text")}) for row in passages)
+        accepted = client.post(
+            "/passages",
+            params={"collection": COLLECTION},
+            content=lines.encode(),
+            headers={"Content-Type": "application/x-ndjson"},
+        )
+        accepted.raise_for_status()
+        while (job := client.get(accepted.json()["status_url"]).json())["status"] in {"queued", "running"}:
+            time.sleep(POLL_SECONDS)
+        if job["status"] != "succeeded":
+            raise SystemExit(f"Ingest failed: {job}")
+
+
+def ask(service: Service, questions: Sequence[str], count: int) -> list[Body]:
+    """That many answered queries, each with the sentences it showed."""
+    answered = []
+    with httpx.Client(base_url=service.url, timeout=60.0, trust_env=False) as client:
+        for number in range(count):
+            text = questions[number % len(questions)]
+            body = {"collection": COLLECTION, "query": text, "include": ["sentences"]}
+            answer = client.post("/query", json=body).raise_for_status().json()
+            shown = [sentence["sentence_id"] for hit in answer["passages"] for sentence in hit["sentences"]]
+            if len(shown) >= 3:
+                answered.append({"query_id": answer["query_id"], "shown": shown, "text": text})
+    return answered
+
+
+def verdicts(answered: Sequence[Body], posts: int, expanded: float, draw: random.Random) -> list[Body]:
+    """Posts in the order in which they are sent; a tenth repeat an earlier one."""
+    repeats = round(posts * REPEATED)
+    planned: list[Body] = []
+    for number in range(posts - repeats):
+        episode = draw.choice(answered)
+        supported, rejected = draw.sample(episode["shown"], 2)
+        body = {
+            "collection": COLLECTION,
+            "query_id": episode["query_id"],
+            "supporting": [supported],
+            "rejected": [rejected],
+            "partial": draw.random() < 0.5,
+            "judge": f"judge-{draw.randrange(JUDGES)}",
+            "confidence": draw.choice([1.0, 0.8, 0.5]),
+        }
+        if draw.random() < expanded:
+            body["expansions"] = [{"method": "facet", "text": draw.choice(answered)["text"]}]
+        planned.append({"key": f"soak-{number}", "body": body})
+    # Half of the repeats follow at once, so that another client sends the same at the same time.
+    followed = Counter(draw.choices(range(len(planned)), k=repeats // 2))
+    sent = [post for at, post in enumerate(planned) for _ in range(1 + followed[at])]
+    for _ in range(posts - len(sent)):
+        at = draw.randrange(1, len(sent))
+        sent.insert(at, sent[draw.randrange(at)])
+    return sent
+
+
+@contextlib.contextmanager
+def posting(service: Service, sent: Sequence[Body], clients: int, rate: float, folder: Path) -> Iterator[Any]:
+    """The process that posts; it is gone at the end of the block."""
+    plan, results = folder / "plan.json", folder / "results.jsonl"
+    plan.write_text(
+        json.dumps({"url": service.url, "clients": clients, "rate": rate, "posts": sent}), encoding="utf-8"
+    )
+    program = [sys.executable, str(Path(__file__).with_name("posting.py")), str(plan), str(results)]
+    process = subprocess.Popen(program)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def disturb(service: Service, every: float, draw: random.Random, over: Callable[[], bool]) -> list[Fault]:
+    """Kill something every so many seconds until it is over."""
+    faults: list[Fault] = []
+    ways = service.faults()
+    bag: list[str] = []
+    due = time.time() + every
+    while not over():
+        if not every or time.time() < due:
+            time.sleep(POLL_SECONDS)
+            continue
+        if not bag:  # each once before any comes again
+            bag = sorted(ways)
+            draw.shuffle(bag)
+        what = bag.pop()
+        began = time.time()
+        ways[what](draw)
+        service.until_ready()
+        faults.append(Fault(what, began, time.time()))
+        due = max(due + every, time.time())
+    return faults
+
+
+class Rows:
+    """What the database holds of the collection."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+        self._parameters = {"collection": app.ingest.collection(COLLECTION).id}
+
+    def __call__(self, statement: str) -> Sequence[Any]:
+        with self._app.database.read() as reader:
+            return reader.rows(statement, self._parameters)
+
+    def pending(self) -> int:
+        """Verdicts that wait."""
+        found = self(
+            "SELECT count(*) FROM feedback_event WHERE collection_id = %(collection)s AND status = 'pending'"
+        )
+        return int(found[0][0])
+
+
+def drain(rows: Rows) -> float:
+    """Wait until no verdict is pending; how long that took."""
+    began = time.time()
+    while rows.pending():
+        if time.time() - began > DRAIN_SECONDS:
+            raise SystemExit(f"{rows.pending()} verdicts are still pending after {DRAIN_SECONDS:.0f} s.")
+        time.sleep(POLL_SECONDS)
+    return time.time() - began
+
+
+def check(rows: Rows, sent: Sequence[Body], results: Sequence[Body], log: Path) -> list[str]:
+    """What is wrong, one line each."""
+    wrong = [f"a post was answered {status}, {n} times" for status, n in _refused(results).items()]
+    wanted = {post["key"]: post["body"] for post in sent}
+    events = rows(
+        """
+        SELECT event.idempotency_key, event.id, event.status, episode.id, episode.question, episode.activated
+        FROM feedback_event event
+        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        WHERE event.collection_id = %(collection)s ORDER BY event.id
+        """
+    )
+    stored = {row[0] for row in events}
+    if stored != wanted.keys() or len(stored) != len(events):
+        wrong.append(f"{len(events)} events are stored and {len(wanted)} keys were posted")
+    numbered = {row[0]: row[1] for row in events}
+    differing = sum(result["feedback_id"] != numbered.get(result["key"]) for result in results)
+    if differing:
+        wrong.append(f"{differing} answers name another event than the one stored under their key")
+    wrong += [
+        f"{n} events are {status}" for status, n in Counter(r[2] for r in events).items() if status != "applied"
+    ]
+    return wrong + _states(rows, wanted, events) + _deadlocks(log)
+
+
+def _refused(results: Sequence[Body]) -> Counter[int]:
+    return Counter(result["status"] for result in results if result["status"] not in {200, 202})
+
+
+def _deadlocks(log: Path) -> list[str]:
+    found = [log, log.with_suffix(".log.1")]
+    n = sum(path.read_bytes().count(b"deadlock detected") for path in found if path.exists())
+    return [f"{n} deadlocks in Postgres' log"] if n else []
+
+
+def _states(rows: Rows, wanted: Mapping[str, Body], events: Sequence[Any]) -> list[str]:
+    """Where audit rows or update counts are not the verdicts that were posted."""
+    judged: Counter[tuple[int, str, int]] = Counter()
+    tasks: Counter[int] = Counter()
+    supports: Counter[tuple[str, int]] = Counter()
+    for key, event, _, episode, question, activated in events:
+        body = wanted.get(key, {"query_id": "", "supporting": [], "rejected": [], "partial": True})
+        if UUID(str(episode)) != UUID(body["query_id"]):
+            return [f"event {event} is of another query"]
+        for sentence in {*body["supporting"], *body["rejected"], *([] if body["partial"] else activated)}:
+            tasks[sentence] += 1
+            supports[" ".join(question.casefold().split()), sentence] += 1
+            judged[event, "task", sentence] += 1
+            judged[event, "recall", sentence] += 1
+    audit = Counter(
+        (row[0], row[1], row[2])
+        for row in rows(
+            """
+            SELECT event_id, channel, sentence_id FROM memory_audit
+            WHERE collection_id = %(collection)s AND channel <> 'time'
+            """
+        )
+    )
+    stored = {
+        row[0]: row[1]
+        for row in rows(
+            """
+            SELECT sentence_id, update_count FROM sentence_memory
+            WHERE collection_id = %(collection)s AND channel = 'task'
+            """
+        )
+    }
+    known = {
+        (" ".join(row[0].casefold().split()), row[1]): row[2]
+        for row in rows(
+            """
+            SELECT q.text, known.sentence_id, known.update_count FROM question_support known
+            JOIN question q ON q.collection_id = known.collection_id AND q.id = known.question_id
+            WHERE known.collection_id = %(collection)s
+            """
+        )
+    }
+    late = rows(
+        """
+        SELECT count(*) FROM sentence_memory memory
+        WHERE memory.collection_id = %(collection)s AND memory.update_count <> (
+            SELECT count(*) FROM memory_audit audit
+            WHERE audit.collection_id = memory.collection_id AND audit.sentence_id = memory.sentence_id
+              AND audit.channel = memory.channel)
+        """
+    )[0][0]
+    wrong = []
+    for name, found, expected in (
+        ("audit rows", audit, judged),
+        ("memories", stored, tasks),
+        ("supports", known, supports),
+    ):
+        differing = sum(found.get(key) != expected.get(key) for key in found.keys() | expected.keys())
+        if differing:
+            wrong.append(f"{differing} {name} do not count the verdicts on them, of {len(expected)}")
+    return [*wrong, f"{late} memories have another number of audit rows than of updates"] if late else wrong
+
+
+def moved(rows: Rows) -> list[tuple[float, int]]:
+    """(time applied, memory updates) of each event; a memory update is a state that moved, with its audit row."""
+    found = rows(
+        """
+        SELECT extract(epoch FROM event.applied_at)::float8, count(*) FROM feedback_event event
+        JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
+        WHERE event.collection_id = %(collection)s GROUP BY event.id, event.applied_at
+        """
+    )
+    return [(row[0], row[1]) for row in found]
+
+
+def report(
+    faults: Sequence[Fault],
+    results: Sequence[Body],
+    updates: Sequence[tuple[float, int]],
+    drained: float,
+    quiet: Asker,
+    loaded: Asker,
+) -> None:
+    """Print what came of it."""
+    began, ended = min(r["began"] for r in results), max(r["ended"] for r in results)
+    first: dict[str, float] = {}
+    for result in results:
+        first[result["key"]] = min(first.get(result["key"], result["ended"]), result["ended"])
+    faulty = sum(max(0.0, min(f.ended, ended) - max(f.began, began)) for f in faults)
+
+    def whole(at: float) -> bool:
+        return began <= at <= ended and not any(f.began <= at <= f.ended for f in faults)
+
+    span, calm = ended - began, ended - began - faulty
+    during = sum(n for at, n in updates if at <= ended)
+    print(f"posting {span:.1f} s, of which {faulty:.1f} s in a fault; drained {drained:.1f} s later\n")
+    common.table(
+        ["rate", "all the time", "without a fault"],
+        [
+            ["posts/s", len(results) / span, sum(whole(r["ended"]) for r in results) / calm],
+            ["verdicts accepted/s", len(first) / span, sum(map(whole, first.values())) / calm],
+            ["memory updates/s", during / span, sum(n for at, n in updates if whole(at)) / calm],
+        ],
+    )
+    total = sum(n for _, n in updates)
+    print(f"\n{total} memory updates, {total / (span + drained):.0f} a second until the last one was applied\n")
+    calm_seconds = [s for at, s in loaded.seconds if whole(at)]
+    rows = []
+    for name, samples in (
+        ("quiet", [s for _, s in quiet.seconds]),
+        ("loaded", [s for at, s in loaded.seconds if began <= at <= ended]),
+        ("loaded, without a fault", calm_seconds),
+    ):
+        if samples:
+            p50, p95 = (1000 * at for at in common.percentiles(samples))
+            base = 1000 * common.percentiles([s for _, s in quiet.seconds])[0]
+            rows.append([name, len(samples), p50, p95, p50 / base])
+    common.table(["queries", "number", "p50 ms", "p95 ms", "p50 / quiet p50"], rows)
+    print(f"\n{loaded.failures} queries were not answered\n")
+    waits = sorted(first.values())
+    common.table(
+        ["killed", "after s", "all parts answer again after s", "longest wait for an accepted post s"],
+        [[f.what, f.began - began, f.ended - f.began, _gap(waits, f)] for f in faults],
+    )
+    again = sum(result["tries"] > 1 for result in results)
+    print(f"\n{len(results)} posts of {len(first)} verdicts, {again} sent more than once")
+
+
+def _gap(accepted: Sequence[float], fault: Fault) -> float:
+    around = [fault.began, *(at for at in accepted if fault.began <= at <= fault.ended), fault.ended]
+    return max(later - earlier for earlier, later in pairwise(around))
+
+
+def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
+    """Run it all; what is wrong."""
+    draw = random.Random(arguments.seed)
+    passages, questions = corpus(arguments.data, arguments.passages)
+    with Service(folder) as service:
+        ingest(service, passages)
+        answered = ask(service, questions, arguments.questions)
+        sent = verdicts(answered, arguments.posts, arguments.expanded, draw)
+        app = Application(service.settings, service.addresses)
+        try:
+            rows = Rows(app)
+            quiet, loaded = Asker(service.url, questions), Asker(service.url, questions)
+            with ThreadPoolExecutor(1) as pool:
+                stopped = threading.Event()
+                asking = pool.submit(quiet.run, stopped, arguments.seed)
+                time.sleep(QUIET_SECONDS)
+                stopped.set()
+                asking.result()
+                stopped.clear()
+                asking = pool.submit(loaded.run, stopped, arguments.seed)
+                try:
+                    with posting(service, sent, arguments.clients, arguments.rate, folder) as poster:
+                        faults = disturb(service, arguments.kill_every, draw, lambda: poster.poll() is not None)
+                        if poster.returncode:
+                            raise SystemExit(f"The clients ended with exit code {poster.returncode}.")
+                finally:
+                    stopped.set()
+                asking.result()
+            drained = drain(rows)
+            results = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+            report(faults, results, moved(rows), drained, quiet, loaded)
+            wrong = check(rows, sent, results, service.postgres.log_path)
+            began = time.time()
+            verified = app.verify.verify(COLLECTION)
+            checked = sum(table.rows for table in verified.tables)
+            print(f"\nverified {checked} rows in {time.time() - began:.1f} s")
+            return wrong + [f"verify: {found}" for found in verified.differences[:10]]
+        finally:
+            app.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Verdicts under load while parts of the service are killed.")
+    parser.add_argument("-n", "--posts", type=int, default=20_000)
+    parser.add_argument("-k", "--kill-every", type=float, default=60.0, help="seconds; 0: nothing is killed")
+    parser.add_argument("-d", "--data", type=Path, help="BEIR folder; the sample corpus by default")
+    parser.add_argument("-p", "--passages", type=int, default=1000)
+    parser.add_argument("-q", "--questions", type=int, default=300)
+    parser.add_argument("-c", "--clients", type=int, default=8)
+    parser.add_argument("-r", "--rate", type=float, default=0.0, help="posts/s offered; 0: as fast as they go")
+    parser.add_argument("-e", "--expanded", type=float, default=0.01, help="share of verdicts with an expansion")
+    parser.add_argument("-s", "--seed", type=int, default=0)
+    parser.add_argument(
+        "--keep", type=Path, help="where to run and leave everything, instead of a temporary folder"
+    )
+    arguments = parser.parse_args()
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    with contextlib.ExitStack() as stack:
+        folder = arguments.keep or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+        )
+        wrong = soak(arguments, folder)
+    for line in wrong:
+        print(f"WRONG: {line}")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
