@@ -14,6 +14,7 @@ from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.services.answer import AnswerService
 from app.services.attribution import Attribution, KeyLearning
+from app.services.compare import CompareService
 from app.services.dense import DenseService
 from app.services.evolve import EvolveService
 from app.services.expand import ExpandService
@@ -24,10 +25,15 @@ from app.services.health import HealthService
 from app.services.index import IndexService
 from app.services.ingest import IngestService
 from app.services.judge import JudgeService
+from app.services.judges import JudgesService
 from app.services.key_view import KeyViewService
-from app.services.learn import LearnService, Noise
+from app.services.learn import LearnService
+from app.services.lift import LiftService
 from app.services.maintain import MaintainService, Thresholds
+from app.services.noise import Noise
+from app.services.past import PastService
 from app.services.prior import RankingPrior, load_prior
+from app.services.restore import Restore
 from app.services.retrieve import RetrieveService
 from app.services.revoke import RevokeService
 from app.services.serving import ServingService
@@ -159,6 +165,11 @@ class Application:
         return ServingService(self.database, self.retrieve)
 
     @cached_property
+    def lift(self) -> LiftService:
+        """Compares the arms of experiments."""
+        return LiftService(self.database, generation_threshold=self.settings.key_generation_threshold)
+
+    @cached_property
     def noise(self) -> Noise:
         """How far verdicts move what is learned."""
         settings = self.settings
@@ -229,6 +240,11 @@ class Application:
         return FeedbackService(self.database, self.stream, self.learn)
 
     @cached_property
+    def judges(self) -> JudgesService:
+        """Sets how far single judges count."""
+        return JudgesService(self.database, self.noise)
+
+    @cached_property
     def revoke(self) -> RevokeService:
         """Takes verdicts back."""
         return RevokeService(self.database, self.attribution, self.evolve)
@@ -237,6 +253,12 @@ class Application:
     def verify(self) -> VerifyService:
         """Proves that what is learned follows from the log."""
         return VerifyService(self.database, self.prior, self.evolve, capacity=self.key_learning.rules.capacity)
+
+    @cached_property
+    def past(self) -> PastService:
+        """Makes past states."""
+        restore = Restore(self.learn, self.attribution, self.noise, self.prior)
+        return PastService(self.database, self.attribution, self.evolve, restore)
 
     @cached_property
     def forget(self) -> ForgetService:
@@ -264,6 +286,11 @@ class Application:
     def explain(self) -> ExplainService:
         """Shows what was learned."""
         return ExplainService(self.database, self.embedder)
+
+    @cached_property
+    def compare(self) -> CompareService:
+        """Asks under two arms."""
+        return CompareService(self.database, self.retrieve, self.prior)
 
     @cached_property
     def answer(self) -> AnswerService:

@@ -25,6 +25,7 @@ PORT_PATIENCE_SECONDS = 3.0  # a previous run that was killed may still be letti
 READY_PATIENCE_SECONDS = 600.0
 REPORT_SECONDS = 10.0
 STOP_PATIENCE_SECONDS = 20.0
+STOP_MARGIN_SECONDS = 5.0  # that the API is given beyond the time that its requests have to finish
 KILLED_EXIT_CODE = 130
 
 
@@ -188,11 +189,16 @@ class _Supervisor:
         running = [child for child in self._children if child.alive()]
         if running or self._servers:
             say("Stopping ...")
-        for child in running:
-            child.terminate()
-        deadline = time.monotonic() + STOP_PATIENCE_SECONDS
-        for child in running:
-            child.wait(deadline)
+        # The API first: a verdict that a request in hand waits for may be in the worker's hands.
+        worker = [child for child in running if child.command is self._commands.worker]
+        others = [child for child in running if child not in worker]
+        draining = self._settings.shutdown_delay_seconds + self._settings.shutdown_grace_seconds
+        for children, patience in (others, draining + STOP_MARGIN_SECONDS), (worker, STOP_PATIENCE_SECONDS):
+            for child in children:
+                child.terminate()
+            deadline = time.monotonic() + patience
+            for child in children:
+                child.wait(deadline)
         for server in reversed(self._servers):
             server.stop()
 

@@ -8,7 +8,8 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from app import __version__
-from app.api import expansions, feedback, health, keys, passages, problems, queries
+from app.api import expansions, explanations, feedback, health, judges, keys, passages, problems, queries, serving
+from app.api.drain import Drain
 from app.api.limits import BodyLimit
 from app.api.schemas.passages import PassagesIn
 from app.composition import Application
@@ -38,9 +39,11 @@ def create_app(application: Application | None) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.services = application
+    app.state.draining = False
+    app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     problems.install(app)
-    for module in (queries, expansions, feedback, passages, keys, health):
+    for module in (queries, explanations, expansions, feedback, judges, passages, serving, keys, health):
         app.include_router(module.router)
     _describe(app)
     return app

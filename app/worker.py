@@ -71,6 +71,8 @@ class Worker:
             self._sweep()
             self._stopping.wait(RETRY_SECONDS)
             return
+        if self._stopping.is_set():  # what came after that is for others, or for the next start
+            return
         if wakes:
             by_collection: dict[int, list[int]] = {}
             for _, collection_id, event in wakes:

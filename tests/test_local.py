@@ -246,6 +246,38 @@ def test_a_child_that_does_not_stop_is_killed(up: Start) -> None:
     assert run.end()[0] == 0
 
 
+ENDING = """
+import os, signal, sys, time
+def ending(*_):
+    note({role!r} + " is told")
+    while {waiting} and not os.path.exists(os.environ["ENGRAM_DATA_DIR"] + "/finished"):
+        time.sleep(0.01)
+    note({role!r} + " ends")
+    os._exit(0)
+signal.signal(signal.SIGTERM, ending)
+"""
+
+
+def test_the_api_ends_before_the_worker_is_told_to(up: Start) -> None:
+    def draining(role: str, text: str, *, waiting: bool) -> str:
+        return NOTE + ENDING.format(role=role, waiting=waiting) + text
+
+    run = up(serve=draining("serve", SERVE, waiting=True), worker=draining("worker", WORKER, waiting=False))
+    run.until("answers at")
+    while not run.notes("worker"):
+        time.sleep(0.05)
+    run.process.terminate()
+    try:
+        while not run.notes("serve is told"):
+            time.sleep(0.05)
+        assert run.notes("worker is told") == []
+    finally:
+        (run.data_dir / "finished").touch()
+    assert run.end()[0] == 0
+    told = [json.loads(line)["role"] for line in (run.data_dir / "notes").read_text().splitlines()]
+    assert told[-4:] == ["serve is told", "serve ends", "worker is told", "worker ends"]
+
+
 def test_a_second_signal_kills_at_once(up: Start) -> None:
     run = up(worker=STUBBORN, stop_patience=600.0)
     run.until("answers at")

@@ -1,4 +1,8 @@
-"""What routes share: the application, and request parts that need checking."""
+"""What routes share: the application, and request parts that need checking.
+
+What only looks at the request is ``async``: FastAPI sends any other function through a thread of its pool, which
+costs many times the function.
+"""
 
 from typing import Annotated, Any, Protocol
 
@@ -7,14 +11,19 @@ from fastapi import Depends, Header, Path, Query, Request
 from app.api.schemas.common import MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
 from app.services.answer import AnswerService
+from app.services.compare import CompareService
 from app.services.evolve import EvolveService
 from app.services.expand import ExpandService
+from app.services.explain import ExplainService
 from app.services.feedback import FeedbackService
 from app.services.health import HealthService
 from app.services.ingest import IngestService
+from app.services.judges import JudgesService
 from app.services.key_view import KeyViewService
+from app.services.lift import LiftService
 from app.services.retrieve import RetrieveService
 from app.services.revoke import RevokeService
+from app.services.serving import ServingService
 
 
 class Services(Protocol):
@@ -25,11 +34,17 @@ class Services(Protocol):
     @property
     def retrieve(self) -> RetrieveService: ...
     @property
+    def serving(self) -> ServingService: ...
+    @property
+    def lift(self) -> LiftService: ...
+    @property
     def answer(self) -> AnswerService: ...
     @property
     def expand(self) -> ExpandService: ...
     @property
     def feedback(self) -> FeedbackService: ...
+    @property
+    def judges(self) -> JudgesService: ...
     @property
     def revoke(self) -> RevokeService: ...
     @property
@@ -37,15 +52,19 @@ class Services(Protocol):
     @property
     def key_view(self) -> KeyViewService: ...
     @property
+    def compare(self) -> CompareService: ...
+    @property
+    def explain(self) -> ExplainService: ...
+    @property
     def health(self) -> HealthService: ...
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
 
-def json_body(content_type: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
+async def json_body(content_type: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
     """Refuse a body that is not JSON.
 
     Raises:
@@ -59,7 +78,7 @@ def json_body(content_type: Annotated[str | None, Header(include_in_schema=False
 KEY: dict[str, Any] = {"max_length": 200, "json_schema_extra": {"minLength": 1, "pattern": "^[!-~]+$"}}
 
 
-def _required_key(
+async def _required_key(
     idempotency_key: Annotated[
         str, Header(description="Yours, unique per verdict; the same request again is answered alike.", **KEY)
     ],
@@ -67,7 +86,7 @@ def _required_key(
     return _checked(idempotency_key)
 
 
-def _optional_key(
+async def _optional_key(
     idempotency_key: Annotated[
         str | None, Header(description="The same request again is answered alike.", **KEY)
     ] = None,

@@ -3,13 +3,23 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response, status
+from starlette.concurrency import run_in_threadpool
 
 from app.api.dependencies import App, EventId, InCollection, Limit, OptionalKey, RequiredKey, json_body
 from app.api.passages import accepted
 from app.api.paths import FeedbackRoute
 from app.api.problems import responses
 from app.api.schemas.common import DEFAULT_COLLECTION, MAX_ID
-from app.api.schemas.feedback import ChangeOut, FeedbackDetail, FeedbackIn, FeedbackOut, FeedbackPage, RevokeIn
+from app.api.schemas.feedback import (
+    ChangeOut,
+    FeedbackDetail,
+    FeedbackIn,
+    FeedbackOut,
+    FeedbackPage,
+    RetryIn,
+    RetryOut,
+    RevokeIn,
+)
 from app.api.schemas.keys import KeyEffectOut
 from app.api.schemas.passages import JobAccepted
 from app.services.feedback import Receipt
@@ -26,9 +36,9 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
     summary="Judge an answered query",
 )
-def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredKey) -> FeedbackOut:
+async def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredKey) -> FeedbackOut:
     """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`."""
-    receipt = app.feedback.accept(body.to_verdict(), key, wait=body.wait)
+    receipt = await run_in_threadpool(app.feedback.accept, body.to_verdict(), key, wait=body.wait)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**_out(receipt, body.collection))
@@ -95,6 +105,33 @@ def post_revoke(body: RevokeIn, response: Response, app: App, key: OptionalKey) 
     """
     job_id = app.revoke.request(body.collection, body.judge, body.since, body.before, key)
     return accepted(job_id, body.collection, response)
+
+
+@router.post(
+    "/feedback/retry",
+    response_model=RetryOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Retry parked verdicts",
+)
+def post_retry(body: RetryIn, app: App) -> RetryOut:
+    """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
+    return RetryOut(collection=body.collection, retried=app.feedback.retry_all(body.collection, body.judge))
+
+
+@router.post(
+    "/feedback/{feedback_id}/retry",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=FeedbackOut,
+    responses=responses(404, 409, 422, 503),
+    summary="Retry a parked verdict",
+)
+def post_retry_one(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackOut:
+    """Let a verdict that could not be applied wait again, with all its tries; `error` says how the last one failed.
+
+    One that is not parked is a conflict: it waits already, is applied, or is revoked.
+    """
+    return FeedbackOut(**_out(app.feedback.retry(collection, feedback_id), collection))
 
 
 def _out(receipt: Receipt, collection: str) -> dict[str, object]:

@@ -1,10 +1,11 @@
 """Whether the process is alive, and whether it can serve."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 
 from app.api.dependencies import App
 from app.api.problems import responses
+from app.errors import UnavailableError
 
 router = APIRouter(tags=["health"])
 
@@ -35,6 +36,11 @@ def get_health() -> Health:
 
 
 @router.get("/readyz", response_model=Readiness, responses=responses(503), summary="Can it serve?")
-def get_readiness(app: App) -> Readiness:
-    """503 while Postgres is out of reach. Without Redis queries go on and learning is delayed: degraded."""
+def get_readiness(request: Request, app: App) -> Readiness:
+    """503 while Postgres is out of reach, and once the process is told to end.
+
+    Without Redis queries go on and learning is delayed: degraded.
+    """
+    if request.app.state.draining:
+        raise UnavailableError("This process is ending.")
     return Readiness.model_validate(app.health.readiness())

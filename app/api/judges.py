@@ -33,7 +33,7 @@ def get_judges(name: CollectionName, app: App, after: After = None, limit: Limit
 
 
 @router.put(
-    "/collections/{name}/judges/{judge:path}",
+    "/collections/{name}/judges/{judge:text}",
     response_model=JudgeOut,
     dependencies=[Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),

@@ -17,7 +17,7 @@ router = APIRouter(tags=["keys"], route_class=PassageRoute)
 
 
 @router.get(
-    "/passages/{passage_id:path}/key",
+    "/passages/{passage_id:text}/key",
     response_model=KeyOut,
     responses=responses(404, 422, 503),
     summary="Read a passage's key",

@@ -120,7 +120,7 @@ ExternalIdPath = Annotated[
 
 
 @router.get(
-    "/passages/{passage_id:path}",
+    "/passages/{passage_id:text}",
     response_model=PassageOut,
     responses=responses(404, 422, 503),
     summary="Read a passage",
@@ -141,7 +141,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection =
 
 
 @router.delete(
-    "/passages/{passage_id:path}",
+    "/passages/{passage_id:text}",
     status_code=status.HTTP_204_NO_CONTENT,
     responses=responses(404, 422, 503),
     summary="Remove a passage",

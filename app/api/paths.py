@@ -1,11 +1,21 @@
 """Paths that hold ids beside paths of their own: a passage's, in which slashes may stand, and a verdict's."""
 
 from fastapi.routing import APIRoute
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.routing import Match
 from starlette.types import Scope
 
 KEY = "/key"
-REVOKE = "revoke"
+NO_IDS = frozenset({"revoke", "retry"})
+
+
+class _TextConvertor(StringConvertor):
+    """Any text, ``{id:text}``: Starlette's ``path`` ends before a line break and would name another id."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("text", _TextConvertor())
 
 
 class PassageRoute(APIRoute):
@@ -29,11 +39,11 @@ class PassageRoute(APIRoute):
 
 
 class FeedbackRoute(APIRoute):
-    """A route on a verdict. ``/feedback/revoke`` is a route of its own and no verdict's id."""
+    """A route on a verdict. ``/feedback/revoke`` and ``/feedback/retry`` are routes of their own and name none."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """As for every route, but for that one name."""
+        """As for every route, but for those names."""
         match, child = super().matches(scope)
-        if match is not Match.NONE and child["path_params"].get("feedback_id") == REVOKE:
+        if match is not Match.NONE and child["path_params"].get("feedback_id") in NO_IDS:
             return Match.NONE, {}
         return match, child

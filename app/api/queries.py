@@ -22,7 +22,7 @@ router = APIRouter(tags=["queries"])
 )
 def post_query(body: QueryIn, app: App) -> QueryOut:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
-    return QueryOut.model_validate(app.retrieve.query(body.to_query()))
+    return QueryOut.model_validate(app.serving.query(body.to_query()))
 
 
 @router.get(

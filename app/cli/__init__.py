@@ -4,12 +4,42 @@ import sys
 
 from pydantic import ValidationError
 
-from app.cli import evaluate, fit, keys, maintain, processes, report, requests, undo
+from app.cli import (
+    evaluate,
+    explain,
+    fit,
+    judges,
+    keys,
+    maintain,
+    parked,
+    past,
+    processes,
+    report,
+    requests,
+    serving,
+    undo,
+)
 from app.cli.console import cli, complain
 from app.errors import EngramError
 from app.settings import Settings
 
-__all__ = ["cli", "evaluate", "fit", "keys", "main", "maintain", "processes", "report", "requests", "undo"]
+__all__ = [
+    "cli",
+    "evaluate",
+    "explain",
+    "fit",
+    "judges",
+    "keys",
+    "main",
+    "maintain",
+    "parked",
+    "past",
+    "processes",
+    "report",
+    "requests",
+    "serving",
+    "undo",
+]
 
 
 def main() -> None:

@@ -27,23 +27,17 @@ def up(
 
 @cli.command()
 def serve() -> None:
-    """Run the API."""
-    import uvicorn
-
+    """Run the API; told to end, it finishes the requests in hand and accepts no more."""
     from app.composition import application
     from app.main import create_app
+    from app.server import Server, abandon_threads
 
     configured = settings()
+    on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
         services.claim_embedding_space()
-        uvicorn.run(
-            create_app(services),
-            host=configured.host,
-            port=configured.port,
-            access_log=False,
-            log_level="warning",
-            timeout_graceful_shutdown=15,
-        )
+        Server(create_app(services), configured).run()
+    abandon_threads()
 
 
 @cli.command()

@@ -10,6 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, complain, err, say, say_json
+from app.cli.explain import say_passage_causes, say_sentence_causes
 from app.client import Client, ClientError, open_corpus, path_of
 
 
@@ -97,33 +98,44 @@ def query(
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown.")] = 5,
-    memory: Annotated[str, typer.Option(help="off or read")] = "read",
-    profile: Annotated[str, typer.Option(help="paper or default")] = "default",
-    strategy: Annotated[str, typer.Option(help="graph, dense, lexical or hybrid")] = "graph",
+    memory: Annotated[str | None, typer.Option(help="off or read (the default)")] = None,
+    profile: Annotated[str | None, typer.Option(help="paper or default (the default)")] = None,
+    strategy: Annotated[str | None, typer.Option(help="graph (the default), dense, lexical or hybrid")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Who asks: one unit stays in one arm of the collection's experiment.")
+    ] = None,
     expansions: Annotated[
         Path | None, typer.Option(help="A file of expansions, as `engram expand --json` prints them.")
     ] = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Show why each sentence was selected.")] = False,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Show why each sentence was selected, and which verdicts did what.")
+    ] = False,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question and show the passages that answer it."""
+    said = {"memory": memory, "profile": profile, "strategy": strategy}
+    arm = {name: value for name, value in said.items() if value is not None}
     body = {
         "query": text,
         "collection": collection,
         "top_k": top_k,
-        "arm": {"memory": memory, "profile": profile, "strategy": strategy},
+        "unit": unit,
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
     with Client(base_url(url)) as client:
-        answer = client.send("POST", "/query", json=body)
+        # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
+        answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
     if as_json:
         say_json(answer)
         return
-    say(f"query {answer['query_id']}: {answer['hops']} hops, {answer['stop_reason']}")
+    arm_given = "" if answer["arm"] is None else f", arm {answer['arm']}"
+    shadow = ", in shadow" if answer["shadow"] else ""
+    say(f"query {answer['query_id']}: {answer['hops']} hops, {answer['stop_reason']}{arm_given}{shadow}")
     for rank, passage in enumerate(answer["passages"], start=1):
-        say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}")
+        by_chance = "  (explored)" if passage["explored"] else ""
+        say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}{by_chance}")
         for sentence in passage["sentences"]:
             say(f"     [{sentence['sentence_id']}] {sentence['text']}")
     for hop in (answer["trace"] or {}).get("hops", []):
@@ -134,6 +146,8 @@ def query(
                 f"semantic {row['semantic']:.3f} x task {row['task_factor']:.3f} x time "
                 f"{row['time_factor']:.3f} (normalised), recall {row['recall_prior']:.3f}, by {row['activated_by']}"
             )
+            say_sentence_causes(row)
+    say_passage_causes((answer["trace"] or {}).get("passages"))
 
 
 def _expansions(path: Path) -> Any:

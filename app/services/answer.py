@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from app.errors import LlmNotConfiguredError
 from app.providers.llm import Llm
 from app.services.episode import Answer, Query
-from app.services.retrieve import RetrieveService
+from app.services.serving import Retrieval
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class WordedAnswer:
 class AnswerService:
     """Answers questions in words."""
 
-    def __init__(self, retrieve: RetrieveService, llm: Llm | None) -> None:
+    def __init__(self, retrieve: Retrieval, llm: Llm | None) -> None:
         self._retrieve = retrieve
         self._llm = llm
 

@@ -15,7 +15,7 @@ from app.providers.embedder import Embedder
 from app.providers.language import terms
 from app.storage import collections, feedback, graph, key_log, keys, passages
 from app.storage.collections import Collection
-from app.storage.database import Database, Writer
+from app.storage.database import Database, Reader, Writer
 from app.storage.feedback import PendingEvent
 from app.storage.graph import Focus, GraphLimits, Vector
 from app.storage.keys import Credit, Evidence, Progress, Unit
@@ -73,10 +73,12 @@ class Attribution:
             if not wanted:
                 return {}
             known = keys.stored_units(reader, collection_id, list(wanted))
+        return {**known, **self.embedded({digest: wanted[digest] for digest in wanted.keys() - known.keys()})}
+
+    def embedded(self, expansions: Mapping[bytes, Mapping[str, str]]) -> Units:
+        """The units of these expansions, method and text, by text hash; no transaction is open meanwhile."""
         # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
-        return known | {
-            digest: self._unit(digest, expansion) for digest, expansion in wanted.items() if digest not in known
-        }
+        return {digest: self._unit(digest, expansion) for digest, expansion in expansions.items()}
 
     def _unit(self, digest: bytes, expansion: Mapping[str, str]) -> Unit:
         text = " ".join(expansion["text"].split())  # all that its hash tells apart
@@ -191,19 +193,26 @@ class Attribution:
         keys.lock(writer, collection_id)
         keys.lock_bases(writer, collection_id, key_log.credited(writer, collection_id, events))
         withdrawn = key_log.withdraw(writer, collection_id, events)
-        first = key_log.bringers(writer, collection_id, withdrawn.units)
+        self.name_units(writer, collection_id, withdrawn.units)
+        if withdrawn.waited:
+            keys.set_progress(writer, collection_id, self.count_batches(writer, collection_id))
+        return withdrawn.passages
+
+    def name_units(self, writer: Writer, collection_id: int, units: Sequence[int]) -> None:
+        """Have these units name the method of the first verdict that brought them; without any left, they go."""
+        first = key_log.bringers(writer, collection_id, units)
         methods = {
             unit: next(e["method"] for e in expansions if text_hash(e["text"]) == digest)
             for unit, (digest, expansions) in first.items()
         }
-        gone = [unit for unit in withdrawn.units if unit not in first]
-        key_log.set_methods(writer, collection_id, methods, gone)
-        if withdrawn.waited:
-            state = Progress(0, 0.0, 0.0, 0, 0, None)
-            for gain in key_log.waiting_gains(writer, collection_id):
-                state = advance(state, gain, self._learning)
-            keys.set_progress(writer, collection_id, state)
-        return withdrawn.passages
+        key_log.set_methods(writer, collection_id, methods, [unit for unit in units if unit not in first])
+
+    def count_batches(self, reader: Reader, collection_id: int) -> Progress:
+        """How far the collection's batches have come, counted anew over what waits."""
+        state = Progress(0, 0.0, 0.0, 0, 0, None)
+        for gain in key_log.waiting_gains(reader, collection_id):
+            state = advance(state, gain, self._learning)
+        return state
 
 
 def advance(state: Progress, gain: float, learning: KeyLearning) -> Progress:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from app.core import kalman
-from app.core.caps import with_word
+from app.core.caps import contested, with_word
 from app.core.kalman import Floats, MemoryUpdate, SupportUpdate
 from app.services import replay
 from app.services.noise import Noise
@@ -60,6 +60,8 @@ class Batch:
         self._noises = noises
         self._events = events
         self._targets = targets
+        self.contested: set[int] = set()
+        """Events that go against what other judges said of a sentence, once it has run."""
 
     def run(self) -> tuple[dict[int, int], list[AuditRow]]:
         """Move every state the events speak of; event -> the question that it taught, and what moved."""
@@ -78,6 +80,8 @@ class Batch:
                 for s, y in sorted(self._targets[event.id].items())
                 if s in alive
             }
+            if any(contested(one.support.said, event.judge, one.target) for one in judged.values()):
+                self.contested.add(event.id)
             audit += self._move_memories(event, states, judged, "task", event.embedding)
             if event.time_embedding is not None:
                 audit += self._move_memories(event, states, judged, "time", event.time_embedding)
@@ -89,14 +93,15 @@ class Batch:
         return questions, audit
 
     def _lock_questions(self) -> dict[int, int]:
-        hashed = ((replay.question_hash(event.question), event) for event in self._events)
-        keyed = sorted(hashed, key=lambda pair: pair[0])
-        return {
-            event.id: experience.lock_question(
-                self._writer, self._collection_id, key, event.question, event.embedding
-            )
-            for key, event in keyed
+        hashed = {event.id: replay.question_hash(event.question) for event in self._events}
+        first: dict[bytes, PendingEvent] = {}
+        for event in self._events:
+            first.setdefault(hashed[event.id], event)
+        locked = {
+            key: experience.lock_question(self._writer, self._collection_id, key, event.question, event.embedding)
+            for key, event in sorted(first.items())
         }
+        return {event: locked[key] for event, key in hashed.items()}
 
     def _lock_memories(self) -> dict[tuple[int, str], Memory]:
         judged = {sentence for targets in self._targets.values() for sentence in targets}

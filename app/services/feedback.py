@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 
-from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from app.errors import ConflictError, IdempotencyConflictError, InvalidRequestError, NotFoundError
 from app.services.learn import LearnService
 from app.storage import collections, episodes, feedback, key_history, passages
 from app.storage.database import Database, Reader
@@ -26,6 +26,7 @@ WAIT_SECONDS = 10.0
 WORD = re.compile(r"\w+")
 MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
 CREDITS = 200  # that are shown of one event
+WAKES = 1_000  # that a retry of many sends; the sweep finds the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,11 @@ class FeedbackService:
             collection = collections.find(reader, verdict.collection)
             first = feedback.by_key(reader, collection.id, key)
             if first is None:
-                episodes.find(reader, collection.id, verdict.query_id)
+                episodes.require(reader, collection.id, verdict.query_id)
                 resolved = _resolve(reader, collection.id, verdict)
         if first is None:
             with self._database.write() as writer:
-                event = feedback.accept(
+                first = feedback.accept(
                     writer,
                     collection.id,
                     episode=verdict.query_id,
@@ -123,16 +124,15 @@ class FeedbackService:
                     judge=verdict.judge,
                     verdict=resolved,
                 )
-                if event is not None:
-                    episodes.count_verdict(writer, collection.id, verdict.query_id)
-            with self._database.read() as reader:
-                first = feedback.by_key(reader, collection.id, key)
-            if first is None:
-                raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
-            if event is not None:
-                log.info("feedback accepted", event_id=event, query_id=str(verdict.query_id), judge=verdict.judge)
+            if first is not None:
+                log.info("feedback accepted", event_id=first.id, query_id=str(first.query_id), judge=first.judge)
                 if not wait:
-                    self._stream.wake(collection.id, event)
+                    self._stream.wake(collection.id, first.id)
+            else:  # the same key, at the same time
+                with self._database.read() as reader:
+                    first = feedback.by_key(reader, collection.id, key)
+                if first is None:
+                    raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
         if first.body_hash != body_hash:
             raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another verdict.")
         return self._wait(collection.id, first) if wait else Receipt(first, None)
@@ -155,6 +155,45 @@ class FeedbackService:
         with self._database.read() as reader:
             target = collections.find(reader, collection)
             return feedback.page(reader, target.id, status=status, after=after, limit=limit)
+
+    def retry(self, collection: str, event_id: int) -> Receipt:
+        """Let a parked event wait again, with all its tries; its error can be read until it is applied.
+
+        Raises:
+            NotFoundError: there is no such event or collection.
+            ConflictError: it is not parked.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+        retried = self._unpark(target.id, event=event_id)
+        with self._database.read() as reader:
+            event = feedback.find(reader, target.id, event_id)
+        if event is None:
+            raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+        if not retried:
+            raise ConflictError(f"Feedback {event_id} is {event.status}; only what is parked can be retried.")
+        return Receipt(event, None)
+
+    def retry_all(self, collection: str, judge: str | None = None) -> int:
+        """Let all parked events wait again, or all of one judge; how many there were.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+        return len(self._unpark(target.id, judge=judge))
+
+    def _unpark(self, collection_id: int, *, event: int | None = None, judge: str | None = None) -> list[int]:
+        with self._database.write() as writer:
+            collections.keep(writer, collection_id)
+            events = feedback.unpark(writer, collection_id, event=event, judge=judge)
+        for waiting in events[:WAKES]:
+            if not self._stream.wake(collection_id, waiting):
+                break
+        if events:
+            log.info("feedback retried", collection_id=collection_id, events=len(events))
+        return events
 
     def _wait(self, collection_id: int, event: StoredEvent) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""

@@ -123,13 +123,15 @@ class JudgeService:
 
 
 def _shown(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[tuple[int, str]]:
-    """The sentences to judge that are still there: those that hops selected.
+    """The sentences to judge that are still there: those that hops selected, and what was shown of the explored.
 
     A plain search selects none, so all sentences of the passages that it found are judged.
     """
     if episode.answer.get("strategy", "graph") == "graph":
-        sentences = passages.sentences_by_id(reader, collection_id, episode.activated)
-        return [(key, sentences[key].text) for key in episode.activated if key in sentences]
+        explored = [hit for hit in episode.answer["passages"] if hit.get("explored")]
+        named = [*episode.activated, *(row["sentence_id"] for hit in explored for row in hit["sentences"])]
+        sentences = passages.sentences_by_id(reader, collection_id, named)
+        return [(key, sentences[key].text) for key in named if key in sentences]
     names = [passage["passage_id"] for passage in episode.answer["passages"]]
     found = passages.versions(reader, collection_id, names)
     ids = [found[name][0] for name in names if name in found]

@@ -1,6 +1,7 @@
 """Learning from verdicts: accept an event once, apply it once, in one transaction with its audit."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -60,13 +61,14 @@ class LearnService:
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event]) for event in sorted(events))
             log.exception("event not applied", event_id=events[0])
-            with self._database.write() as writer:
-                reason = f"{type(error).__name__}: {error}"
-                parked = feedback.record_failure(writer, collection_id, events[0], reason, self._max_attempts)
-            if parked:
-                # Its trace is in the line above.
-                log.warning("feedback parked", collection_id=collection_id, event_id=events[0], reason=reason)
+            self._note_failure(collection_id, events[0], f"{type(error).__name__}: {error}")
             return 0
+
+    def _note_failure(self, collection_id: int, event: int, reason: str) -> None:
+        with self._database.write() as writer:
+            parked = feedback.record_failure(writer, collection_id, event, reason, self._max_attempts)
+        if parked:
+            log.error("feedback parked", collection_id=collection_id, event_id=event, reason=reason)
 
     def apply_overdue(self, age_seconds: float, limit: int) -> int:
         """Apply events whose wake-up was lost; how many there were."""
@@ -105,8 +107,9 @@ class LearnService:
             if units:
                 self._attribution.credit(writer, collection_id, pending, targets, units)
             if WEIGHTS not in self._noise.frozen:
-                terms = self._weight_terms(writer, collection_id, pending, targets, noises)
+                terms = self.weight_terms(writer, collection_id, pending, targets, noises)
                 if terms:
+                    terms = [replace(term, contested=term.event_id in application.contested) for term in terms]
                     weights.add(writer, collection_id, self._prior.name, terms)
             constants = {event: noise.constants() for event, noise in noises.items()}
             feedback.mark_applied(
@@ -127,7 +130,7 @@ class LearnService:
         except Exception:
             log.exception("keys not evolved", collection_id=collection_id)
 
-    def _weight_terms(
+    def weight_terms(
         self,
         writer: Writer,
         collection_id: int,

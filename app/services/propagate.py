@@ -136,18 +136,7 @@ class Propagation:
                 replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
                 for past in walk.recalled
             ]
-        heard = [
-            (
-                past,
-                nearness(past.similarity, self.recall_gate, shares_entity=past.shares_entity),
-                net_support(past.support, past.perplexity),
-            )
-            for past in walk.recalled
-        ]
-        priors = recall_priors((past.sentence_id, near, net) for past, near, net in heard)
-        walk.vouched = max((near * net for past, near, net in heard if past.complete), default=0.0)
-        strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
-        walk.priors = dict(strongest)
+        walk.priors, walk.vouched = heard(walk.recalled, self.recall_gate)
 
     def _hop(
         self,
@@ -206,6 +195,24 @@ class Propagation:
             counts = graph.sentence_counts(reader, collection, named, self.limits.hub_limit)
         links = [(sentence, entity) for sentence, entity in links if counts[entity]]
         return propagation.next_entities(scores, links, profile.entities_per_hop, counts)
+
+
+def heard(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:
+    """What past questions' supports make of sentences: the strongest priors, and the strongest that vouches.
+
+    A prior vouches for a question's evidence if the verdict behind it claimed to name all of it.
+    """
+    near = [
+        (
+            past,
+            nearness(past.similarity, gate, shares_entity=past.shares_entity),
+            net_support(past.support, past.perplexity),
+        )
+        for past in recalled
+    ]
+    priors = recall_priors((past.sentence_id, nearby, net) for past, nearby, net in near)
+    strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
+    return dict(strongest), max((nearby * net for past, nearby, net in near if past.complete), default=0.0)
 
 
 def _is_covered(hop: Hop, walk: Walk) -> bool:

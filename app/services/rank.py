@@ -33,6 +33,7 @@ class Ranking:
         features: of the candidates, (n, k).
         recalled: whether recall had a say in what was reached and in which order.
         expanded: whether the question came with expansions.
+        beyond: passage and score of those that come after ``best``, as many as were reached, best first.
     """
 
     best: list[tuple[int, float]]
@@ -40,6 +41,7 @@ class Ranking:
     features: NDArray[np.float64]
     recalled: bool
     expanded: bool = False
+    beyond: Sequence[tuple[int, float]] = ()
 
     @property
     def teaches(self) -> bool:
@@ -51,9 +53,9 @@ class Ranking:
         return len(self.candidates) > 0 and not self.recalled and not self.expanded
 
 
-def by_keys(best: list[tuple[int, float]]) -> Ranking:
-    """The ranking of a plain search, which has no features."""
-    return Ranking(best, *_NO_FEATURES, recalled=False)
+def by_keys(found: list[tuple[int, float]], top_k: int) -> Ranking:
+    """The ranking of a plain search, which has no features; ``found`` is best first."""
+    return Ranking(found[:top_k], *_NO_FEATURES, recalled=False, beyond=found[top_k:])
 
 
 _NO_FEATURES = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES)))
@@ -75,7 +77,10 @@ class Ranker:
         keyed = self._keyed(reader, focus, query.top_k, touched)
         similarities = {passage: key.similarity for passage, key in keyed.items()}
         scores = ranking.passage_scores(similarities, walk.bonuses, profile.prior_weight)
-        return Ranking(ranking.best(scores, query.top_k), *_NO_FEATURES, recalled=bool(walk.priors))
+        ordered = ranking.best(scores, len(scores))
+        return Ranking(
+            ordered[: query.top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[query.top_k :]
+        )
 
     def _by_features(self, reader: Reader, focus: Focus, query: Query, profile: Profile, walk: Walk) -> Ranking:
         wanted = max(query.top_k, profile.ranked_passages)
@@ -104,13 +109,14 @@ class Ranker:
             if sentence in walk.evidence:
                 passage = walk.evidence[sentence].passage_id
                 scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
-        best = ranking.best(scores, query.top_k)
+        ordered = ranking.best(scores, len(scores))
         return Ranking(
-            best,
+            ordered[: query.top_k],
             passages[order],
             features[order],
             recalled=bool(walk.priors),
             expanded=bool(query.expansions),
+            beyond=ordered[query.top_k :],
         )
 
     def _keyed(self, reader: Reader, focus: Focus, wanted: int, touched: set[int]) -> dict[int, Keyed]:

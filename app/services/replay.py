@@ -23,13 +23,14 @@ from app.storage import history
 from app.storage.database import Reader
 from app.storage.experience import Support
 from app.storage.graph import Vector
-from app.storage.history import PAGE, Step
+from app.storage.history import PAGE, Step, Word
 from app.storage.keys import Base, Credit, EvolvedKey, Pair, Scored
 from app.storage.memories import AuditRow, Memory
 from app.storage.weights import Learned
 
 State = TypeVar("State")
 Key = TypeVar("Key")
+Row = TypeVar("Row")
 
 CHANNELS = ("task", "time")
 
@@ -110,35 +111,75 @@ def _sentence(states: dict[str, Memory], steps: Iterator[Step]) -> Iterator[Repl
             words = said.get(step.question, ())
             channel = step.recorded.channel
             if channel in states:
-                states[channel], wrong = _moved(states[channel], step, words)
+                before = states[channel].perplexity
+                ((states[channel], gain, residual),) = _moved([(states[channel], words)], step)
+                wrong = _corrections(step.recorded, before, gain, residual, states[channel].perplexity)
                 corrected.setdefault(channel, []).extend(wrong)
         said[step.question] = _heard(words, step)
     for channel in sorted(corrected):
         yield Replayed(states[channel], corrected[channel])
 
 
-def _moved(state: Memory, step: Step, said: Said) -> tuple[Memory, list[AuditRow]]:
-    """The memory after one more event, and the event's row if it says otherwise."""
-    recorded = step.recorded
-    before = _before(state.pulled, step)
+def memories_without(
+    bases: Mapping[tuple[int, str], Vector], steps: Iterable[Step], events: Container[int]
+) -> Iterator[tuple[int | None, list[Memory]]]:
+    """As ``memories_of``, with all the steps (None) and without each of the events, sentence by sentence.
+
+    A memory without an event goes its own way from that event on; all ways are gone together, which takes little
+    longer than one of them.
+    """
+    for sentence, group in groupby(steps, key=lambda step: step.owner):
+        states = {
+            channel: Memory(sentence, channel, bases[sentence, channel], 1.0, 0)
+            for channel in CHANNELS
+            if (sentence, channel) in bases
+        }
+        ways: dict[int | None, tuple[dict[str, Memory], dict[int, Said]]] = {None: (states, {})}
+        for _, of_event in groupby(group, key=lambda step: step.sequence):
+            taken = list(of_event)
+            event, question = taken[0].recorded.event_id, taken[0].question
+            fork = (dict(ways[None][0]), dict(ways[None][1])) if event in events else None
+            for step in taken:
+                channel = step.recorded.channel
+                if channel in states:
+                    before = [(known[channel], said.get(question, ())) for known, said in ways.values()]
+                    for (known, _), (moved, _, _) in zip(ways.values(), _moved(before, step), strict=True):
+                        known[channel] = moved
+            for _, said in ways.values():
+                said[question] = _heard(said.get(question, ()), taken[0])
+            if fork is not None:
+                ways[event] = fork
+        for left_out, (known, _) in ways.items():
+            yield left_out, [memory for memory in known.values() if memory.update_count]
+
+
+def _moved(states: Sequence[tuple[Memory, Said]], step: Step) -> list[tuple[Memory, float, float]]:
+    """Each memory after one more event, with the gain and the residual; what was said goes by each."""
+    recorded, count = step.recorded, len(states)
+    before = [_before(state.pulled, step) for state, _ in states]
     update = kalman.update_memories(
-        state.vector[None],
-        np.array([state.perplexity]),
+        np.stack([state.vector for state, _ in states]),
+        np.array([state.perplexity for state, _ in states]),
         _known(step.direction),
-        np.array([float(recorded.target)]),
-        np.array([recorded.observation_noise]),
+        np.full(count, float(recorded.target)),
+        np.full(count, recorded.observation_noise),
         recorded.process_noise,
-        most=np.array([_most(before, said, step)]),
+        most=np.array([_most(pulled, said, step) for pulled, (_, said) in zip(before, states, strict=True)]),
     )
-    gain, after = float(update.gains[0]), float(update.perplexities[0])
-    moved = replace(
-        state,
-        vector=update.vectors[0],
-        perplexity=after,
-        update_count=state.update_count + 1,
-        pulled=_pulled(before, step, gain),
-    )
-    return moved, _corrections(recorded, state.perplexity, gain, float(update.residuals[0]), after)
+    return [
+        (
+            replace(
+                state,
+                vector=update.vectors[at],
+                perplexity=float(update.perplexities[at]),
+                update_count=state.update_count + 1,
+                pulled=_pulled(before[at], step, float(update.gains[at])),
+            ),
+            float(update.gains[at]),
+            float(update.residuals[at]),
+        )
+        for at, (state, _) in enumerate(states)
+    ]
 
 
 def most_of(pulled: Pulled, said: Said, judge: str, target: int, share: float, contested_share: float) -> float:
@@ -213,31 +254,82 @@ def supports_of(steps: Iterable[Step]) -> Iterator[Replayed[Support]]:
         yield _support(Support(question, sentence), group)
 
 
+def supports_without(steps: Iterable[Step], events: Container[int]) -> Iterator[tuple[int | None, Support]]:
+    """As ``supports_of``, with all the steps (None) and without each of the events: see ``memories_without``."""
+    for (question, sentence), group in groupby(steps, key=lambda step: (step.owner, step.recorded.sentence_id)):
+        ways: dict[int | None, Support] = {None: Support(question, sentence)}
+        for step in group:
+            before, event = ways[None], step.recorded.event_id
+            moved = _supported(list(ways.values()), step)
+            ways = {way: state for way, (state, _, _) in zip(ways, moved, strict=True)}
+            if event in events:
+                ways[event] = before
+        yield from ways.items()
+
+
 def _support(state: Support, steps: Iterator[Step]) -> Replayed[Support]:
     corrected = []
     for step in steps:
-        recorded = step.recorded
-        before = _before(state.pulled, step)
-        update = kalman.update_supports(
-            np.array([state.support]),
-            np.array([state.perplexity]),
-            np.array([float(recorded.target)]),
-            np.array([recorded.observation_noise]),
-            recorded.process_noise,
-            most=np.array([_most(before, state.said, step)]),
-        )
-        gain, after = float(update.gains[0]), float(update.perplexities[0])
-        corrected += _corrections(recorded, state.perplexity, gain, float(update.residuals[0]), after)
-        state = replace(
-            state,
-            support=float(update.supports[0]),
-            perplexity=after,
-            update_count=state.update_count + 1,
-            complete=step.complete,
-            pulled=_pulled(before, step, gain),
-            said=_heard(state.said, step),
-        )
+        before = state.perplexity
+        ((state, gain, residual),) = _supported([state], step)
+        corrected += _corrections(step.recorded, before, gain, residual, state.perplexity)
     return Replayed(state, corrected)
+
+
+def _supported(states: Sequence[Support], step: Step) -> list[tuple[Support, float, float]]:
+    """Each support after one more event, with the gain and the residual."""
+    recorded, count = step.recorded, len(states)
+    before = [_before(state.pulled, step) for state in states]
+    update = kalman.update_supports(
+        np.array([state.support for state in states]),
+        np.array([state.perplexity for state in states]),
+        np.full(count, float(recorded.target)),
+        np.full(count, recorded.observation_noise),
+        recorded.process_noise,
+        most=np.array([_most(pulled, state.said, step) for pulled, state in zip(before, states, strict=True)]),
+    )
+    return [
+        (
+            replace(
+                state,
+                support=float(update.supports[at]),
+                perplexity=float(update.perplexities[at]),
+                update_count=state.update_count + 1,
+                complete=step.complete,
+                pulled=_pulled(before[at], step, float(update.gains[at])),
+                said=_heard(state.said, step),
+            ),
+            float(update.gains[at]),
+            float(update.residuals[at]),
+        )
+        for at, state in enumerate(states)
+    ]
+
+
+def contradicting(reader: Reader, collection_id: int, questions: Sequence[int]) -> set[int]:
+    """The events on these questions that go against what other judges said, of sentences that are gone as well."""
+    return against(words(reader, collection_id, questions))
+
+
+def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Iterator[Word]:
+    """All words on these questions, as ``against`` takes them."""
+    return _all(
+        lambda after: history.words(reader, collection_id, questions, after),
+        lambda word: (word.question, word.sentence, word.sequence),
+        (0, 0, 0),
+    )
+
+
+def against(words: Iterable[Word]) -> set[int]:
+    """The events that go against what other judges said, by words in order of question, sentence and sequence."""
+    found: set[int] = set()
+    for _, group in groupby(words, key=lambda word: (word.question, word.sentence)):
+        said: Said = ()
+        for word in group:
+            if contested(said, word.judge, word.target):
+                found.add(word.event_id)
+            said = with_word(said, word.judge, word.target)
+    return found
 
 
 def observation(
@@ -328,8 +420,8 @@ def evolved_keys(
     return composed
 
 
-def _all(read: Callable[[Key], list[Step]], key_of: Callable[[Step], Key], after: Key) -> Iterator[Step]:
-    """All steps, page by page."""
+def _all(read: Callable[[Key], list[Row]], key_of: Callable[[Row], Key], after: Key) -> Iterator[Row]:
+    """All rows, page by page."""
     while page := read(after):
         yield from page
         if len(page) < PAGE:

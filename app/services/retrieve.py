@@ -3,6 +3,8 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
@@ -17,9 +19,12 @@ from app.providers.language import Language, normalise_entity
 from app.providers.llm import Llm
 from app.services import present
 from app.services.episode import Answer, EntityAnswer, Query, Sufficiency, Timings, Trace
+from app.services.exploration import Explored, depth, explore
+from app.services.influence import Influences
 from app.services.prior import RankingPrior
 from app.services.propagate import Propagation, Walk
-from app.services.rank import RECORDED, Ranker, Ranking, by_keys
+from app.services.rank import Ranker, Ranking, by_keys
+from app.services.scoring import Came
 from app.services.search import Search, key_vector
 from app.storage import collections, episodes, graph, passages
 from app.storage.collections import Collection
@@ -29,6 +34,9 @@ from app.storage.graph import Focus, GraphLimits, Vector
 from app.storage.passages import StoredSentence
 
 log = structlog.get_logger(__name__)
+
+PLAIN_DEPTH = 100
+"""Passages, at least, among which a plain search is asked for a rank: as many as a query may want."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,21 @@ class _Found:
     sufficiency: Sufficiency
     ranking: Ranking
     times: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a question comes upon, answered or not.
+
+    Attributes:
+        ranked: passage and score of all that were ranked, best first.
+    """
+
+    focus: Focus
+    walk: Walk
+    sufficiency: Sufficiency
+    ranked: list[tuple[int, float]]
+    timings: Timings
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +100,7 @@ class RetrieveService:
         self._propagation = Propagation(database, limits, recall_gate)
         self._ranker = Ranker(limits, prior)
         self._plain = Search(limits)
+        self._influences = Influences(database, prior, recall_gate)
         self._llm = llm
         self._llm_times = llm_times
 
@@ -90,16 +114,17 @@ class RetrieveService:
             LlmError: the endpoint failed.
         """
         found = self._search(query)
-        shown = [passage for passage, _ in found.ranking.best]
         sentences: dict[int, list[StoredSentence]] = {}
         with self._database.read() as reader:
+            explored = explore(reader, found.focus, query, found.ranking)
+            shown = [passage for passage, _ in explored.best]
             stored = passages.by_id(reader, found.collection.id, shown)
             if "sentences" in query.include:
                 for sentence in passages.sentences_of(reader, found.collection.id, shown):
                     sentences.setdefault(sentence.passage_id, []).append(sentence)
         walk, began, ended = found.walk, found.times[0], time.perf_counter()
         answer = Answer(
-            query_id=uuid4(),
+            query_id=uuid4() if query.served is None else query.served.query_id,
             collection=query.collection,
             query=query.text,
             memory=query.memory,
@@ -110,10 +135,12 @@ class RetrieveService:
             hops=len(walk.hops),
             stop_reason=walk.stop_reason,
             passages=[
-                present.passage(stored[passage], score, walk, sentences.get(passage))
-                for passage, score in found.ranking.best
+                explored.shown(passage, present.passage(stored[passage], score, walk, sentences.get(passage)))
+                for passage, score in explored.best
                 if passage in stored
             ],
+            arm=None if query.served is None else query.served.arm,
+            shadow=query.served is not None and query.served.shadow,
             timings=Timings(
                 analyse_ms=_ms(began, found.times[1]),
                 embed_ms=_ms(found.times[1], found.times[2]),
@@ -123,7 +150,10 @@ class RetrieveService:
         )
         learned_only = PROFILES[query.profile].learned_only
         trace = present.trace(walk, found.constraint, found.aligned, learned_only=learned_only)
-        self._remember(found, query, answer, trace)
+        if "trace" in query.include and not query.ungated:
+            names = {passage: held.external_id for passage, held in stored.items()}
+            trace = self._explained(query, found, explored, names, trace)
+        self._remember(found, explored, query, answer, trace)
         log.info(
             "query",
             query_id=str(answer.query_id),
@@ -131,6 +161,8 @@ class RetrieveService:
             memory=query.memory,
             profile=query.profile,
             strategy=query.strategy,
+            arm=answer.arm,
+            explored=len(explored.passages),
             expansions=len(query.expansions),
             hops=answer.hops,
             stop_reason=answer.stop_reason,
@@ -166,6 +198,47 @@ class RetrieveService:
         with self._database.read() as reader:
             return episodes.find(reader, collections.find(reader, collection).id, query_id)
 
+    def look(self, query: Query) -> Look:
+        """What a question comes upon, whatever its collection is set to. Leaves no episode.
+
+        Raises:
+            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``query``.
+        """
+        found = self._search(query)
+        ended = time.perf_counter()
+        began, analysed, embedded = found.times
+        return Look(
+            focus=found.focus,
+            walk=found.walk,
+            sufficiency=found.sufficiency,
+            ranked=[*found.ranking.best, *found.ranking.beyond],
+            timings=Timings(
+                _ms(began, analysed), _ms(analysed, embedded), _ms(embedded, ended), _ms(began, ended)
+            ),
+        )
+
+    def _explained(
+        self, query: Query, found: _Found, explored: Explored, names: Mapping[int, str], trace: Trace
+    ) -> Trace:
+        """The trace with what memory did to what is shown; without memory the question is searched once more."""
+        ranking = found.ranking
+        if found.focus.use_memory:
+            wanted = query.top_k if query.strategy == "graph" else max(query.top_k, PLAIN_DEPTH)
+            constraint = found.constraint or ""
+            alone = replace(query, memory="off", top_k=wanted, time_constraint=constraint, served=None)
+            ranking = self._search(alone).ranking
+        ordered = enumerate([*ranking.best, *ranking.beyond], start=1)
+        came = Came(
+            focus=found.focus,
+            profile=PROFILES[query.profile],
+            entities=[entity.entity_id for entity in found.aligned],
+            walk=found.walk,
+            ranking=found.ranking,
+            shown=[(passage, names[passage], score) for passage, score in explored.best if passage in names],
+            plain={passage: rank for rank, (passage, _) in ordered},
+        )
+        return self._influences.explained(came, trace)
+
     def _search(self, query: Query) -> _Found:
         if query.strategy == "graph":
             return self._walk(query)
@@ -186,9 +259,9 @@ class RetrieveService:
         embedded = time.perf_counter()
         focus = _focus(collection, query, vectors)
         with self._database.read() as reader:
-            best = self._plain.rank(reader, focus, query)
+            ranking = by_keys(self._plain.rank(reader, focus, replace(query, top_k=depth(query))), query.top_k)
         times = began, analysed, embedded
-        return _Found(collection, focus, constraint, [], Walk(stop_reason="no_hops"), "none", by_keys(best), times)
+        return _Found(collection, focus, constraint, [], Walk(stop_reason="no_hops"), "none", ranking, times)
 
     def _walk(self, query: Query) -> _Found:
         began = time.perf_counter()
@@ -268,13 +341,14 @@ class RetrieveService:
             raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         return self._llm.is_sufficient(question, sentences)
 
-    def _remember(self, found: _Found, query: Query, answer: Answer, trace: Trace) -> None:
+    def _remember(self, found: _Found, explored: Explored, query: Query, answer: Answer, trace: Trace) -> None:
         stored = asdict(answer)
         del stored["entities"], stored["trace"]
         stored["query_id"] = str(answer.query_id)
         stored["filter"] = None if query.metadata is None else dict(query.metadata)
         stored["expansions"] = [asdict(expansion) for expansion in query.expansions]
         ranking = found.ranking
+        kept = explored.recorded(ranking)
         row = EpisodeRow(
             id=answer.query_id,
             question=answer.query,
@@ -283,12 +357,14 @@ class RetrieveService:
             time_embedding=found.focus.time_vector,
             memory=answer.memory,
             profile=answer.profile,
-            activated=list(found.walk.evidence),
+            activated=explored.activated(found.walk),
             answer=stored,
-            trace=asdict(trace),
-            ranked=ranking.candidates[:RECORDED] if ranking.teaches else None,
-            features=ranking.features[:RECORDED].astype(np.float32) if ranking.teaches else None,
+            trace=asdict(trace, dict_factory=_stored),
+            ranked=ranking.candidates[kept] if ranking.teaches else None,
+            features=ranking.features[kept].astype(np.float32) if ranking.teaches else None,
             strategy=answer.strategy,
+            arm=answer.arm,
+            explored=list(explored.passages),
         )
         with self._database.write() as writer:
             episodes.insert(writer, found.collection.id, row)
@@ -314,6 +390,11 @@ def _activated(aligned: Sequence[EntityAnswer]) -> dict[int, tuple[str, float]]:
     """Entity -> name and similarity; of several mentions of one entity the best counts."""
     ordered = sorted(aligned, key=lambda entity: entity.similarity)
     return {entity.entity_id: (entity.name, entity.similarity) for entity in ordered}
+
+
+def _stored(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Attributes as JSON has them."""
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in pairs}
 
 
 def _ms(start: float, end: float) -> float:

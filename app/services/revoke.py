@@ -30,6 +30,7 @@ from app.storage.database import Database, Writer
 from app.storage.feedback import StoredEvent
 from app.storage.jobs import Job
 from app.storage.revocations import Criteria
+from app.storage.weights import Days
 
 log = structlog.get_logger(__name__)
 
@@ -165,10 +166,11 @@ class RevokeService:
             states = memories.withdraw(writer, collection_id, applied)
             memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
             _replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
-            _replay_questions(writer, collection_id, questions)
+            days = _replay_questions(writer, collection_id, questions)
             changed = self._attribution.withdraw(writer, collection_id, applied)
             self._evolve.recompose(writer, collection_id, changed)
-            for prior in weights.withdraw(writer, collection_id, applied):
+            days |= weights.withdraw(writer, collection_id, applied)
+            for prior in weights.settle(writer, collection_id, days):
                 weights.replace(writer, collection_id, prior, replay.belief(writer, collection_id, prior))
         return len(standing)
 
@@ -187,9 +189,13 @@ def _replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int
         memories.delete_all_but(writer, collection_id, chunk, sorted(kept))
 
 
-def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> None:
-    """Make what these questions, each with sentences, recall what the events that are left make it."""
-    questions = list(touched)
+def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> Days:
+    """Make what these questions, each with sentences, recall what the events that are left make it.
+
+    Returns:
+        Whose terms of the ranking weights are contested no more.
+    """
+    questions, days = list(touched), Days()
     for at in range(0, len(questions), CHUNK):
         chunk = questions[at : at + CHUNK]
         asked = history.first_asked(writer, collection_id, chunk)
@@ -206,8 +212,11 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
             for replayed in replay.supports(writer, collection_id, list(asked), sentences)
             if (replayed.state.question_id, replayed.state.sentence_id) in concerned
         ]
+        against = replay.contradicting(writer, collection_id, chunk)
+        days |= weights.contest(writer, collection_id, chunk, against)
         memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
         kept = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in left}
         experience.replace_supports(
             writer, collection_id, [replayed.state for replayed in left], sorted(concerned - kept)
         )
+    return days

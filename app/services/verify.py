@@ -61,9 +61,9 @@ class VerifyService:
             target = collections.find(reader, collection).id
             _events(reader, target, findings)
             _memories(reader, target, findings)
-            _questions(reader, target, findings)
+            contested = _questions(reader, target, findings)
             for prior in history.priors(reader, target):
-                _weights(reader, target, prior, self._prior, findings)
+                _weights(reader, target, prior, self._prior, contested, findings)
             rules = self._evolve.serving_rules(reader, target)
             for chunk in _pages(lambda after: key_log.keyed_passages(reader, target, after, CHUNK)):
                 verify_keys(reader, target, chunk, rules, self._capacity, findings)
@@ -111,7 +111,9 @@ def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
         findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")
 
 
-def _questions(reader: Reader, collection_id: int, findings: Findings) -> None:
+def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
+    """The events that go against what other judges said."""
+    contested: set[int] = set()
     for chunk in _pages(lambda after: history.question_ids(reader, collection_id, after, CHUNK)):
         stored = history.stored_questions(reader, collection_id, chunk)
         for row in stored.values():
@@ -128,7 +130,9 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> None:
         for done in replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
             _correct(findings, done.corrected)
+        contested |= replay.contradicting(reader, collection_id, chunk)
         findings.compare("question_support", known, replayed, "question {}, sentence {}")
+    return contested
 
 
 def _correct(findings: Findings, corrected: Sequence[Any]) -> None:
@@ -137,7 +141,14 @@ def _correct(findings: Findings, corrected: Sequence[Any]) -> None:
         findings.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
 
 
-def _weights(reader: Reader, collection_id: int, prior: str, known: RankingPrior, findings: Findings) -> None:
+def _weights(
+    reader: Reader,
+    collection_id: int,
+    prior: str,
+    known: RankingPrior,
+    contested: set[int],
+    findings: Findings,
+) -> None:
     stored = weights.find(reader, collection_id, prior)
     replayed = replay.belief(reader, collection_id, prior)
     for learned in () if stored is None else (stored,):
@@ -162,8 +173,10 @@ def _weights(reader: Reader, collection_id: int, prior: str, known: RankingPrior
             findings.seen(
                 "ranking_audit", term.event_id, prior, term.noise, evidence.information, evidence.precision
             )
-            counts_now = caps.counted([term.cap], counts[term.judge, term.day])[0]
+            counts_now = caps.counted([0 if term.contested else term.cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
+            if term.contested != (term.event_id in contested):
+                findings.differs("ranking_audit", f"event {term.event_id}", f"contested is {term.contested}")
             if counts_now != term.counted:
                 findings.differs("ranking_audit", f"event {term.event_id}", f"counted is {term.counted}")
             named = spoken[term.event_id]

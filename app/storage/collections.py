@@ -1,6 +1,10 @@
 """Collections, and the encoder whose vectors the database holds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, NotFoundError
@@ -14,6 +18,9 @@ class Collection:
     Attributes:
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
+        serving: live, or shadow: it learns, and serves without memory.
+        experiment, exploration: as ``services.serving`` reads them; None for none.
+        past: of a copy that a replay made: ``of`` which collection, and as of when (``until``); None: it is none.
     """
 
     id: int
@@ -23,6 +30,10 @@ class Collection:
     entity_count: int
     key_generation: int
     key_building: KeyBuilding
+    serving: str = "live"
+    experiment: Mapping[str, Any] | None = None
+    exploration: Mapping[str, Any] | None = None
+    past: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +44,10 @@ class Opened:
     created: bool
 
 
-COLUMNS = "id, name, passage_count, sentence_count, entity_count, key_generation, key_building"
+COLUMNS = (
+    "id, name, passage_count, sentence_count, entity_count, key_generation, key_building, serving, experiment, "
+    "exploration, past"
+)
 
 
 def find(reader: Reader, name: str) -> Collection:
@@ -113,6 +127,29 @@ def set_key_building(writer: Writer, collection_id: int, building: KeyBuilding) 
     writer.execute(
         "UPDATE collection SET key_building = %(building)s WHERE id = %(id)s",
         {"id": collection_id, "building": building},
+    )
+
+
+def configure(
+    writer: Writer,
+    collection_id: int,
+    *,
+    serving: str,
+    experiment: Mapping[str, Any] | None,
+    exploration: Mapping[str, Any] | None,
+) -> None:
+    """Serve queries like this from now on."""
+    writer.execute(
+        """
+        UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s
+        WHERE id = %(id)s
+        """,
+        {
+            "id": collection_id,
+            "serving": serving,
+            "experiment": None if experiment is None else Jsonb(dict(experiment)),
+            "exploration": None if exploration is None else Jsonb(dict(exploration)),
+        },
     )
 
 

@@ -136,9 +136,9 @@ class Database:
         self._readers = readers.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = readers.execution_options(isolation_level="REPEATABLE READ")
         self._locks = _engine(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
-        self._administrators = _engine(
-            url, settings | {"statement_timeout": "0"}, poolclass=NullPool
-        ).execution_options(isolation_level="AUTOCOMMIT")
+        patient = _engine(url, settings | {"statement_timeout": "0"}, poolclass=NullPool)
+        self._administrators = patient.execution_options(isolation_level="AUTOCOMMIT")
+        self._long_writers = patient.execution_options(isolation_level="REPEATABLE READ")
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
@@ -170,8 +170,27 @@ class Database:
             UnavailableError: Postgres cannot be reached, was lost, or has no room left; nothing was written.
             NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
         """
-        with _explained(), self._writers.connect() as connection:
+        with _explained(writing=True), self._writers.connect() as connection:
             yield Writer(connection)
+            connection.commit()
+
+    @contextmanager
+    def write_long(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Writer]:
+        """As ``write``, on one snapshot, on a connection of its own and without a statement timeout.
+
+        For what touches rows that nobody else does: it cannot change what others changed since the block began.
+        The server keeps what is deleted meanwhile until the block ends, so it should end within minutes.
+
+        Args:
+            should_stop: polled; once true, whatever statement runs in the block is cancelled.
+
+        Raises:
+            UnavailableError: as ``write``, or it was told to stop; nothing was written.
+        """
+        with _explained(writing=True), self._long_writers.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            with _cancelled_when(should_stop, driver):
+                yield Writer(connection)
             connection.commit()
 
     @contextmanager
@@ -266,17 +285,32 @@ def _cancelled_when(should_stop: Callable[[], bool], connection: Connection[Any]
         watcher.join()
 
 
+# What a statement brings upon itself although psycopg counts it among the failures of the server: it took too long,
+# stood in another's way, was too deeply nested, or needed more temporary files than one statement may have.
+_GIVEN_UP = (
+    errors.QueryCanceled,
+    errors.DeadlockDetected,
+    errors.StatementTooComplex,
+    errors.ConfigurationLimitExceeded,
+)
+
+
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explained(*, writing: bool = False) -> Iterator[None]:
     try:
         yield
     except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
         if isinstance(getattr(error, "orig", None), errors.ProgramLimitExceeded):
             raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
-        cause = str(getattr(error, "orig", None) or error).strip().splitlines()
-        given_up = isinstance(getattr(error, "orig", None), errors.QueryCanceled | errors.DeadlockDetected)
+        given_up = isinstance(getattr(error, "orig", None), _GIVEN_UP)
         kind = StatementGivenUpError if given_up else UnavailableError
-        raise kind(f"Postgres: {cause[0] if cause else type(error).__name__}") from error
+        raise kind(_cause(error)) from error
+    except exc.InternalError as error:
+        # Not the server's own mistakes: a session that it ended, as it does to one that idles in a transaction, and
+        # a server that takes no writes, as a standby or one whose provider found its disk full.
+        if error.connection_invalidated or (writing and isinstance(error.orig, errors.ReadOnlySqlTransaction)):
+            raise UnavailableError(_cause(error)) from error
+        raise
     except exc.ProgrammingError as error:
         if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):
             raise ConfigurationError(NOT_MIGRATED) from error
@@ -285,3 +319,9 @@ def _explained() -> Iterator[None]:
         if isinstance(error.orig, errors.ForeignKeyViolation):
             raise NotFoundError("What this belongs to was deleted meanwhile.") from error
         raise
+
+
+def _cause(error: Exception) -> str:
+    """What Postgres or the way to it said, in one line."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return f"Postgres: {lines[0] if lines else type(error).__name__}"

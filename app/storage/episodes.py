@@ -25,6 +25,8 @@ class EpisodeRow:
         ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
             them; None where it would not speak of the ranking alone.
         strategy: how passages were looked for.
+        arm: of the collection's experiment; None for none.
+        explored: passages that exploration put into the answer.
     """
 
     id: UUID
@@ -40,11 +42,13 @@ class EpisodeRow:
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
     strategy: str = "graph"
+    arm: str | None = None
+    explored: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEpisode:
-    """An episode as it can be read again."""
+    """An episode as it can be read again; ``judged`` is how many verdicts refer to it, revoked ones included."""
 
     id: UUID
     question: str
@@ -60,10 +64,10 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
     writer.execute(
         """
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
-                             profile, strategy, activated, answer, trace, ranked, features)
+                             profile, strategy, activated, answer, trace, ranked, features, arm, explored)
         VALUES (%(collection)s, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                 %(memory)s, %(profile)s, %(strategy)s, %(activated)s, %(answer)s, %(trace)s, %(ranked)s,
-                %(features)s)
+                %(features)s, %(arm)s, %(explored)s)
         """,
         {
             "collection": collection_id,
@@ -80,11 +84,32 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
             "trace": Jsonb(episode.trace),
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
             "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
+            "arm": episode.arm,
+            "explored": list(episode.explored) or None,
         },
     )
 
 
-_SELECT = "SELECT id, question, activated, answer, trace, judged, created_at FROM episode"
+_REFERRING = """
+    FROM feedback_event event WHERE event.collection_id = episode.collection_id AND event.episode_id = episode.id
+"""
+_SELECT = f"""
+    SELECT id, question, activated, answer, trace, (SELECT count(*) {_REFERRING}) AS judged, created_at
+    FROM episode
+"""
+
+
+def require(reader: Reader, collection_id: int, episode: UUID) -> None:
+    """See that there is such an episode, without reading it.
+
+    Raises:
+        NotFoundError: there is none with this id in the collection.
+    """
+    if not reader.rows(
+        "SELECT FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": episode},
+    ):
+        raise _missing(episode)
 
 
 def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
@@ -98,8 +123,12 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
         {"collection": collection_id, "id": episode},
     )
     if row is None:
-        raise NotFoundError(f"There is no query {episode} in this collection.")
+        raise _missing(episode)
     return StoredEpisode(*row)
+
+
+def _missing(episode: UUID) -> NotFoundError:
+    return NotFoundError(f"There is no query {episode} in this collection.")
 
 
 def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int) -> list[StoredEpisode]:
@@ -107,18 +136,10 @@ def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int
     rows = reader.rows(
         f"""
         {_SELECT}
-        WHERE collection_id = %(collection)s AND judged = 0
+        WHERE collection_id = %(collection)s AND NOT EXISTS (SELECT {_REFERRING})
           AND created_at > now() - make_interval(secs => %(seconds)s)
         ORDER BY created_at LIMIT %(limit)s
         """,
         {"collection": collection_id, "seconds": window_hours * 3600.0, "limit": limit},
     )
     return [StoredEpisode(*row) for row in rows]
-
-
-def count_verdict(writer: Writer, collection_id: int, episode: UUID) -> None:
-    """One more event refers to the episode."""
-    writer.execute(
-        "UPDATE episode SET judged = judged + 1 WHERE collection_id = %(collection)s AND id = %(id)s",
-        {"collection": collection_id, "id": episode},
-    )

@@ -90,7 +90,7 @@ def lock_question(
     writer.execute(
         """
         INSERT INTO question (collection_id, text_hash, text, embedding)
-        VALUES (%(collection)s, %(hash)s, %(text)s, %(embedding)s) ON CONFLICT DO NOTHING
+        VALUES (%(collection)s, %(hash)s, %(text)s, %(embedding)b) ON CONFLICT DO NOTHING
         """,
         values,
     )

@@ -52,11 +52,11 @@ class PendingEvent:
     features: NDArray[np.float32] | None
 
 
-_SELECT = """
-    SELECT id, episode_id, idempotency_key, body_hash, judge, verdict, status, attempts, error, received_at,
-           applied_at, revoked_at
-    FROM feedback_event
+_COLUMNS = """
+    id, episode_id, idempotency_key, body_hash, judge, verdict, status, attempts, error, received_at, applied_at,
+    revoked_at
 """
+_SELECT = f"SELECT {_COLUMNS} FROM feedback_event"
 
 
 def accept(
@@ -68,13 +68,13 @@ def accept(
     body_hash: bytes,
     judge: str,
     verdict: dict[str, Any],
-) -> int | None:
-    """Append an event; its id, or None if the key was used before."""
-    event: int | None = writer.scalar(
-        """
+) -> StoredEvent | None:
+    """Append an event; None if the key was used before."""
+    row = writer.row(
+        f"""
         INSERT INTO feedback_event (collection_id, episode_id, idempotency_key, body_hash, judge, verdict)
         VALUES (%(collection)s, %(episode)s, %(key)s, %(hash)s, %(judge)s, %(verdict)s)
-        ON CONFLICT (collection_id, idempotency_key) DO NOTHING RETURNING id
+        ON CONFLICT (collection_id, idempotency_key) DO NOTHING RETURNING {_COLUMNS}
         """,
         {
             "collection": collection_id,
@@ -85,7 +85,7 @@ def accept(
             "verdict": Jsonb(verdict),
         },
     )
-    return event
+    return None if row is None else StoredEvent(*row)
 
 
 def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:

@@ -142,6 +142,46 @@ def support_steps(
     return [replace(_step(row, row[11]), complete=row[16]) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What one event said of a sentence for a question: ``target`` is 1 for support, 0 for rejection."""
+
+    question: int
+    sentence: int
+    sequence: int
+    event_id: int
+    judge: str
+    target: int
+
+
+def words(reader: Reader, collection_id: int, questions: Sequence[int], after: tuple[int, int, int]) -> list[Word]:
+    """The next words on these questions, by question, sentence and sequence, those after ``after``.
+
+    What was applied before there were caps says nothing here: it counted for and against nobody.
+    """
+    rows = reader.rows(
+        """
+        SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, event.judge, audit.target
+        FROM feedback_event event
+        JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
+        WHERE event.collection_id = %(collection)s AND event.question_id = ANY(%(ids)s)
+          AND event.status = 'applied' AND event.constants ->> 'share' IS NOT NULL AND audit.channel = 'recall'
+          AND (event.question_id, audit.sentence_id, event.applied_sequence)
+              > (%(question)s, %(sentence)s, %(sequence)s)
+        ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(questions),
+            "question": after[0],
+            "sentence": after[1],
+            "sequence": after[2],
+            "limit": PAGE,
+        },
+    )
+    return [Word(*row) for row in rows]
+
+
 def _step(row: Sequence[Any], owner: int) -> Step:
     """Of a row that begins with what was recorded and whose verdict it is."""
     return Step(owner, row[10], AuditRow(*row[:10]), row[11], row[12], row[13], row[14], row[15])
@@ -175,8 +215,8 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 class Term:
     """What one event added to the ranking weights, with what it can be computed from again.
 
-    ``ranked`` and ``features``, (n, k), are None where the episode has none. ``counted`` is whether the sum holds it:
-    of a judge's terms of a day (UTC), as many as ``cap``.
+    ``ranked`` and ``features``, (n, k), are None where the episode has none. ``counted`` is whether the sum holds
+    it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
     """
 
     sequence: int
@@ -193,6 +233,7 @@ class Term:
     day: str
     cap: int | None
     counted: bool
+    contested: bool
 
 
 def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int = 500) -> list[Term]:
@@ -202,7 +243,7 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
         SELECT event.applied_sequence, audit.event_id, audit.prior, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, event.verdict, episode.activated, episode.ranked,
                episode.features, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'),
-               (event.constants ->> 'comparisons')::int, audit.counted
+               (event.constants ->> 'comparisons')::int, audit.counted, audit.contested
         FROM ranking_audit audit
         JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
             AND event.status = 'applied'

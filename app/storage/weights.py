@@ -9,6 +9,9 @@ from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
 
+Days = set[tuple[str, str, str]]
+"""Prior, judge and day (UTC), as 2026-05-01."""
+
 
 @dataclass(frozen=True, slots=True)
 class Learned:
@@ -25,6 +28,7 @@ class WeightTerm:
     Attributes:
         judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
         cap: the judge's verdicts of a day that count; None: all.
+        contested: whether it goes against what other judges said; such a verdict does not count at all.
         noise: R of the verdict.
         surprise: in [0, 1], the probability that the prior gave to a rival of the supported passages.
     """
@@ -36,6 +40,7 @@ class WeightTerm:
     evidence: Evidence
     noise: float
     surprise: float
+    contested: bool = False
 
 
 def find(reader: Reader, collection_id: int, prior: str) -> Learned | None:
@@ -68,9 +73,10 @@ def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTe
         writer.execute(
             """
             INSERT INTO ranking_audit
-                (collection_id, event_id, prior, observation_noise, surprise, information, precision, counted)
+                (collection_id, event_id, prior, observation_noise, surprise, information, precision, counted,
+                 contested)
             VALUES (%(collection)s, %(event)s, %(prior)s, %(noise)s, %(surprise)s, %(information)s, %(precision)s,
-                    %(counted)s)
+                    %(counted)s, %(contested)s)
             """,
             parameters
             | _columns(term.evidence)
@@ -79,6 +85,7 @@ def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTe
                 "noise": term.noise,
                 "surprise": term.surprise,
                 "counted": counted[term.event_id],
+                "contested": term.contested,
             },
         )
 
@@ -88,7 +95,7 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
     found: dict[int, bool] = {}
     for judge, day in sorted({(term.judge, term.day) for term in terms}):
         own = [term for term in terms if (term.judge, term.day) == (judge, day)]
-        caps = [term.cap for term in own]
+        caps = [0 if term.contested else term.cap for term in own]
         # More than the highest cap makes no difference, so the count need not go through a whole day.
         most = max((cap for cap in caps if cap is not None), default=0)
         before = writer.scalar(
@@ -135,7 +142,8 @@ def terms_of_day(
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
         """
-        SELECT event.id, (event.constants ->> 'comparisons')::int, term.counted
+        SELECT event.id, CASE WHEN term.contested THEN 0 ELSE (event.constants ->> 'comparisons')::int END,
+               term.counted
         FROM feedback_event event
         JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
@@ -168,12 +176,8 @@ def _columns(evidence: Evidence) -> dict[str, list[float]]:
     return {"information": evidence.information.tolist(), "precision": evidence.precision.ravel().tolist()}
 
 
-def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[str]:
-    """Remove the events' terms, which lets later ones of their judges count.
-
-    Returns:
-        The priors whose sums they were part of, in order, each locked.
-    """
+def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
+    """Remove the events' terms, which lets later ones of their judges count; whose sums and days change by it."""
     rows = writer.rows(
         """
         DELETE FROM ranking_audit term USING feedback_event event
@@ -183,10 +187,30 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[
         """,
         {"collection": collection_id, "events": list(events)},
     )
-    priors = sorted({row[0] for row in rows})
+    return {(row[0], row[1], row[2]) for row in rows}
+
+
+def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
+    """Of the terms of these questions' events, have those of the events ``contested`` be so and no others."""
+    rows = writer.rows(
+        """
+        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s) FROM feedback_event event
+        WHERE term.collection_id = %(collection)s AND event.collection_id = term.collection_id
+          AND event.id = term.event_id AND event.question_id = ANY(%(questions)s)
+          AND term.contested <> (term.event_id = ANY(%(contested)s))
+        RETURNING term.prior, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+        """,
+        {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
+    )
+    return {(row[0], row[1], row[2]) for row in rows}
+
+
+def settle(writer: Writer, collection_id: int, days: Days) -> list[str]:
+    """Say anew which terms of these days count; the priors whose sums change by it, in order, each locked."""
+    priors = sorted({prior for prior, _, _ in days})
     for prior in priors:
         _learned(writer, collection_id, prior, "FOR UPDATE")
-        recount(writer, collection_id, prior, {(judge, day) for named, judge, day in rows if named == prior})
+        recount(writer, collection_id, prior, {(judge, day) for of, judge, day in days if of == prior})
     return priors
 
 

@@ -83,7 +83,7 @@ def upgrade() -> None:
             JSONB,
             server_default=sa.text("'[]'::jsonb"),
             nullable=False,
-            comment="Judges and their last words (1 supported, 0 rejected), in the order in which they first spoke.",
+            comment="Judges and their last words, 1 supported, 0 rejected, in the order in which they first spoke.",
         ),
     )
     op.add_column(
@@ -94,6 +94,16 @@ def upgrade() -> None:
             server_default=sa.text("true"),
             nullable=False,
             comment="Whether the sum holds it: not what came after the judge's daily cap.",
+        ),
+    )
+    op.add_column(
+        "ranking_audit",
+        sa.Column(
+            "contested",
+            sa.Boolean(),
+            server_default=sa.text("false"),
+            nullable=False,
+            comment="Whether the verdict goes against what other judges said.",
         ),
     )
     op.add_column(
@@ -116,6 +126,15 @@ def upgrade() -> None:
         sa.Column("exploration", JSONB, nullable=True, comment="How answers make room for what is untried."),
     )
     op.add_column(
+        "collection",
+        sa.Column(
+            "past",
+            JSONB,
+            nullable=True,
+            comment="Of a copy that a replay made: of which collection, and as of when.",
+        ),
+    )
+    op.add_column(
         "episode", sa.Column("arm", sa.Text(), nullable=True, comment="Given by the collection's experiment.")
     )
     op.add_column(
@@ -127,15 +146,48 @@ def upgrade() -> None:
             comment="Passages that exploration put into the answer.",
         ),
     )
+    op.create_index(
+        op.f("episode_collection_id_created_at_id_idx"), "episode", ["collection_id", "created_at", "id"]
+    )
+    # Counted when asked for: keeping a count rewrote the whole episode with every verdict.
+    op.drop_index("episode_unjudged_idx", table_name="episode")
+    op.drop_column("episode", "judged")
 
 
 def downgrade() -> None:
+    op.add_column(
+        "episode",
+        sa.Column(
+            "judged",
+            sa.Integer(),
+            server_default=sa.text("0"),
+            nullable=False,
+            comment="Events accepted for it.",
+        ),
+    )
+    op.execute(
+        """
+        UPDATE episode SET judged = accepted.count FROM (
+            SELECT collection_id, episode_id, count(*) FROM feedback_event GROUP BY collection_id, episode_id
+        ) AS accepted
+        WHERE accepted.collection_id = episode.collection_id AND accepted.episode_id = episode.id
+        """
+    )
+    op.create_index(
+        "episode_unjudged_idx",
+        "episode",
+        ["collection_id", "created_at"],
+        postgresql_where=sa.text("judged = 0"),
+    )
+    op.drop_index(op.f("episode_collection_id_created_at_id_idx"), table_name="episode")
     op.drop_column("episode", "explored")
     op.drop_column("episode", "arm")
+    op.drop_column("collection", "past")
     op.drop_column("collection", "exploration")
     op.drop_column("collection", "experiment")
     op.drop_constraint(op.f("collection_serving_check"), "collection")
     op.drop_column("collection", "serving")
+    op.drop_column("ranking_audit", "contested")
     op.drop_column("ranking_audit", "counted")
     op.drop_column("question_support", "said")
     op.drop_column("question_support", "pulled")

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from app.composition import Application, Servers
 from app.main import create_app
 from app.settings import Settings
+from tests.support import state
 from tests.support.openai_server import OpenAiServer
 
 NOWHERE = "127.0.0.1:1"
@@ -64,6 +65,13 @@ def rekeying(application: Application, curie: str) -> Iterator[str]:
     application.ingest.rekey(curie, "abstract")
     yield curie
     application.ingest.delete_collection(curie)
+
+
+@pytest.fixture
+def waiting(application: Application, curie: str) -> tuple[str, int]:
+    """A collection with a verdict that waits, and that."""
+    query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    return curie, state.judge(application, curie, query_id).event.id
 
 
 Counts = Callable[[], Mapping[str, int]]

@@ -29,17 +29,26 @@ ABSENT = {
     "{query_id}": str(UNKNOWN_ID),
     "{job_id}": str(UNKNOWN_ID),
     "{feedback_id}": "1",
+    "{sentence_id}": "1",
+    "{judge}": "nobody",
 }
 BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
+    "/query/compare": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
     "/feedback": {"query_id": str(UNKNOWN_ID)},
     "/feedback/revoke": {"judge": "nobody"},
+    "/feedback/retry": {"judge": "nobody"},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
+    "/collections/{name}": {"serving": "shadow"},
     "/collections/{name}/rekey": {"key_building": "title"},
     "/collections/{name}/rollback": {"generation": 0},
+    "/collections/{name}/judges/{judge}": {"daily_share": 0.5},
 }
+WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
+METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
+"""Path -> the method that takes a body there."""
 OVER_LIMIT = {"/passages": 64 * 2**20 + 1}
 KEY = {"idempotency-key": "operations"}
 
@@ -53,7 +62,7 @@ def url(path: str) -> str:
 
 def well_formed(method: str, path: str, collection: str = "no-such-collection") -> Arguments:
     """A request that is right in itself."""
-    if method != "POST" or path not in BODIES:
+    if method not in WITH_BODIES or path not in BODIES:
         return {"params": {"collection": collection}}
     elsewhere = path == "/passages" or "{name}" in path
     body = BODIES[path] if elsewhere else BODIES[path] | {"collection": collection}
@@ -71,7 +80,7 @@ def provoking(method: str, path: str, status: int) -> Arguments:
             return {"content": b" " * OVER_LIMIT.get(path, 4 * 2**20 + 1), "headers": json_type}
         case 415:
             return {"content": b"{}", "headers": KEY | {"content-type": "text/plain"}}
-        case 422 if method == "POST":
+        case 422 if method in WITH_BODIES:
             return {"content": b'{"unknown": 1}', "headers": json_type}
         case 422:
             return {"params": {"collection": "not a name", "after": "not a name"}}

@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.api.conftest import Counts
-from tests.api.operations import BODIES, UNKNOWN_ID, assert_refused, url
+from tests.api.operations import BODIES, METHODS, UNKNOWN_ID, assert_refused, url
 
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
@@ -61,6 +61,7 @@ QUERY_CASES = cases(
     filter=NOT_OBJECTS + NOT_STORABLE,
     time_constraint=["a\x00", SURROGATE, "x" * 501, 1, [], {}, float("nan")],
     sufficiency=["", "maybe", 1, SURROGATE],
+    unit=[*TEXTS, "x" * 201, 1, True, [], {}],
     include=["trace", ["everything"], [1], [SURROGATE], ["trace"] * 11, {}, None],
     expansions=[None, {}, "x", [1], ["x"], [{}], [None], [{"method": "m", "text": "t"}] * 21],
     expansions__0__method=[*TEXTS, "x" * 101, 1, None],
@@ -125,6 +126,30 @@ REKEY_CASES = cases(
     collection=["default"],
     unknown=[1, None],
 )
+SERVING = "/collections/{name}"
+SERVING_CASES = cases(
+    serving=["", "Shadow", "off", "live\x00", SURROGATE, 1, True, ["live"], {}],
+    experiment=[1, "none", True, [], {}, {"arms": None}],
+    experiment__arms=[None, {}, "x", [], [1], [None], [{}]],
+    experiment__arms__0__name=[*TEXTS, "x" * 101, "b", 1, None, []],
+    experiment__arms__0__percent=[-0.1, 100.1, 90.1, 10**400, float("nan"), float("inf"), "5", True, None, [], {}],
+    experiment__arms__0__memory=["on", "", None, 1],
+    experiment__arms__0__profile=["ours", None, 2],
+    experiment__arms__0__strategy=["sparse", None, []],
+    experiment__arms__0__unknown=[1],
+    experiment__unknown=[1],
+    exploration=[1, "none", True, [], {}],
+    exploration__share=[-0.1, 1.1, 10**400, float("nan"), float("inf"), "1", True, [], {}],
+    exploration__slots=[11, *NOT_INTEGERS],
+    exploration__seed=[-1, 2**63, 10**400, 1.5, "1", True, [], {}, float("nan")],
+    exploration__unknown=[1],
+    collection=["default"],
+    unknown=[1, None],
+)
+FULL_SERVING = {
+    "experiment": {"arms": [{"name": "a", "percent": 50}, {"name": "b", "percent": 10}]},
+    "exploration": {"share": 0.5},
+}
 ROLLBACK = "/collections/{name}/rollback"
 ROLLBACK_CASES = cases(
     generation=[None, -1, 2**63, 10**400, 1.5, "1", True, [], {}, float("nan"), float("inf")],
@@ -165,6 +190,7 @@ BODY_CASES = [
     *of("/feedback/revoke", {"judge": "nobody"}, REVOKE_CASES),
     *of("/feedback/revoke", {}, [("all", False), ("judge", None), ("from", None)]),
     *of(REKEY, BODIES[REKEY], REKEY_CASES),
+    *of(SERVING, FULL_SERVING, SERVING_CASES),
     *of(ROLLBACK, BODIES[ROLLBACK], ROLLBACK_CASES),
 ]
 
@@ -172,7 +198,8 @@ BODY_CASES = [
 @pytest.mark.parametrize(("path", "content"), BODY_CASES)
 def test_a_wrong_value_is_refused(path: str, content: bytes, http: TestClient, counts: Counts) -> None:
     before = counts()
-    response = http.post(url(path), content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    headers = JSON_TYPE | {"idempotency-key": "malformed"}
+    response = http.request(METHODS[path], url(path), content=content, headers=headers)
     assert_refused(response)
     assert response.status_code in {400, 404, 422}
     assert counts() == before
@@ -192,7 +219,8 @@ UNREADABLE += [
 @pytest.mark.parametrize("path", BODIES)
 def test_an_unreadable_body_is_refused(path: str, content: bytes, http: TestClient, counts: Counts) -> None:
     before = counts()
-    response = http.post(url(path), content=content, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    headers = JSON_TYPE | {"idempotency-key": "malformed"}
+    response = http.request(METHODS[path], url(path), content=content, headers=headers)
     assert_refused(response)
     assert response.status_code in {400, 422}
     assert counts() == before
@@ -205,7 +233,8 @@ def test_an_unreadable_body_is_refused(path: str, content: bytes, http: TestClie
 def test_another_content_type_is_refused(path: str, kind: str, http: TestClient, counts: Counts) -> None:
     before = counts()
     content = json.dumps(BODIES[path])
-    response = http.post(url(path), content=content, headers={"content-type": kind, "idempotency-key": "malformed"})
+    headers = {"content-type": kind, "idempotency-key": "malformed"}
+    response = http.request(METHODS[path], url(path), content=content, headers=headers)
     assert response.status_code == 415
     assert_refused(response)
     assert counts() == before
@@ -225,7 +254,8 @@ def test_a_huge_body_is_refused_while_it_arrives(path: str, http: TestClient, co
     """Chunked, so that no length announces it."""
     before = counts()
     sent = (b" " * 2**20 for _ in range(66))
-    response = http.post(url(path), content=sent, headers=JSON_TYPE | {"idempotency-key": "malformed"})
+    headers = JSON_TYPE | {"idempotency-key": "malformed"}
+    response = http.request(METHODS[path], url(path), content=sent, headers=headers)
     assert response.status_code == 413
     assert_refused(response)
     assert counts() == before

@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from tests.api.conftest import Counts
 from tests.api.operations import BODIES, DOCUMENT, OPERATIONS, UNKNOWN_ID, assert_refused, url
+from tests.conftest import Ingest
 
 VERDICT = {"query_id": str(UNKNOWN_ID)}
 KEYS = [None, b"", b" ", b"a b", b"\xe4", b"a\tb", b"x" * 201, "ключ".encode()]
@@ -83,3 +84,12 @@ def test_an_unknown_path_is_refused(method: str, path: str, http: TestClient) ->
     response = http.request(method, f"http://testserver{path}", follow_redirects=False)
     assert_refused(response)
     assert response.status_code in {404, 405, 422}
+
+
+def test_a_line_break_belongs_to_the_id(http: TestClient, curie: str, ingest: Ingest) -> None:
+    ingest({"id": "two\nlines", "text": "Warsaw lies on the Vistula."}, into=curie)
+    assert http.get("/passages/two%0Alines", params={"collection": curie}).json()["id"] == "two\nlines"
+    for method in ("GET", "DELETE"):
+        assert http.request(method, "/passages/curie%0A", params={"collection": curie}).status_code == 404
+    assert http.get("/passages/curie%0A/key", params={"collection": curie}).status_code == 404
+    assert http.get("/passages/curie", params={"collection": curie}).status_code == 200

@@ -10,15 +10,20 @@ from pydantic import TypeAdapter
 
 from app import sample
 from app.api.schemas.expansions import ExpandIn
-from app.api.schemas.feedback import FeedbackIn, RevokeIn
+from app.api.schemas.explanations import CompareIn
+from app.api.schemas.feedback import FeedbackIn, RetryIn, RevokeIn
 from app.api.schemas.keys import RollbackIn
 from app.api.schemas.passages import PassageIn, PassagesIn, RekeyIn
 from app.api.schemas.queries import AnswerIn, QueryIn
+from app.api.schemas.serving import CollectionPatch
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 
 ROOT = Path(__file__).resolve().parents[2]
-BODY_MODELS = (QueryIn, AnswerIn, ExpandIn, FeedbackIn, PassageIn, PassagesIn, RekeyIn, RollbackIn, RevokeIn)
+BODY_MODELS = (
+    QueryIn, AnswerIn, ExpandIn, FeedbackIn, PassageIn, PassagesIn, RekeyIn, RollbackIn, RevokeIn, RetryIn,
+    CollectionPatch, CompareIn,
+)  # fmt: skip
 MODELS = {model.__name__: model for model in BODY_MODELS}
 
 
@@ -79,7 +84,10 @@ def test_documented_problems_occur_and_have_one_shape(
     if status == 502:
         asking = {"methods": ["hyde"]} if path == "/expand" else {"sufficiency": "llm"}
         arguments["json"] |= {"collection": request.getfixturevalue("curie")} | asking
-    if status == 409:
+    if status == 409 and "{feedback_id}" in path:
+        collection, event = request.getfixturevalue("waiting")
+        target, arguments = path.replace("{feedback_id}", str(event)), {"params": {"collection": collection}}
+    elif status == 409:
         target = path.replace("{name}", request.getfixturevalue("rekeying"))
     response = client.request(method, target, **arguments)
     assert response.status_code == status, response.text

@@ -43,8 +43,9 @@ def bodies(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrat
     return st.builds(lambda body, more: body | more, known, strange)
 
 
-def send(http: TestClient, path: str, body: Any) -> httpx.Response:
-    response = http.post(
+def send(http: TestClient, path: str, body: Any, method: str = "POST") -> httpx.Response:
+    response = http.request(
+        method,
         path,
         content=json.dumps(body).encode("ascii"),
         headers={"content-type": "application/json", "idempotency-key": str(uuid4())},
@@ -72,6 +73,7 @@ queries = bodies(
         "filter": st.none() | metadata,
         "time_constraint": st.none() | words,
         "sufficiency": st.sampled_from([None, "none", "coverage"]),
+        "unit": st.none() | words,
         "include": st.lists(st.sampled_from(["sentences", "entities", "trace"]), max_size=3),
         "expansions": st.lists(bodies({"method": words, "text": words}, {}), max_size=2),
     },
@@ -102,6 +104,23 @@ verdicts = bodies(
 )
 moments = st.datetimes(timezones=st.timezones()).map(lambda moment: moment.isoformat())
 revocations = bodies({}, {"judge": words, "from": st.none() | moments | words, "to": moments, "all": st.booleans()})
+arms = bodies(
+    {"name": words, "percent": st.floats(0, 60) | st.integers(0, 60)},
+    {
+        "memory": st.sampled_from(["off", "read"]),
+        "profile": st.sampled_from(["paper", "default"]),
+        "strategy": st.sampled_from(["graph", "dense", "lexical", "hybrid"]),
+    },
+)
+servings = bodies(
+    {},
+    {
+        "serving": st.sampled_from(["live", "shadow", None]),
+        "experiment": st.none() | bodies({"arms": st.lists(arms, max_size=3)}, {}),
+        "exploration": st.none()
+        | bodies({}, {"share": st.floats(0, 1), "slots": st.integers(1, 10), "seed": st.none() | numbers}),
+    },
+)
 documents = bodies(
     {
         "passages": st.lists(
@@ -147,6 +166,21 @@ def test_revocations(http: TestClient, curie: str, body: dict[str, Any]) -> None
         assert http.get(accepted.json()["status_url"]).json()["revocation"] is not None
 
 
+@bounded
+@given(body=servings, unit=st.none() | words)
+def test_settings(http: TestClient, curie: str, body: dict[str, Any], unit: str | None) -> None:
+    """Whatever is set, queries are answered."""
+    changed = send(http, f"/collections/{curie}", body, "PATCH")
+    if changed.status_code == 200:
+        shown = changed.json()
+        assert shown == http.get(f"/collections/{curie}").json()
+        assert body.get("serving", shown["serving"]) in (shown["serving"], None)
+        asked = send(http, "/query", {"collection": curie, "query": "Where was Marie Curie born?", "unit": unit})
+        assert asked.status_code in {200, 422}
+        if asked.status_code == 200:
+            assert asked.json()["shadow"] == (shown["serving"] == "shadow")
+
+
 def test_passages(http: TestClient, application: Application, collection: str) -> None:
     """What is accepted is also ingested: nothing that passes the door fails behind it."""
     accepted: list[str] = []
@@ -173,3 +207,4 @@ def test_anything(http: TestClient, body: Any) -> None:
     for path in ("/query", "/answer", "/expand", "/feedback", "/passages", "/collections/nowhere/rollback"):
         send(http, path, body)
     send(http, "/feedback/revoke", body)
+    send(http, "/collections/nowhere", body, "PATCH")

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from app.cli import cli
+from app.local import STOP_MARGIN_SECONDS, STOP_PATIENCE_SECONDS
 from app.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +68,14 @@ def test_dependencies_have_no_cycle(services: dict[str, dict[str, Any]]) -> None
         }
         assert ready, set(services) - done
         done |= ready
+
+
+def test_our_processes_are_given_the_time_they_take_to_end(services: dict[str, dict[str, Any]]) -> None:
+    taken = Settings(_env_file=None).shutdown_delay_seconds + Settings(_env_file=None).shutdown_grace_seconds
+    for name in ("api", "worker"):
+        given = re.fullmatch(r"(\d+)s", services[name]["stop_grace_period"])
+        assert given
+        assert int(given[1]) >= max(taken + STOP_MARGIN_SECONDS, STOP_PATIENCE_SECONDS), name
 
 
 def test_images_are_pinned_to_a_version(services: dict[str, dict[str, Any]]) -> None:

@@ -41,7 +41,7 @@ class TestOneKey:
         assert second == first
         assert first.changes
         assert state.learned(application, curie) == learned
-        assert [row["judged"] for row in state.rows(application, curie, "episode")] == [1]
+        assert application.retrieve.episode(curie, query_id).judged == 1
 
     def test_another_verdict_is_refused(self, application: Application, curie: str, query_id: uuid.UUID) -> None:
         born, discovered, *_ = state.all_sentences(application, curie)
@@ -66,7 +66,7 @@ class TestOneKey:
         assert all(receipt.event.status == "applied" and receipt.changes for receipt in receipts)
         assert len(state.rows(application, curie, "feedback_event")) == 1
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {1}
-        assert [row["judged"] for row in state.rows(application, curie, "episode")] == [1]
+        assert application.retrieve.episode(curie, query_id).judged == 1
 
     def test_of_two_verdicts_at_once_one_wins(
         self, application: Application, curie: str, query_id: uuid.UUID

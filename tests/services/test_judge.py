@@ -90,6 +90,19 @@ def test_of_a_plain_search_all_that_it_found_is_judged(
     assert set(read["supports"]) | set(read["rejects"]) == found
 
 
+def test_what_was_explored_is_judged_as_well(http: TestClient, curie: str, judging: Judging) -> None:
+    setting = {"exploration": {"share": 1.0, "slots": 2, "seed": 1}}
+    assert http.patch(f"/collections/{curie}", json=setting).status_code == 200
+    answer = http.post("/query", json={"collection": curie, "query": QUESTION, "top_k": 3, "unit": "user"}).json()
+    explored = [row["sentence_id"] for hit in answer["passages"] if hit["explored"] for row in hit["sentences"]]
+    assert len(explored) >= 2
+    with OpenAiServer(keyword_handler) as server:
+        assert judging(server.base_url).run(curie, once=True) == 1
+    (event,) = events(http, curie)
+    read = verdict(http, curie, event)
+    assert set(explored) <= {*read["supports"], *read["rejects"]}
+
+
 def test_what_somebody_judged_is_left_alone(
     http: TestClient, application: Application, curie: str, judging: Judging
 ) -> None:

@@ -235,6 +235,34 @@ class TestRanking:
         undo.apply(application, curie, events[1:])
         undo.assert_same(after, undo.learned(application, curie))
 
+    def test_what_goes_against_others_teaches_nothing(self, application: Application, curie: str) -> None:
+        passages = list(state.passages(application, curie).values())
+        first, second, *_ = everything = state.all_sentences(application, curie)
+        query_id = state.given_episode(
+            application,
+            curie,
+            QUESTION,
+            everything[:2],
+            ranked=passages,
+            features=state.some_features(len(passages)),
+        )
+        honest = state.judge(application, curie, query_id, [first], judge="honest").event.id
+        hostile = state.judge(application, curie, query_id, [second], rejected=[first], judge="hostile").event.id
+        agreeing = state.judge(application, curie, query_id, [first], judge="agreeing").event.id
+        undo.apply(application, curie, [honest, hostile, agreeing])
+        assert self.counted(application, curie) == [honest, agreeing]
+        undo.assert_verified(application, curie)
+
+        # Once nobody contradicts it, it counts.
+        application.revoke.revoke(curie, honest)
+        application.revoke.revoke(curie, agreeing)
+        assert self.counted(application, curie) == [hostile]
+        undo.assert_verified(application, curie)
+        after = undo.learned(application, curie)
+        undo.forgotten(application, curie)
+        undo.apply(application, curie, [hostile])
+        undo.assert_same(after, undo.learned(application, curie))
+
     def test_a_row_that_counts_though_it_must_not_is_found(self, application: Application, curie: str) -> None:
         application.judges.set(curie, "busy", comparisons=1)
         undo.apply(application, curie, self.comparisons(application, curie, "busy", 2))

@@ -12,7 +12,7 @@ from sqlalchemy import exc
 
 import app
 from app.composition import Servers
-from app.errors import ConfigurationError, UnavailableError
+from app.errors import ConfigurationError, UnavailableError, is_out_of_reach
 from app.storage import collections
 from app.storage.database import Database
 from app.storage.schema import migrate
@@ -31,6 +31,7 @@ def exists(database: Database, name: str) -> bool:
 
 
 INSERT = "INSERT INTO collection (name) VALUES (%(n)s)"
+FAILING = "DO $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = '{state}'; END $$"
 
 
 def test_a_writer_keeps_what_its_block_wrote(database: Database, collection: str) -> None:
@@ -234,3 +235,53 @@ def test_a_snapshot_cannot_write_and_leaves_readers_as_they_were(database: Datab
         with database.write() as writer:
             writer.execute(INSERT, {"n": collection})
         assert reader.scalar("SELECT count(*) FROM collection WHERE name = %(n)s", {"n": collection}) == 1
+
+
+@pytest.mark.parametrize("state", ["53100", "53200", "53300", "57P01", "57P03", "58000", "58030", "08006", "55P03"])
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_what_the_server_lacks_is_unavailable_and_counts_as_no_try(
+    database: Database, kind: str, state: str
+) -> None:
+    with pytest.raises(UnavailableError, match="as told") as failure, getattr(database, kind)() as connection:
+        connection.rows(FAILING.format(state=state))
+    assert is_out_of_reach(failure.value)
+
+
+@pytest.mark.parametrize("state", ["40P01", "53400", "54001", "57014"])
+def test_what_a_statement_brings_upon_itself_counts_as_a_try(database: Database, state: str) -> None:
+    with pytest.raises(UnavailableError, match="as told") as failure, database.write() as writer:
+        writer.rows(FAILING.format(state=state))
+    assert not is_out_of_reach(failure.value)
+
+
+@pytest.mark.parametrize("state", ["22012", "P0001", "XX000", "XX001"])
+def test_a_failure_of_another_kind_stays_what_it_is(database: Database, state: str) -> None:
+    with pytest.raises(exc.DBAPIError, match="as told"), database.write() as writer:
+        writer.rows(FAILING.format(state=state))
+
+
+def test_a_server_that_takes_no_writes_is_unavailable(database: Database, collection: str) -> None:
+    def write() -> None:
+        with database.write() as writer:
+            writer.execute("SET LOCAL transaction_read_only = on")
+            writer.execute(INSERT, {"n": collection})
+
+    with pytest.raises(UnavailableError, match="read-only") as failure:
+        write()
+    assert is_out_of_reach(failure.value)
+
+
+def test_a_session_that_the_server_ended_for_idling_is_unavailable(database: Database, collection: str) -> None:
+    def idle() -> None:
+        with database.write() as writer:
+            writer.execute(INSERT, {"n": collection})
+            backend = writer.scalar("SELECT pg_backend_pid()")
+            writer.execute("SET LOCAL idle_in_transaction_session_timeout = 1")
+            with database.read() as reader:
+                while reader.scalar("SELECT count(*) FROM pg_stat_activity WHERE pid = %(p)s", {"p": backend}):
+                    pass
+            writer.scalar("SELECT 1")
+
+    with pytest.raises(UnavailableError, match="idle-in-transaction"):
+        idle()
+    assert not exists(database, collection)

@@ -62,8 +62,11 @@ def statements(application: Application) -> Iterator[list[str]]:
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         noted.append(" ".join(statement.split()))
 
-    event.listen(application.database._readers, "before_cursor_execute", note)
+    engines = (application.database._readers, application.database._snapshots)
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
     try:
         yield noted
     finally:
-        event.remove(application.database._readers, "before_cursor_execute", note)
+        for engine in engines:
+            event.remove(engine, "before_cursor_execute", note)

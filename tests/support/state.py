@@ -92,8 +92,9 @@ def sentences(application: Application, name: str, passage: str) -> dict[str, in
 
 
 def passages(application: Application, name: str) -> dict[str, int]:
-    """External id -> id of every passage."""
-    return {row["external_id"]: row["id"] for row in rows(application, name, "passage")}
+    """External id -> id of every passage, in the order in which they came."""
+    found = sorted(rows(application, name, "passage"), key=lambda row: row["id"])
+    return {row["external_id"]: row["id"] for row in found}
 
 
 def learned_weights(application: Application, name: str, prior: str | None = None) -> Learned | None:

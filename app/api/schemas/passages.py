@@ -16,7 +16,9 @@ from pydantic import (
 )
 
 from app.api.schemas.common import MAX_SENTENCE_CHARACTERS, ExternalId, JsonObject, Model, Storable, Text
+from app.api.schemas.serving import ExperimentOut, ExplorationOut
 from app.core.key_text import KeyBuilding
+from app.services.serving import Serving
 
 MAX_PASSAGES = 1_000
 MAX_SENTENCES = 20_000
@@ -172,6 +174,13 @@ class StoredSentenceOut(BaseModel):
     text: str
 
 
+class PastOut(BaseModel):
+    """What a copy is a copy of."""
+
+    of: str = Field(description="The collection's name at the time.")
+    until: datetime
+
+
 class CollectionOut(BaseModel):
     """A collection and what it holds."""
 
@@ -182,6 +191,10 @@ class CollectionOut(BaseModel):
     sentence_count: int
     entity_count: int
     key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
+    serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
+    experiment: ExperimentOut | None
+    exploration: ExplorationOut | None
+    past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")
 
 
 class CollectionsOut(BaseModel):

@@ -6,8 +6,18 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from app.api.schemas.common import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Whole
+from app.api.schemas.common import (
+    DEFAULT_COLLECTION,
+    CollectionName,
+    JsonObject,
+    Model,
+    Question,
+    Storable,
+    Text,
+    Whole,
+)
 from app.api.schemas.feedback import ExpansionIn
+from app.api.schemas.influences import PassageTraceOut, SentenceInfluenceOut
 from app.services.episode import Include, Memory, ProfileName, Query, StopReason, Strategy, Sufficiency
 from app.services.feedback import Expansion
 
@@ -64,7 +74,15 @@ class QueryIn(Model):
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="Null: the profile's own. Only with strategy 'graph'."
     )
-    arm: ArmIn = Field(default_factory=ArmIn)
+    arm: ArmIn = Field(
+        default_factory=ArmIn,
+        description="Absent: an arm of the collection's experiment, if it has one, else the defaults.",
+    )
+    unit: Text | None = Field(
+        default=None,
+        max_length=200,
+        description="Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.",
+    )
     filter: JsonObject | None = Field(
         default=None, description="Only passages whose metadata contain this JSON object."
     )
@@ -114,6 +132,8 @@ class QueryIn(Model):
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
             include=frozenset(self.include),
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
+            says_arm="arm" in self.model_fields_set,
+            unit=self.unit,
         )
 
 
@@ -144,6 +164,9 @@ class PassageHit(Out):
     metadata: dict[str, Any]
     score: float
     sentences: list[SentenceOut]
+    explored: bool = Field(
+        default=False, description="Whether it is there by chance, from below the passages wanted."
+    )
 
 
 class EntityOut(Out):
@@ -181,6 +204,10 @@ class SentenceTraceOut(Out):
     time_factor: float
     time_perplexity: float
     recall_prior: float
+    influences: list[SentenceInfluenceOut] = Field(
+        default_factory=list, description="The verdicts that moved it, at most 10, the strongest first."
+    )
+    influences_cut: bool = Field(default=False, description="Whether there may be more.")
 
 
 class HopOut(Out):
@@ -200,6 +227,10 @@ class TraceOut(Out):
     entities: list[EntityOut]
     recalled: list[RecallOut]
     hops: list[HopOut]
+    passages: list[PassageTraceOut] | None = Field(
+        default=None,
+        description="What memory did to each returned passage; null where the query did not ask for a trace.",
+    )
 
 
 class TimingsOut(Out):
@@ -226,6 +257,12 @@ class QueryOut(Out):
     stop_reason: StopReason
     passages: list[PassageHit]
     timings: TimingsOut
+    arm: str | None = Field(
+        default=None, description="The arm of the collection's experiment that answered; null: none was given."
+    )
+    shadow: bool = Field(
+        default=False, description="Whether memory was off because the collection serves in shadow."
+    )
     entities: list[EntityOut] | None = None
     trace: TraceOut | None = None
 

@@ -1,0 +1,67 @@
+"""Commands about verdicts that could not be applied: see them, and have them tried again."""
+
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json
+from app.client import Client, ClientError
+
+
+@cli.command()
+def parked(
+    collection: CollectionOption = "default",
+    after: Annotated[int, typer.Option(min=0, help="Only those after this id.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Verdicts shown.")] = 100,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List verdicts that could not be applied, with what they failed with."""
+    where = {"collection": collection, "status": "parked", "after": after, "limit": limit}
+    with Client(base_url(url)) as client:
+        page = client.send("GET", "/feedback", params=where)
+    if as_json:
+        say_json(page)
+        return
+    for event in page["feedback"]:
+        say(f"feedback {event['feedback_id']} of {event['judge']}, {event['received_at']}: {_line(event['error'])}")
+    if page["next_after"] is not None:
+        say(f"more: engram parked -c {collection} --after {page['next_after']}")
+
+
+@cli.command()
+def retry(
+    events: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Feedback ids.")] = None,
+    judge_name: Annotated[str | None, typer.Option("--judge", help="Parked verdicts of this judge.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every parked verdict of the collection.")] = False,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have parked verdicts tried again, once the cause is mended."""
+    if sum((bool(events), judge_name is not None, everything)) != 1:
+        raise ClientError("Say which verdicts: by their ids, or by --judge or --all.")
+    with Client(base_url(url)) as client:
+        done = _each(client, events, collection) if events else _many(client, judge_name, collection)
+    if as_json:
+        say_json(done)
+    elif events:
+        for event in done["feedback"]:
+            say(f"feedback {event['feedback_id']}: {event['status']}")
+    else:
+        say(f"{collection}: {done['retried']} retried")
+
+
+def _each(client: Client, events: list[int], collection: str) -> dict[str, Any]:
+    where = {"collection": collection}
+    return {"feedback": [client.send("POST", f"/feedback/{event}/retry", params=where) for event in events]}
+
+
+def _many(client: Client, judge_name: str | None, collection: str) -> dict[str, Any]:
+    said = {} if judge_name is None else {"judge": judge_name}
+    answer: dict[str, Any] = client.send("POST", "/feedback/retry", json=said | {"collection": collection})
+    return answer
+
+
+def _line(text: str | None) -> str:
+    return " ".join((text or "").split())

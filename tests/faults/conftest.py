@@ -1,0 +1,189 @@
+"""Servers that a test may kill: a Postgres and a Redis for each module, with Engram's own processes on them."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import httpx
+import psycopg
+import pytest
+import redis
+import structlog
+from fastapi.testclient import TestClient
+
+from app.composition import Application, Servers
+from app.main import create_app
+from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.providers.embedder import Embedder
+from app.providers.language import Language
+from app.settings import Settings
+from app.storage.schema import migrate
+from app.worker import Worker
+from tests.support.processes import PATIENCE_SECONDS, Process
+
+NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
+Heavy = tuple[Embedder, Language]
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def short_tracebacks() -> Iterator[None]:
+    """Failures that tests provoke are logged without the values of variables, which take seconds to print."""
+    renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[structlog.processors.add_log_level, renderer])
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture(scope="session")
+def heavy(settings: Settings) -> Heavy:
+    """What takes long to load and holds no connection."""
+    loading = Application(settings, NOWHERE)
+    return loading.embedder, loading.language
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A Postgres that a test may kill and start again."""
+    with EmbeddedPostgres(tmp_path_factory.mktemp("faults") / "postgres") as server:
+        migrate(server.url)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
+    """A Redis that a test may kill and start again."""
+    with EmbeddedRedis(tmp_path_factory.mktemp("faults") / "redis") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def places(postgres: EmbeddedPostgres, own_redis: EmbeddedRedis) -> Servers:
+    """Where they are."""
+    return Servers(postgres.url, own_redis.url)
+
+
+@pytest.fixture(scope="module")
+def application(settings: Settings, places: Servers, heavy: Heavy) -> Iterator[Application]:
+    """The tests' own application on these servers."""
+    app = _application(settings, places, heavy)
+    app.warm_up()
+    yield app
+    app.close()
+
+
+def _application(settings: Settings, places: Servers, heavy: Heavy) -> Application:
+    app = Application(settings, places, consumer="tests")
+    app.__dict__["embedder"], app.__dict__["language"] = heavy
+    return app
+
+
+@pytest.fixture
+def stream(own_redis: EmbeddedRedis) -> Iterator["redis.Redis"]:
+    """The Redis itself, empty."""
+    client = redis.Redis.from_url(own_redis.url)
+    client.flushall()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def bystander(postgres: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+    """A connection that belongs to none of ours."""
+    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    with psycopg.connect(address, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def client(application: Application) -> Iterator[TestClient]:
+    """A client of the API, here in this process."""
+    with TestClient(create_app(application), raise_server_exceptions=False) as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+def env(settings: Settings, places: Servers) -> Mapping[str, str]:
+    """What tells a process where everything is; a worker looks often for what nobody announced."""
+    return {
+        "DATABASE_URL": places.database_url,
+        "REDIS_URL": places.redis_url,
+        "ENGRAM_DATA_DIR": str(settings.data_dir),
+        "ENGRAM_SWEEP_SECONDS": "0.2",
+        "ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "0",
+    }
+
+
+Start = Callable[..., Process]
+
+
+@pytest.fixture
+def start(env: Mapping[str, str], tmp_path: Path) -> Iterator[Start]:
+    """Starts processes, which end with the test: a command, where it kills itself, and settings."""
+    with ExitStack() as stack:
+
+        def started(command: str, *killed: str, **settings: str) -> Process:
+            return stack.enter_context(Process(command, tmp_path, {**env, **settings}, *killed))
+
+        yield started
+
+
+Working = Callable[..., "contextmanager[Application]"]
+
+
+@pytest.fixture
+def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pytest.MonkeyPatch) -> Working:
+    """A worker without fault, in a thread of this process, for the length of a block."""
+    monkeypatch.setattr("app.worker.BLOCK_MS", 50)
+    monkeypatch.setattr("app.worker.RETRY_SECONDS", 0.1)
+
+    @contextmanager
+    def run(**changed: object) -> Iterator[Application]:
+        changed = {"sweep_seconds": 0.1, "maintenance_interval_seconds": 0, **changed}
+        app = _application(settings.model_copy(update=changed), places, heavy)
+        worker = Worker(app)
+        thread = threading.Thread(target=worker.run)
+        thread.start()
+        try:
+            yield app
+        finally:
+            worker.stop()
+            thread.join(PATIENCE_SECONDS)
+            app.close()
+            assert not thread.is_alive()
+
+    return run  # type: ignore[return-value]
+
+
+@contextmanager
+def in_the_middle(postgres: EmbeddedPostgres) -> Iterator[None]:
+    """Whoever applies verdicts meanwhile stands still with half of its rows written."""
+    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    with closing(psycopg.connect(address)) as connection:
+        connection.execute("LOCK TABLE ranking_belief IN EXCLUSIVE MODE")
+        yield
+
+
+def standing_still(application: Application) -> int:
+    with application.database.read() as reader:
+        return int(
+            reader.scalar(
+                """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE wait_event_type = 'Lock' AND datname = current_database() AND backend_xid IS NOT NULL
+                """
+            )
+        )
+
+
+def given(api: httpx.Client, collection: str, key: str, *, wait: bool = False) -> httpx.Response:
+    """A verdict on a question asked before."""
+    asked = api.post("/query", json={"collection": collection, "query": QUESTION}).json()
+    body = {
+        "collection": collection,
+        "query_id": asked["query_id"],
+        "supporting": [{"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}],
+        "wait": wait,
+    }
+    return api.post("/feedback", json=body, headers={"idempotency-key": key})

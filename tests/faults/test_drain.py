@@ -1,0 +1,157 @@
+"""Processes told to end: what is in hand is finished, nothing new is taken, and what was accepted is not lost."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+
+import httpx
+import psycopg
+
+from app.composition import Application
+from app.providers.embedded import EmbeddedPostgres
+from tests.api.operations import assert_problem
+from tests.conftest import CURIE
+from tests.faults.conftest import QUESTION, Start, Working, given, in_the_middle, standing_still
+from tests.faults.test_killed_api import BODY, NDJSON, PADDING, known
+from tests.support import state, undo
+from tests.support.orphans import orphans
+from tests.support.processes import PATIENCE_SECONDS, Process, eventually
+
+
+def client_of(api: Process) -> httpx.Client:
+    return httpx.Client(base_url=api.url, timeout=PATIENCE_SECONDS, trust_env=False)
+
+
+def refuses(api: Process) -> bool:
+    """Whether new connections are."""
+    try:
+        httpx.get(f"{api.url}/healthz", trust_env=False, timeout=PATIENCE_SECONDS)
+    except httpx.TransportError:
+        return True
+    return False
+
+
+def test_an_api_told_to_end_finishes_what_is_in_hand_and_accepts_no_more(
+    application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
+) -> None:
+    ending, arriving = threading.Event(), f"{curie}-arriving"
+    first, rest = BODY.split(b"\n", 1)
+
+    def body() -> Iterator[bytes]:
+        yield first + b"\n" + PADDING
+        ending.wait(PATIENCE_SECONDS)
+        yield rest
+
+    api = start("serve").ready()
+    with client_of(api) as http, ThreadPoolExecutor(2) as pool:
+        with in_the_middle(postgres):
+            verdict = pool.submit(given, http, curie, "waited", wait=True)
+            eventually(lambda: standing_still(application) == 1)
+            stream = pool.submit(http.post, f"/passages?collection={arriving}", content=body(), headers=NDJSON)
+            eventually(lambda: "receiving" in known(application, arriving))
+            api.terminate()
+            eventually(lambda: refuses(api))
+            assert api.running
+            assert not verdict.done()
+        ending.set()
+        assert (verdict.result().status_code, verdict.result().json()["status"]) == (200, "applied")
+        assert verdict.result().json()["changes"]
+        assert stream.result().status_code == 202
+    assert api.ended() == 0, api.output
+    assert "Traceback" not in api.output
+
+    assert known(application, arriving) == ["queued"]
+    with working():
+        eventually(lambda: known(application, arriving) == ["succeeded"])
+    assert state.counts(application, arriving)[0] == len(CURIE)
+    undo.assert_verified(application, curie)
+
+
+def test_an_api_told_to_end_is_not_ready_at_once_and_serves_until_load_balancers_know(
+    curie: str, start: Start
+) -> None:
+    api = start("serve", ENGRAM_SHUTDOWN_DELAY_SECONDS="3600").ready()
+    with client_of(api) as http:
+        assert http.get("/readyz").status_code == 200
+        api.terminate()
+        eventually(lambda: http.get("/readyz").status_code == 503)
+        answer = http.get("/readyz")
+        assert_problem(answer)
+        assert int(answer.headers["retry-after"]) > 0
+        assert http.get("/healthz").status_code == 200
+        assert http.post("/query", json={"collection": curie, "query": QUESTION}).status_code == 200
+    with client_of(api) as another:
+        assert another.get("/healthz").status_code == 200
+    api.terminate()
+    assert api.ended() == 0, api.output
+
+
+def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
+    application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
+) -> None:
+    # Its statement would wait for hours.
+    api = start("serve", ENGRAM_SHUTDOWN_GRACE_SECONDS="1", ENGRAM_STATEMENT_TIMEOUT_SECONDS="36000").ready()
+    with client_of(api) as http, ThreadPoolExecutor(1) as pool:
+        with in_the_middle(postgres):
+            verdict = pool.submit(given, http, curie, "waited", wait=True)
+            eventually(lambda: standing_still(application) == 1)
+            api.terminate()
+            answer = verdict.result()
+            assert answer.status_code == 503, answer.text
+            assert_problem(answer)
+            assert int(answer.headers["retry-after"]) > 0
+            assert api.ended() == 0, api.output
+        eventually(lambda: standing_still(application) == 0)
+    assert list(state.event_statuses(application, curie).values()) == ["pending"]
+    assert orphans(application, curie) == {}
+    with working():
+        eventually(lambda: list(state.event_statuses(application, curie).values()) == ["applied"])
+    undo.assert_verified(application, curie)
+
+
+def test_a_worker_told_to_end_applies_the_batch_in_hand_and_takes_no_other(
+    application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
+) -> None:
+    with in_the_middle(postgres):
+        held = undo.stream(application, curie, 4, seed=51)
+        worker = start("worker")
+        eventually(lambda: standing_still(application) == 1)
+        worker.terminate()
+        later = undo.stream(application, curie, 4, seed=52)
+    assert worker.ended() == 0, worker.output
+    assert state.event_statuses(application, curie) == dict.fromkeys(held, "applied") | dict.fromkeys(
+        later, "pending"
+    )
+    assert orphans(application, curie) == {}
+    with working():
+        eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
+    assert [row["attempts"] for row in state.rows(application, curie, "feedback_event")] == [0] * 8
+    undo.assert_verified(application, curie)
+
+
+@contextmanager
+def unwritten(postgres: EmbeddedPostgres) -> Iterator[None]:
+    """Whoever writes passages meanwhile waits."""
+    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    with closing(psycopg.connect(address)) as connection:
+        connection.execute("LOCK TABLE entity_sentence IN EXCLUSIVE MODE")
+        yield
+
+
+def test_a_worker_told_to_end_ingests_the_batch_in_hand_and_goes_on_at_the_next_start(
+    application: Application, postgres: EmbeddedPostgres, collection: str, start: Start, working: Working
+) -> None:
+    with unwritten(postgres):
+        job = state.staged(application, collection, *CURIE)
+        worker = start("worker", ENGRAM_INGEST_BATCH_SIZE="2")
+        eventually(lambda: standing_still(application) == 1)
+        worker.terminate()
+    assert worker.ended() == 0, worker.output
+    half = application.ingest.job(collection, job)
+    assert (half.status, half.created, half.attempts) == ("running", 2, 0)
+    with working():
+        eventually(lambda: application.ingest.job(collection, job).status == "succeeded")
+    assert application.ingest.job(collection, job).created == len(CURIE)
+    assert state.counts(application, collection) == state.true_counts(application, collection)
+    assert orphans(application, collection) == {}

@@ -1,0 +1,159 @@
+"""A worker killed with SIGKILL between any two steps: every verdict is applied once, as if nothing had happened."""
+
+import signal
+from collections.abc import Mapping
+
+import pytest
+import redis
+
+from app.composition import Application
+from tests.faults.conftest import Start, Working
+from tests.support import state, twins, undo
+from tests.support.orphans import KEPT_BY, OUTLIVING, SEARCHES, orphans, unguarded
+from tests.support.processes import eventually
+
+VERDICTS = 24
+BATCH = 8
+# Two batches are through, or half through, when it dies.
+STEPS = {
+    "before the locks": ("app.storage.collections:lock_learning", "before", "2"),
+    "with questions and sentences locked": ("app.storage.memories:lock", "after", "2"),
+    "memories written": ("app.storage.memories:store", "after", "2"),
+    "supports written": ("app.storage.experience:store_supports", "after", "5"),
+    "audit written": ("app.storage.memories:record", "after", "2"),
+    "credits written": ("app.storage.keys:add_evidence", "after", "2"),
+    "expansion memories written": ("app.storage.keys:refresh_memory", "after", "2"),
+    "weights added": ("app.storage.weights:add", "after", "2"),
+    "marked and not committed": ("app.storage.feedback:mark_applied", "after", "2"),
+    "committed and not acknowledged": ("app.storage.stream:WakeStream.done", "before", "2"),
+}
+EVOLVING = {
+    "with a generation opened": ("app.storage.generations:open_next", "after"),
+    "with keys written": ("app.storage.keys:replace_keys", "after"),
+    "evolved and not committed": ("app.storage.keys:set_progress", "after", "2"),
+    "evolved and not acknowledged": ("app.storage.stream:WakeStream.done", "before"),
+}
+
+
+@pytest.fixture
+def twin(application: Application, curie: str) -> str:
+    """The same passages once more."""
+    return twins.born(application, f"{curie}-twin")
+
+
+def killed_and_made_good(
+    application: Application, collection: str, twin: str, start: Start, working: Working, *where: str, **env: str
+) -> None:
+    events = undo.stream(application, collection, VERDICTS, seed=7)
+    untouched = undo.stream(application, twin, VERDICTS, seed=7)
+    with application.database.write() as writer:  # they are for the reference alone to apply
+        writer.execute(
+            "UPDATE feedback_event SET received_at = now() + interval '1 hour' WHERE collection_id = %(c)s",
+            {"c": state.collection_id(application, twin)},
+        )
+    application.stream._redis.flushall()
+    for event in events:
+        application.stream.wake(state.collection_id(application, collection), event)
+
+    dying = start("worker", *where, **env)
+    assert dying.ended() == -signal.SIGKILL, dying.output
+
+    with working():
+        eventually(lambda: set(state.event_statuses(application, collection).values()) == {"applied"})
+
+    assert [row["attempts"] for row in state.rows(application, collection, "feedback_event")] == [0] * VERDICTS
+    assert orphans(application, collection) == {}
+    undo.assert_verified(application, collection)
+    twins.assert_as_without_fault(application, collection, events, twin, untouched)
+    undo.assert_verified(application, collection)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_while_it_applies(
+    application: Application, curie: str, twin: str, start: Start, working: Working, step: str
+) -> None:
+    env: Mapping[str, str] = {"ENGRAM_FEEDBACK_BATCH_SIZE": str(BATCH), "ENGRAM_SWEEP_SECONDS": "3600"}
+    killed_and_made_good(application, curie, twin, start, working, *STEPS[step], **env)
+
+
+@pytest.mark.parametrize("step", EVOLVING)
+def test_killed_while_keys_evolve(
+    application: Application, curie: str, twin: str, start: Start, working: Working, step: str
+) -> None:
+    env: Mapping[str, str] = {"ENGRAM_KEY_MOST_WAITING": "1", "ENGRAM_SWEEP_SECONDS": "3600"}
+    killed_and_made_good(application, curie, twin, start, working, *EVOLVING[step], **env)
+    assert [row["number"] for row in state.rows(application, curie, "key_generation")] == [1]
+
+
+def test_what_a_dead_worker_held_is_taken_over(
+    application: Application,
+    curie: str,
+    start: Start,
+    working: Working,
+    stream: "redis.Redis",
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events = undo.stream(application, curie, 4, seed=8)
+    dying = start("worker", "app.storage.collections:lock_learning", "before", ENGRAM_SWEEP_SECONDS="3600")
+    assert dying.ended() == -signal.SIGKILL, dying.output
+    monkeypatch.setattr("app.storage.stream.CLAIM_IDLE_MS", 0)
+    with working(sweep_seconds=3600.0):
+        eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
+        eventually(lambda: stream.xlen("engram:feedback") == 0)
+    assert sorted(state.applied_order(application, curie)) == events
+
+
+class TestOrphans:
+    """The search itself finds what it is for."""
+
+    def test_every_column_that_no_foreign_key_guards_is_searched_or_may_outlive(self) -> None:
+        assert unguarded() == set(KEPT_BY) | set(OUTLIVING)
+        assert set(KEPT_BY.values()) <= set(SEARCHES)
+
+    @pytest.mark.parametrize(
+        ("statement", "found"),
+        [
+            (
+                "DELETE FROM lexical_term WHERE collection_id = %(c)s",
+                {"lexical_posting without its term or passage", "lexical_passage without a term"},
+            ),
+            (
+                "UPDATE feedback_event SET status = 'pending' WHERE collection_id = %(c)s",
+                {
+                    "memory_audit of an event that is not applied",
+                    "ranking_audit of an event that is not applied",
+                    "key_evidence of an event that is not applied",
+                    "event that says when it was applied, and is not",
+                    "question without a verdict",
+                },
+            ),
+            (
+                "DELETE FROM question WHERE collection_id = %(c)s",
+                {"feedback_event without its question"},
+            ),
+            (
+                "DELETE FROM key_credit WHERE collection_id = %(c)s",
+                {"expansion_unit that is credited to nothing"},
+            ),
+            (
+                "DELETE FROM key_generation WHERE collection_id = %(c)s",
+                {
+                    "evidence of a generation that is not there",
+                    "collection that serves a generation that is not there",
+                },
+            ),
+            (
+                "UPDATE feedback_event SET applied_sequence = 1 WHERE collection_id = %(c)s",
+                {"two events of one place in the order"},
+            ),
+        ],
+    )
+    def test_what_is_left_behind_is_found(
+        self, application: Application, curie: str, statement: str, found: set[str]
+    ) -> None:
+        undo.apply(application, curie, undo.stream(application, curie, 8, seed=9), 8)
+        application.evolve.evolve(curie)
+        assert orphans(application, curie) == {}
+        with application.database.write() as writer:
+            assert writer.execute(statement, {"c": state.collection_id(application, curie)})
+        assert set(orphans(application, curie)) == found

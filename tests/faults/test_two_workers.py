@@ -1,0 +1,50 @@
+"""The same stream delivered to two worker processes at once, twice over and out of order: every verdict once."""
+
+import random
+
+import redis
+
+from app.composition import Application
+from tests.faults.conftest import Start
+from tests.support import state, twins, undo
+from tests.support.orphans import orphans
+from tests.support.processes import eventually
+
+VERDICTS = 60
+
+
+def test_two_workers_share_a_stream_that_stutters(
+    application: Application, curie: str, start: Start, stream: "redis.Redis"
+) -> None:
+    twin = twins.born(application, f"{curie}-twin")
+    untouched = undo.stream(application, twin, VERDICTS, seed=31)
+    with application.database.write() as writer:  # they are for the reference alone to apply
+        writer.execute(
+            "UPDATE feedback_event SET received_at = now() + interval '1 hour' WHERE collection_id = %(c)s",
+            {"c": state.collection_id(application, twin)},
+        )
+    events = undo.stream(application, curie, VERDICTS, seed=31)
+    stream.flushall()
+    target = state.collection_id(application, curie)
+    workers = [start("worker", ENGRAM_FEEDBACK_BATCH_SIZE="3") for _ in range(2)]
+    for worker in workers:
+        worker.ready()
+    draw = random.Random(5)
+    for event in draw.sample(events * 2, 2 * VERDICTS):
+        assert application.stream.wake(target, event)
+
+    eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
+    eventually(lambda: stream.xlen("engram:feedback") == 0)
+    for worker in workers:
+        worker.terminate()
+    assert [worker.ended() for worker in workers] == [0, 0]
+
+    shares = [worker.output.count("feedback applied") for worker in workers]
+    assert sum(shares) == VERDICTS
+    assert all(shares), shares
+    # What was delivered again was found applied, and not tried and refused by a primary key.
+    assert not any("event not applied" in worker.output for worker in workers)
+    assert [row["attempts"] for row in state.rows(application, curie, "feedback_event")] == [0] * VERDICTS
+    assert orphans(application, curie) == {}
+    undo.assert_verified(application, curie)
+    twins.assert_as_without_fault(application, curie, events, twin, untouched)

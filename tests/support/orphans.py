@@ -1,0 +1,127 @@
+"""Rows that no foreign key keeps from losing what they belong to, looked for one table at a time."""
+
+from collections.abc import Mapping
+
+from app.composition import Application
+from app.storage.tables.base import metadata
+from tests.support import state
+
+OUTLIVING = {
+    ("memory_audit", "sentence_id"): "the log is history, and outlives its sentences",
+    ("passage", "external_id"): "it names nothing of ours",
+}
+"""Columns without a foreign key whose rows may outlive what they name."""
+
+KEPT_BY: Mapping[tuple[str, str], str] = {
+    ("lexical_posting", "collection_id"): "lexical_posting without its term or passage",
+    ("lexical_posting", "term_id"): "lexical_posting without its term or passage",
+    ("lexical_posting", "passage_id"): "lexical_posting without its term or passage",
+    ("lexical_passage", "term_ids"): "lexical_passage without a term",
+    ("feedback_event", "question_id"): "feedback_event without its question",
+}
+"""Column without a foreign key -> the search that covers it."""
+
+SEARCHES: Mapping[str, str] = {
+    "lexical_posting without its term or passage": """
+        SELECT count(*) FROM lexical_posting p WHERE p.collection_id = %(c)s AND NOT (
+            EXISTS (SELECT FROM lexical_term t WHERE t.collection_id = p.collection_id AND t.id = p.term_id)
+            AND EXISTS (SELECT FROM lexical_passage l
+                        WHERE l.collection_id = p.collection_id AND l.passage_id = p.passage_id))
+    """,
+    "lexical_passage without a term": """
+        SELECT count(*) FROM lexical_passage l, unnest(l.term_ids) AS named(id) WHERE l.collection_id = %(c)s
+          AND NOT EXISTS (SELECT FROM lexical_term t WHERE t.collection_id = l.collection_id AND t.id = named.id)
+    """,
+    "lexical_passage whose postings are not those it knows": """
+        SELECT count(*) FROM lexical_passage l WHERE l.collection_id = %(c)s AND cardinality(l.term_ids) <> (
+            SELECT count(*) FROM lexical_posting p
+            WHERE p.collection_id = l.collection_id AND p.passage_id = l.passage_id)
+    """,
+    "feedback_event without its question": """
+        SELECT count(*) FROM feedback_event e WHERE e.collection_id = %(c)s AND e.question_id IS NOT NULL
+          AND e.status = 'applied'
+          AND NOT EXISTS (SELECT FROM question q WHERE q.collection_id = e.collection_id AND q.id = e.question_id)
+    """,
+    "question without a verdict": """
+        SELECT count(*) FROM question q WHERE q.collection_id = %(c)s AND NOT EXISTS (
+            SELECT FROM feedback_event e
+            WHERE e.collection_id = q.collection_id AND e.question_id = q.id AND e.status = 'applied')
+    """,
+    "memory_audit of an event that is not applied": """
+        SELECT count(*) FROM memory_audit a JOIN feedback_event e
+          ON e.collection_id = a.collection_id AND e.id = a.event_id
+        WHERE a.collection_id = %(c)s AND e.status <> 'applied'
+    """,
+    "ranking_audit of an event that is not applied": """
+        SELECT count(*) FROM ranking_audit a JOIN feedback_event e
+          ON e.collection_id = a.collection_id AND e.id = a.event_id
+        WHERE a.collection_id = %(c)s AND e.status <> 'applied'
+    """,
+    "key_evidence of an event that is not applied": """
+        SELECT count(*) FROM key_evidence a JOIN feedback_event e
+          ON e.collection_id = a.collection_id AND e.id = a.event_id
+        WHERE a.collection_id = %(c)s AND e.status <> 'applied'
+    """,
+    "event that says when it was applied, and is not": """
+        SELECT count(*) FROM feedback_event WHERE collection_id = %(c)s AND status IN ('pending', 'parked')
+          AND (applied_at IS NOT NULL OR applied_sequence IS NOT NULL OR question_id IS NOT NULL)
+    """,
+    "applied event that does not say when": """
+        SELECT count(*) FROM feedback_event WHERE collection_id = %(c)s AND status = 'applied'
+          AND (applied_at IS NULL OR applied_sequence IS NULL OR question_id IS NULL)
+    """,
+    "two events of one place in the order": """
+        SELECT count(*) - count(DISTINCT applied_sequence) FROM feedback_event
+        WHERE collection_id = %(c)s AND applied_sequence IS NOT NULL
+    """,
+    "expansion_unit that is credited to nothing": """
+        SELECT count(*) FROM expansion_unit u WHERE u.collection_id = %(c)s AND NOT EXISTS (
+            SELECT FROM key_credit k WHERE k.collection_id = u.collection_id AND k.unit_id = u.id)
+    """,
+    "evolved key of units that are not there": """
+        SELECT count(*) FROM passage_key k, unnest(k.units) AS named(id) WHERE k.collection_id = %(c)s
+          AND NOT EXISTS (SELECT FROM expansion_unit u WHERE u.collection_id = k.collection_id AND u.id = named.id)
+    """,
+    "evidence of a generation that is not there": """
+        SELECT count(*) FROM key_evidence k WHERE k.collection_id = %(c)s AND k.generation IS NOT NULL
+          AND NOT EXISTS (SELECT FROM key_generation g
+                          WHERE g.collection_id = k.collection_id AND g.number = k.generation)
+    """,
+    "collection that serves a generation that is not there": """
+        SELECT count(*) FROM collection k WHERE k.id = %(c)s AND k.key_generation > 0
+          AND NOT EXISTS (SELECT FROM key_generation g WHERE g.collection_id = k.id AND g.number = k.key_generation)
+    """,
+    "line of a job that is closed": """
+        SELECT count(*) FROM ingest_line l
+        JOIN ingest_job j ON j.collection_id = l.collection_id AND j.id = l.job_id
+        WHERE l.collection_id = %(c)s AND j.status IN ('succeeded', 'failed')
+    """,
+    "first answer that names no job": """
+        SELECT count(*) FROM idempotency i WHERE i.collection_id = %(c)s AND i.answer ? 'job_id'
+          AND NOT EXISTS (SELECT FROM ingest_job j
+                          WHERE j.collection_id = i.collection_id AND j.id::text = i.answer ->> 'job_id')
+    """,
+    "entity that no sentence names": """
+        SELECT count(*) FROM entity e WHERE e.collection_id = %(c)s AND NOT EXISTS (
+            SELECT FROM entity_sentence s WHERE s.collection_id = e.collection_id AND s.entity_id = e.id)
+    """,
+}
+
+
+def orphans(application: Application, collection: str) -> dict[str, int]:
+    """What was found, by how many rows; nothing in a collection that is whole."""
+    target = {"c": state.collection_id(application, collection)}
+    with application.database.read() as reader:
+        found = {name: reader.scalar(statement, target) for name, statement in SEARCHES.items()}
+    return {name: rows for name, rows in found.items() if rows}
+
+
+def unguarded() -> set[tuple[str, str]]:
+    """Columns by their names of ids that no foreign key guards."""
+    return {
+        (table.name, column.name)
+        for table in metadata.sorted_tables
+        for column in table.columns
+        if column.name.endswith(("_id", "_ids"))
+        and not any(column.name in key.column_keys for key in table.foreign_key_constraints)
+    }

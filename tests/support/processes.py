@@ -1,0 +1,101 @@
+"""Engram's processes as they are shipped, on servers of the test's choice."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+from tests.support.command import ROOT
+
+PATIENCE_SECONDS = 120.0
+KILLED = Path(__file__).with_name("killed.py")
+
+
+def eventually(condition: Callable[[], Any], what: str = "it") -> None:
+    """Wait until the condition holds."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come about"
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Process:
+    """One ``engram`` command; its output goes to a file. Use it as a context manager."""
+
+    def __init__(self, command: str, folder: Path, env: Mapping[str, str], *killed: str) -> None:
+        """``killed``: the function at which it kills itself, see ``killed.py``."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+        program = [str(KILLED), command, *killed] if killed else ["-m", "app.cli", command]
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log = folder / f"{command}-{self.port}.log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *program],
+                cwd=folder,
+                env=kept | {"PYTHONPATH": str(ROOT), "ENGRAM_PORT": str(self.port)} | dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    @property
+    def output(self) -> str:
+        """What it has said so far."""
+        return self._log.read_text()
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def said(self, line: str) -> Self:
+        """Wait until it says this."""
+        eventually(lambda: line in self.output or not self.running, line)
+        assert line in self.output, self.output
+        return self
+
+    def ready(self) -> Self:
+        """Wait until it can work: a worker says so, an API is asked."""
+        if self._log.name.startswith("worker"):
+            return self.said("worker ready")
+        eventually(lambda: self._serves() or not self.running, "readiness")
+        assert self.running, self.output
+        return self
+
+    def _serves(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", trust_env=False, timeout=PATIENCE_SECONDS).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def terminate(self) -> None:
+        """Tell it to end."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """End it as ``kill -9`` does."""
+        self._process.kill()
+        self._process.wait()
+
+    def ended(self) -> int:
+        """Wait for its end; the exit code, -n after signal n."""
+        return self._process.wait(PATIENCE_SECONDS)

@@ -1,0 +1,65 @@
+"""Two collections with the same passages and the same verdicts, compared without the ids that differ."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.composition import Application
+from tests.conftest import CURIE
+from tests.support import state, undo
+
+Rows = list[dict[str, Any]]
+# Why and when keys evolved may differ, and what it is: not what they became.
+INCIDENTAL = ("collection_id", "reason")
+
+
+def born(application: Application, collection: str) -> str:
+    """A collection as ``curie`` makes it, of this name."""
+    job = state.staged(application, collection, *CURIE)
+    application.index.run_ready_jobs()
+    assert application.ingest.job(collection, job).status == "succeeded"
+    return collection
+
+
+def learned(application: Application, collection: str) -> dict[str, Rows]:
+    """Everything that verdicts left, to the last bit, with names and places in the log instead of ids."""
+    names = {row["id"]: row["external_id"] for row in state.rows(application, collection, "passage")}
+    sentences = {
+        row["id"]: f"{names[row['passage_id']]} {row['position']}"
+        for row in state.rows(application, collection, "sentence")
+    }
+    times = {row["id"]: row["text"] for row in state.rows(application, collection, "time_expression")}
+    log = sorted(state.event_statuses(application, collection))
+    events = {event: place for place, event in enumerate(log)}
+    named: Mapping[str, Mapping[int, Any]] = {
+        "passage_id": names,
+        "sentence_id": sentences,
+        "event_id": events,
+        "time_expression_id": times,
+    }
+
+    def without_ids(row: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            column: named[column][value] if column in named and value is not None else value
+            for column, value in row.items()
+            if column not in INCIDENTAL
+        }
+
+    found = undo.learned(application, collection)
+    return {table: sorted(map(without_ids, rows), key=repr) for table, rows in found.items()}
+
+
+def assert_as_without_fault(
+    application: Application, collection: str, events: Sequence[int], twin: str, twins: Sequence[int]
+) -> None:
+    """Apply the twin's events one by one in the order in which the collection's were, and compare all they taught.
+
+    The order is the one that the collection reports. Where several workers or a restart share the work it is not
+    that of acceptance, and each order of events that touch the same state has a result of its own.
+    """
+    assert set(state.event_statuses(application, collection).values()) == {"applied"}
+    order = [twins[events.index(event)] for event in state.applied_order(application, collection)]
+    assert sorted(order) == list(twins)
+    undo.apply(application, twin, order)
+    for one in (collection, twin):
+        application.evolve.evolve(one)
+    undo.assert_same(learned(application, collection), learned(application, twin))

@@ -1,0 +1,70 @@
+"""Parked verdicts from the command line."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.composition import Application
+from app.main import create_app
+from app.settings import Settings
+from tests.support import state
+from tests.support.command import NOWHERE, Cli
+from tests.support.live_server import LiveServer
+
+
+@pytest.fixture(scope="module")
+def service(application: Application) -> Iterator[str]:
+    """Base URL of a running API."""
+    with LiveServer(create_app(application)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
+    return Cli(tmp_path, service, settings.data_dir)
+
+
+@pytest.fixture
+def parked(application: Application, curie: str) -> list[int]:
+    """Three verdicts that were given up."""
+    query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+    events = [state.judge(application, curie, query_id, judge=judge).event.id for judge in ("a", "a", "b")]
+    with application.database.write() as writer:
+        writer.execute(
+            """
+            UPDATE feedback_event SET status = 'parked', attempts = 5, error = E'it\nbroke' WHERE id = ANY(%(ids)s)
+            """,
+            {"ids": events},
+        )
+    return events
+
+
+def test_they_are_listed_and_retried(cli: Cli, application: Application, curie: str, parked: list[int]) -> None:
+    first, *others, more = cli("parked", "-c", curie, "--limit", "2").stdout.splitlines()
+    assert first.startswith(f"feedback {parked[0]} of a, ")
+    assert first.endswith(": it broke")
+    assert len(others) == 1
+    assert more == f"more: engram parked -c {curie} --after {parked[1]}"
+    assert cli("parked", "-c", curie, "--after", str(parked[1])).stdout.startswith(f"feedback {parked[2]} of b, ")
+
+    assert cli("retry", str(parked[0]), "-c", curie).stdout == f"feedback {parked[0]}: pending\n"
+    assert cli("retry", "--judge", "b", "-c", curie).stdout == f"{curie}: 1 retried\n"
+    left = json.loads(cli("parked", "-c", curie, "--json").stdout)["feedback"]
+    assert [event["feedback_id"] for event in left] == [parked[1]]
+    done = json.loads(cli("retry", "--all", "-c", curie, "--json").stdout)
+    assert done == {"collection": curie, "retried": 1}
+    assert cli("parked", "-c", curie).stdout == ""
+    assert set(state.event_statuses(application, curie).values()) == {"pending"}
+
+
+def test_what_cannot_be_retried_is_said_in_one_line(cli: Cli, curie: str, parked: list[int]) -> None:
+    for arguments in ([], ["1", "--all"], ["--all", "--judge", "a"], ["1", "--judge", "a"]):
+        assert "Say which verdicts" in cli.fails("retry", *arguments, "-c", curie)
+    assert "no feedback 1 " in cli.fails("retry", "1", "-c", curie)
+    cli("retry", str(parked[0]), "-c", curie)
+    assert "is pending" in cli.fails("retry", str(parked[0]), "-c", curie)
+    for command in (["retry", "--all"], ["parked"]):
+        assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
+        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()

@@ -1,0 +1,123 @@
+"""How a collection serves, and what its arms come to, from the command line against a live service."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.composition import Application
+from app.main import create_app
+from app.settings import Settings
+from tests.support.command import NOWHERE, Cli
+from tests.support.live_server import LiveServer
+
+QUESTION = "Where was Marie Curie born?"
+ARMS = {"arms": [{"name": "off", "percent": 50, "memory": "off"}, {"name": "read", "percent": 50}]}
+
+
+@pytest.fixture(scope="module")
+def service(application: Application) -> Iterator[str]:
+    """Base URL of a running API."""
+    with LiveServer(create_app(application)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
+    return Cli(tmp_path, service, settings.data_dir)
+
+
+def shown(cli: Cli, *arguments: str) -> list[str]:
+    done = cli("collection", *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def write(path: Path, value: Any) -> str:
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return str(path)
+
+
+def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) -> None:
+    [fresh] = shown(cli, curie)
+    assert re.fullmatch(rf"{curie}: 5 passages, 9 sentences, \d+ entities; live", fresh)
+    [shadow] = shown(cli, curie, "--shadow")
+    assert shadow == fresh.removesuffix("live") + "in shadow: it learns, and serves without memory"
+    experiment = write(tmp_path / "arms.json", ARMS)
+    exploration = "     explores in 2.50% of queries, last positions: 3, seed 7"
+    expected = [
+        shadow,
+        "     arm off: 50%, memory off, profile default, strategy graph",
+        "     arm read: 50%, memory read, profile default, strategy graph",
+        exploration,
+    ]
+    options = ("--experiment", experiment, "--explore", "0.025", "--slots", "3", "--seed", "7")
+    assert shown(cli, curie, *options) == expected
+    assert shown(cli, curie) == expected
+    assert shown(cli, curie, "--slots", "1")[-1] == exploration.replace("3,", "1,")
+    assert shown(cli, curie, "--no-experiment", "--no-exploration", "--live") == [fresh]
+    as_json = json.loads("\n".join(shown(cli, curie, "--json")))
+    assert (as_json["serving"], as_json["experiment"], as_json["exploration"]) == ("live", None, None)
+
+
+def test_mistakes_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
+    arms = write(tmp_path / "arms.json", ARMS)
+    assert "no collection 'nowhere'" in cli.fails("collection", "nowhere", "--shadow")
+    assert "contradict" in cli.fails("collection", curie, "--experiment", arms, "--no-experiment")
+    assert "contradict" in cli.fails("collection", curie, "--explore", "0.1", "--no-exploration")
+    assert "No such file" in cli.fails("collection", curie, "--experiment", "missing.json")
+    assert "not JSON" in cli.fails("collection", curie, "--experiment", write(tmp_path / "bad.json", "{"))
+    assert "less than or equal to 1" in cli.fails("collection", curie, "--explore", "1.5")
+    assert "share" in cli.fails("collection", curie, "--slots", "2")
+    assert "out of reach" in cli.fails("collection", curie, ENGRAM_URL=NOWHERE)
+    assert "no arm 'nobody'" in cli.fails("lift", curie, "--baseline", "nobody")
+    assert "from" in cli.fails("lift", curie, "--from", "yesterday")
+
+
+def test_a_question_that_says_nothing_is_given_an_arm(cli: Cli, curie: str, tmp_path: Path) -> None:
+    experiment = write(tmp_path / "arms.json", {"arms": [{"name": "all", "percent": 100, "memory": "off"}]})
+    shown(cli, curie, "--experiment", experiment, "--explore", "1")
+    first, *rest = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--unit", "user").stdout.splitlines()
+    assert re.fullmatch(r"query \S+: \d hops, \w+, arm all", first)
+    ranked = [line for line in rest if re.match(r"\d\. ", line)]
+    assert [line.endswith("  (explored)") for line in ranked] == [False, True]
+    own = cli("query", QUESTION, "-c", curie, "--memory", "read", "--json")
+    assert (json.loads(own.stdout)["arm"], json.loads(own.stdout)["memory"]) == (None, "read")
+    shown(cli, curie, "--shadow")
+    first, *_ = cli("query", QUESTION, "-c", curie, "--memory", "read").stdout.splitlines()
+    assert first.endswith(", in shadow")
+
+
+def test_arms_are_compared(cli: Cli, curie: str, tmp_path: Path) -> None:
+    shown(cli, curie, "--experiment", write(tmp_path / "arms.json", ARMS))
+    queries = {}
+    for number in range(20):  # until both arms were asked
+        answer = json.loads(cli("query", QUESTION, "-c", curie, "--unit", f"user-{number}", "--json").stdout)
+        queries.setdefault(answer["arm"], answer)
+        if len(queries) == 2:
+            break
+    for answer in queries.values():
+        hit = answer["passages"][0]["passage_id"]
+        assert cli("feedback", answer["query_id"], "-c", curie, "--passage", hit).returncode == 0
+    done = cli("lift", curie)
+    assert done.returncode == 0, done.stderr
+    headings, off, read, rest, *differences, never = done.stdout.splitlines()
+    assert (
+        headings.split()
+        == (
+            "arm queries judged unjudged retrieval success evidence recall reciprocal rank generation success hops "
+            "median ms"
+        ).split()
+    )
+    assert off.split()[:1] + off.split()[4:8] == ["off", "1.000", "1.000", "1.000", "-"]
+    assert read.split()[0] == "read"
+    assert rest.split() == ["(no", "arm)", "0", "0", "0", "-", "-", "-", "-", "-", "-"]
+    assert "read less off, retrieval success: +0.000 (95% interval -0.793 to +0.793)" in differences
+    assert "read less off, evidence recall: +0.000 (too few queries for an interval)" in differences
+    asked = sum(int(line.split()[1]) for line in (off, read))
+    assert never == f"never judged: {asked - 2} of {asked} queries; they need not be like the judged ones"
+    report = json.loads(cli("lift", curie, "--baseline", "read", "--to", "2999-01-01T00:00:00Z", "--json").stdout)
+    assert (report["baseline"], report["to"]) == ("read", "2999-01-01T00:00:00Z")
