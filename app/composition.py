@@ -1,5 +1,6 @@
 """The one place where providers, storage and services are put together."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -321,6 +322,9 @@ class Application:
         self.claim_embedding_space()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])
+        # What is loaded by now stays: the collector need not look through it again and again.
+        gc.collect()
+        gc.freeze()
 
     def claim_embedding_space(self) -> None:
         """Make sure that the database holds this encoder's vectors and no other's.

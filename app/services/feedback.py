@@ -108,16 +108,19 @@ class FeedbackService:
         """
         body_hash = hashlib.sha256(json.dumps(asdict(verdict), sort_keys=True, default=str).encode()).digest()
         with self._database.read() as reader:
-            collection = collections.find(reader, verdict.collection)
-            first = feedback.by_key(reader, collection.id, key)
+            met = feedback.arrival(reader, verdict.collection, key, verdict.query_id)
+            if met is None:
+                raise collections.missing(verdict.collection)
+            target, first = met.collection_id, met.first
             if first is None:
-                episodes.require(reader, collection.id, verdict.query_id)
-                resolved = _resolve(reader, collection.id, verdict)
+                if not met.has_episode:
+                    raise episodes.missing(verdict.query_id)
+                resolved = _resolve(reader, target, verdict)
         if first is None:
             with self._database.write() as writer:
                 first = feedback.accept(
                     writer,
-                    collection.id,
+                    target,
                     episode=verdict.query_id,
                     key=key,
                     body_hash=body_hash,
@@ -127,15 +130,15 @@ class FeedbackService:
             if first is not None:
                 log.info("feedback accepted", event_id=first.id, query_id=str(first.query_id), judge=first.judge)
                 if not wait:
-                    self._stream.wake(collection.id, first.id)
+                    self._stream.wake(target, first.id)
             else:  # the same key, at the same time
                 with self._database.read() as reader:
-                    first = feedback.by_key(reader, collection.id, key)
+                    first = feedback.by_key(reader, target, key)
                 if first is None:
                     raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
         if first.body_hash != body_hash:
             raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another verdict.")
-        return self._wait(collection.id, first) if wait else Receipt(first, None)
+        return self._wait(target, first) if wait else Receipt(first, None)
 
     def event(self, collection: str, event_id: int) -> Receipt:
         """An event and what it changed so far.

@@ -58,8 +58,13 @@ def find(reader: Reader, name: str) -> Collection:
     """
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE name = %(name)s", {"name": name})
     if row is None:
-        raise NotFoundError(f"There is no collection {name!r}.")
+        raise missing(name)
     return Collection(*row)
+
+
+def missing(name: str) -> NotFoundError:
+    """What is raised where there is no such collection."""
+    return NotFoundError(f"There is no collection {name!r}.")
 
 
 def by_id(reader: Reader, collection_id: int) -> Collection:

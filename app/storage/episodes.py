@@ -99,19 +99,6 @@ _SELECT = f"""
 """
 
 
-def require(reader: Reader, collection_id: int, episode: UUID) -> None:
-    """See that there is such an episode, without reading it.
-
-    Raises:
-        NotFoundError: there is none with this id in the collection.
-    """
-    if not reader.rows(
-        "SELECT FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
-        {"collection": collection_id, "id": episode},
-    ):
-        raise _missing(episode)
-
-
 def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
     """The episode.
 
@@ -123,11 +110,12 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
         {"collection": collection_id, "id": episode},
     )
     if row is None:
-        raise _missing(episode)
+        raise missing(episode)
     return StoredEpisode(*row)
 
 
-def _missing(episode: UUID) -> NotFoundError:
+def missing(episode: UUID) -> NotFoundError:
+    """What is raised where there is no such episode."""
     return NotFoundError(f"There is no query {episode} in this collection.")
 
 

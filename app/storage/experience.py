@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.core.caps import UNTOUCHED, Pulled, Said
-from app.storage.database import Reader, Writer
+from app.storage.database import Reader, Writer, floats, integers
 from app.storage.graph import Focus
 from app.storage.memories import as_json, pulled_of
 
@@ -128,18 +128,18 @@ def supports_of(
 _ROWS = """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
-        %(counts)s::int[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
+        %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
     ) AS new(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
 """
 
 
-def _columns(supports: Sequence[Support]) -> dict[str, list[Any]]:
+def _columns(supports: Sequence[Support]) -> dict[str, Any]:
     return {
-        "questions": [row.question_id for row in supports],
-        "sentences": [row.sentence_id for row in supports],
-        "supports": [row.support for row in supports],
-        "perplexities": [row.perplexity for row in supports],
-        "counts": [row.update_count for row in supports],
+        "questions": integers(row.question_id for row in supports),
+        "sentences": integers(row.sentence_id for row in supports),
+        "supports": floats(row.support for row in supports),
+        "perplexities": floats(row.perplexity for row in supports),
+        "counts": integers(row.update_count for row in supports),
         "complete": [row.complete for row in supports],
         "pulled": [as_json(row.pulled) for row in supports],
         "said": [Jsonb(row.said) for row in supports],

@@ -88,6 +88,32 @@ def accept(
     return None if row is None else StoredEvent(*row)
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What a verdict meets when it arrives: its collection, the event first accepted under its key, its episode."""
+
+    collection_id: int
+    first: StoredEvent | None
+    has_episode: bool
+
+
+def arrival(reader: Reader, collection: str, key: str, episode: UUID) -> Arrival | None:
+    """What a verdict meets, in one statement; None if there is no such collection."""
+    row = reader.row(
+        f"""
+        SELECT c.id, event.*, EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = %(episode)s)
+        FROM collection c LEFT JOIN LATERAL (
+            {_SELECT} WHERE collection_id = c.id AND idempotency_key = %(key)s
+        ) AS event ON true
+        WHERE c.name = %(name)s
+        """,
+        {"name": collection, "key": key, "episode": episode},
+    )
+    if row is None:
+        return None
+    return Arrival(row[0], None if row[1] is None else StoredEvent(*row[1:13]), row[13])
+
+
 def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:
     """The event accepted under this Idempotency-Key, or None."""
     row = reader.row(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.core.caps import UNTOUCHED, Pulled
-from app.storage.database import Reader, Writer
+from app.storage.database import Reader, Writer, floats, integers
 
 Vector = NDArray[np.float32]
 
@@ -149,18 +149,18 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
             update_count = new.update_count, pulled = new.pulled, updated_at = now()
         FROM unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)b::vector[],
-                    %(perplexities)s::float8[], %(counts)s::int[], %(pulled)s::jsonb[])
+                    %(perplexities)s::float8[], %(counts)s::bigint[], %(pulled)s::jsonb[])
             AS new(sentence_id, channel, vector, perplexity, update_count, pulled)
         WHERE sentence_memory.collection_id = %(collection)s
           AND sentence_memory.sentence_id = new.sentence_id AND sentence_memory.channel = new.channel
         """,
         {
             "collection": collection_id,
-            "ids": [memory.sentence_id for memory in memories],
+            "ids": integers(memory.sentence_id for memory in memories),
             "channels": [memory.channel for memory in memories],
             "vectors": [memory.vector for memory in memories],
-            "perplexities": [memory.perplexity for memory in memories],
-            "counts": [memory.update_count for memory in memories],
+            "perplexities": floats(memory.perplexity for memory in memories),
+            "counts": integers(memory.update_count for memory in memories),
             "pulled": [as_json(memory.pulled) for memory in memories],
         },
     )
@@ -173,23 +173,23 @@ def record(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None
         INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise,
                                   gain, residual, perplexity_before, perplexity_after, process_noise)
         SELECT %(collection)s, row.* FROM unnest(
-            %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(targets)s::smallint[],
+            %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(targets)s::bigint[],
             %(noises)s::float8[], %(gains)s::float8[], %(residuals)s::float8[], %(before)s::float8[],
             %(after)s::float8[], %(process)s::float8[]
         ) AS row
         """,
         {
             "collection": collection_id,
-            "events": [row.event_id for row in rows],
-            "sentences": [row.sentence_id for row in rows],
+            "events": integers(row.event_id for row in rows),
+            "sentences": integers(row.sentence_id for row in rows),
             "channels": [row.channel for row in rows],
-            "targets": [row.target for row in rows],
-            "noises": [row.observation_noise for row in rows],
-            "gains": [row.gain for row in rows],
-            "residuals": [row.residual for row in rows],
-            "before": [row.perplexity_before for row in rows],
-            "after": [row.perplexity_after for row in rows],
-            "process": [row.process_noise for row in rows],
+            "targets": integers(row.target for row in rows),
+            "noises": floats(row.observation_noise for row in rows),
+            "gains": floats(row.gain for row in rows),
+            "residuals": floats(row.residual for row in rows),
+            "before": floats(row.perplexity_before for row in rows),
+            "after": floats(row.perplexity_after for row in rows),
+            "process": floats(row.process_noise for row in rows),
         },
     )
 
@@ -209,13 +209,13 @@ def rewrite(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> Non
         """,
         {
             "collection": collection_id,
-            "events": [row.event_id for row in rows],
-            "sentences": [row.sentence_id for row in rows],
+            "events": integers(row.event_id for row in rows),
+            "sentences": integers(row.sentence_id for row in rows),
             "channels": [row.channel for row in rows],
-            "gains": [row.gain for row in rows],
-            "residuals": [row.residual for row in rows],
-            "before": [row.perplexity_before for row in rows],
-            "after": [row.perplexity_after for row in rows],
+            "gains": floats(row.gain for row in rows),
+            "residuals": floats(row.residual for row in rows),
+            "before": floats(row.perplexity_before for row in rows),
+            "after": floats(row.perplexity_after for row in rows),
         },
     )
 
@@ -246,7 +246,7 @@ def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
 def delete_all_but(
     writer: Writer, collection_id: int, sentences: Sequence[int], kept: Sequence[tuple[int, str]]
 ) -> None:
-    """Take the channels of these sentences, but for the (sentence, channel) ``kept``, back to before any verdict."""
+    """Take all channels of these sentences but the (sentence, channel) ``kept`` back to before any verdict."""
     writer.execute(
         """
         DELETE FROM sentence_memory memory

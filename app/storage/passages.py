@@ -1,6 +1,6 @@
 """Writing the graph: passages with their sentences, entities and time expressions, in one transaction."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -68,8 +68,10 @@ class TimeRow:
     embedding: Vector
 
 
-def versions(reader: Reader, collection_id: int, external_ids: Iterable[str]) -> dict[str, tuple[int, bytes]]:
+def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) -> dict[str, tuple[int, bytes]]:
     """External id -> (passage, content hash), for those that exist."""
+    if not external_ids:
+        return {}
     rows = reader.rows(
         """
         SELECT external_id, id, content_hash FROM passage
@@ -92,8 +94,10 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
     return {row[0]: StoredPassage(*row) for row in rows}
 
 
-def sentences_of(reader: Reader, collection_id: int, passages: Iterable[int]) -> list[StoredSentence]:
+def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
     """All sentences of the given passages, in reading order."""
+    if not passages:
+        return []
     rows = reader.rows(
         """
         SELECT id, passage_id, position, text FROM sentence

@@ -19,7 +19,7 @@ STEPS = {
     "before the locks": ("app.storage.collections:lock_learning", "before", "2"),
     "with questions and sentences locked": ("app.storage.memories:lock", "after", "2"),
     "memories written": ("app.storage.memories:store", "after", "2"),
-    "supports written": ("app.storage.experience:store_supports", "after", "5"),
+    "supports written": ("app.storage.experience:store_supports", "after", "2"),
     "audit written": ("app.storage.memories:record", "after", "2"),
     "credits written": ("app.storage.keys:add_evidence", "after", "2"),
     "expansion memories written": ("app.storage.keys:refresh_memory", "after", "2"),
