@@ -38,6 +38,7 @@ from app.services.restore import Restore
 from app.services.retrieve import RetrieveService
 from app.services.revoke import RevokeService
 from app.services.serving import ServingService
+from app.services.statistics import StatisticsService
 from app.services.verify import VerifyService
 from app.settings import Settings
 from app.storage import collections
@@ -272,6 +273,11 @@ class Application:
         settings = self.settings
         thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
         return MaintainService(self.database, thresholds, memory_mb=settings.maintenance_memory_mb)
+
+    @cached_property
+    def statistics(self) -> StatisticsService:
+        """Keeps the planner informed."""
+        return StatisticsService(self.database)
 
     @cached_property
     def dense(self) -> DenseService:

@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from app.settings import Settings
 
 SWITCH_SECONDS = 0.0005
-"""How long a thread may compute while others wait for the interpreter: a query that waits ten times behind the default
-5 ms for requests that are quick themselves takes twice as long."""
+"""How long a thread may compute while others wait for the interpreter. A query waits for it a dozen times; behind
+requests that are quick themselves, the default of 5 ms would double what it takes."""
 
 
 class Server(uvicorn.Server):

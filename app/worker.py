@@ -16,6 +16,7 @@ log = structlog.get_logger(__name__)
 BLOCK_MS = 1_000
 INGEST_POLL_SECONDS = 0.5
 REVOKE_POLL_SECONDS = 0.5
+STATISTICS_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 
 
@@ -38,7 +39,7 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
-        beside = {"ingest": self._ingest, "revocation": self._revoke}
+        beside = {"ingest": self._ingest, "revocation": self._revoke, "statistics": self._analyse}
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
         threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
@@ -108,6 +109,10 @@ class Worker:
         # In a loop of its own: what poisons the memory is not to wait for an ingest of hours.
         if not self._app.revoke.run_ready_jobs(self._stopping.is_set):
             self._stopping.wait(REVOKE_POLL_SECONDS)
+
+    def _analyse(self) -> None:
+        self._app.statistics.run(self._stopping.is_set)
+        self._stopping.wait(STATISTICS_SECONDS)
 
     def _maintain(self) -> None:
         if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):

@@ -36,7 +36,10 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class PendingEvent:
-    """A locked event with what its application needs of the episode; ``day`` it came on (UTC), as 2026-05-01."""
+    """A locked event with what its application needs of the episode.
+
+    ``day`` it came on (UTC), as 2026-05-01. ``filter`` is read where it is needed: for an event with expansions.
+    """
 
     id: int
     judge: str
@@ -164,9 +167,10 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     rows = writer.rows(
         """
         SELECT event.id, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
-               event.verdict, e.question, e.profile, e.answer -> 'filter' AS filter, e.embedding,
-               e.time_embedding, e.activated,
-               e.ranked, e.features
+               event.verdict, e.question, e.profile, e.embedding, e.time_embedding, e.activated, e.ranked,
+               e.features,
+               CASE WHEN jsonb_array_length(event.verdict -> 'expansions') > 0 THEN e.answer -> 'filter' END
+                   AS filter
         FROM feedback_event event
         JOIN episode e ON e.collection_id = event.collection_id AND e.id = event.episode_id
         WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.status = 'pending'
