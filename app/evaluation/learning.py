@@ -43,9 +43,7 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
     )
     turns = options.turns + variation.attacked
     found = {
-        (turn, group): store.get(name, group, turn, seed)
-        for turn in range(turns + 1)
-        for group in plan_of.groups
+        (turn, group): store.get(name, group, turn, seed) for turn in range(turns + 1) for group in plan_of.groups
     }
     missing = [turn for (turn, _), phase in found.items() if phase is None]
     if not missing:

@@ -67,19 +67,13 @@ def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int
     return targets
 
 
-def memories(
-    reader: Reader, collection_id: int, sentences: Sequence[int], *, without: Container[int] = ()
-) -> Iterator[Replayed[Memory]]:
+def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[Memory]]:
     """The memories of these sentences that an event touched, by sentence and channel.
 
     Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
-
-    Args:
-        without: events to leave out, as if they had never come.
     """
     steps = memory_steps(reader, collection_id, sentences)
-    counting = (step for step in steps if step.recorded.event_id not in without)
-    yield from memories_of(history.bases(reader, collection_id, sentences), counting)
+    yield from memories_of(history.bases(reader, collection_id, sentences), steps)
 
 
 def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Step]:
@@ -221,20 +215,10 @@ def _corrections(recorded: AuditRow, before: float, gain: float, residual: float
 
 
 def supports(
-    reader: Reader,
-    collection_id: int,
-    questions: Sequence[int],
-    sentences: Sequence[int] | None = None,
-    *,
-    without: Container[int] = (),
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
 ) -> Iterator[Replayed[Support]]:
-    """The supports of these questions, by question and sentence; ``sentences``: only of these.
-
-    Args:
-        without: events to leave out, as if they had never come.
-    """
-    steps = support_steps(reader, collection_id, questions, sentences)
-    yield from supports_of(step for step in steps if step.recorded.event_id not in without)
+    """The supports of these questions, by question and sentence; ``sentences``: only of these."""
+    yield from supports_of(support_steps(reader, collection_id, questions, sentences))
 
 
 def support_steps(

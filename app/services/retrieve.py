@@ -212,9 +212,7 @@ class RetrieveService:
             walk=found.walk,
             sufficiency=found.sufficiency,
             ranked=[*found.ranking.best, *found.ranking.beyond],
-            timings=Timings(
-                _ms(began, analysed), _ms(analysed, embedded), _ms(embedded, ended), _ms(began, ended)
-            ),
+            timings=Timings(_ms(began, analysed), _ms(analysed, embedded), _ms(embedded, ended), _ms(began, ended)),
         )
 
     def _explained(

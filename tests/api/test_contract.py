@@ -17,6 +17,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -69,7 +70,7 @@ include-path-regex = "^/feedback/"
 checks.use_after_free.enabled = false
 """
 
-schema = schemathesis.openapi.from_dict(DOCUMENT, config=SchemathesisConfig.from_str(CONFIG))
+schema = schemathesis.openapi.from_dict(deepcopy(DOCUMENT), config=SchemathesisConfig.from_str(CONFIG))
 bounded = hypothesis_settings(
     max_examples=EXAMPLES,
     deadline=None,
