@@ -21,7 +21,8 @@ SIZE = 3
 def term(event: int, seed: int) -> WeightTerm:
     draw = np.random.default_rng(seed)
     root = draw.normal(size=(SIZE, SIZE))
-    return WeightTerm(event, Evidence(draw.normal(size=SIZE), root @ root.T), noise=0.5, surprise=0.25)
+    evidence = Evidence(draw.normal(size=SIZE), root @ root.T)
+    return WeightTerm(event, "judge", "2026-05-01", None, evidence, noise=0.5, surprise=0.25)
 
 
 @pytest.fixture
