@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
+from app.storage.days import DAY
 from app.storage.memories import AuditRow
 
 Vector = NDArray[np.float32]
@@ -165,8 +166,8 @@ def audit(reader: Reader, collection_id: int, event: int) -> list[AuditRow]:
 def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> list[PendingEvent]:
     """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over."""
     rows = writer.rows(
-        """
-        SELECT event.id, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
+        f"""
+        SELECT event.id, event.judge, {DAY} AS day,
                event.verdict, e.question, e.profile, e.embedding, e.time_embedding, e.activated, e.ranked,
                e.features,
                CASE WHEN jsonb_array_length(event.verdict -> 'expansions') > 0 THEN e.answer -> 'filter' END

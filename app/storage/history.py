@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from app.core.belief import Evidence
 from app.storage.database import Reader
+from app.storage.days import DAY
 from app.storage.memories import AuditRow, Memory, memory_of
 
 Vector = NDArray[np.float32]
@@ -45,9 +46,9 @@ class Step:
     complete: bool = False
 
 
-_VERDICT = """
+_VERDICT = f"""
     event.applied_sequence, event.question_id, event.judge,
-    to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'),
+    {DAY},
     (event.constants ->> 'share')::float8, (event.constants ->> 'contested')::float8
 """
 _RECORDED = """
@@ -239,10 +240,10 @@ class Term:
 def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int = 500) -> list[Term]:
     """The next terms for a prior, in the order of application, those after sequence ``after``, counted or not."""
     rows = reader.rows(
-        """
+        f"""
         SELECT event.applied_sequence, audit.event_id, audit.prior, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, event.verdict, episode.activated, episode.ranked,
-               episode.features, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'),
+               episode.features, event.judge, {DAY},
                (event.constants ->> 'comparisons')::int, audit.counted, audit.contested
         FROM ranking_audit audit
         JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id

@@ -8,6 +8,7 @@ import numpy as np
 
 from app.core.belief import Evidence
 from app.storage.database import Reader
+from app.storage.days import DAY
 from app.storage.graph import Focus
 
 _APPLIED = """
@@ -202,7 +203,7 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
     """What the ``limit`` latest events say of the ranking weights, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT audit.event_id, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD'),
+        SELECT audit.event_id, event.judge, {DAY},
                (event.constants ->> 'comparisons')::int, audit.counted, audit.contested, audit.information,
                audit.precision
         FROM ranking_audit audit {_APPLIED}

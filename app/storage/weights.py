@@ -8,6 +8,7 @@ import numpy as np
 from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
+from app.storage.days import DAY, ON_DAY
 
 Days = set[tuple[str, str, str]]
 """Prior, judge and day (UTC), as 2026-05-01."""
@@ -99,13 +100,12 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
         # More than the highest cap makes no difference, so the count need not go through a whole day.
         most = max((cap for cap in caps if cap is not None), default=0)
         before = writer.scalar(
-            """
+            f"""
             SELECT count(*) FROM (
                 SELECT FROM feedback_event event
                 JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
                 WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
-                  AND event.received_at >= %(day)s::date AT TIME ZONE 'UTC'
-                  AND event.received_at < (%(day)s::date + 1) AT TIME ZONE 'UTC'
+                  AND {ON_DAY}
                   AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
                 ORDER BY event.received_at LIMIT %(most)s
             ) AS earlier
@@ -141,14 +141,13 @@ def terms_of_day(
 ) -> list[tuple[int, int | None, bool]]:
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
-        """
+        f"""
         SELECT event.id, CASE WHEN term.contested THEN 0 ELSE (event.constants ->> 'comparisons')::int END,
                term.counted
         FROM feedback_event event
         JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
-          AND event.received_at >= %(day)s::date AT TIME ZONE 'UTC'
-          AND event.received_at < (%(day)s::date + 1) AT TIME ZONE 'UTC'
+          AND {ON_DAY}
           AND event.status = 'applied' AND term.prior = %(prior)s
         ORDER BY event.applied_sequence
         """,
@@ -179,11 +178,11 @@ def _columns(evidence: Evidence) -> dict[str, list[float]]:
 def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
     """Remove the events' terms, which lets later ones of their judges count; whose sums and days change by it."""
     rows = writer.rows(
-        """
+        f"""
         DELETE FROM ranking_audit term USING feedback_event event
         WHERE term.collection_id = %(collection)s AND term.event_id = ANY(%(events)s)
           AND event.collection_id = term.collection_id AND event.id = term.event_id
-        RETURNING term.prior, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+        RETURNING term.prior, event.judge, {DAY}
         """,
         {"collection": collection_id, "events": list(events)},
     )
@@ -193,12 +192,12 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
 def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
     """Of the terms of these questions' events, have those of the events ``contested`` be so and no others."""
     rows = writer.rows(
-        """
+        f"""
         UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s) FROM feedback_event event
         WHERE term.collection_id = %(collection)s AND event.collection_id = term.collection_id
           AND event.id = term.event_id AND event.question_id = ANY(%(questions)s)
           AND term.contested <> (term.event_id = ANY(%(contested)s))
-        RETURNING term.prior, event.judge, to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+        RETURNING term.prior, event.judge, {DAY}
         """,
         {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
     )
