@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json
+from app.cli.requests import one_by_one, say_statuses
 from app.client import Client, ClientError
 
 
@@ -42,19 +43,17 @@ def retry(
     if sum((bool(events), judge_name is not None, everything)) != 1:
         raise ClientError("Say which verdicts: by their ids, or by --judge or --all.")
     with Client(base_url(url)) as client:
-        done = _each(client, events, collection) if events else _many(client, judge_name, collection)
+        done = (
+            one_by_one(client, "POST", events, collection, "/retry")
+            if events
+            else _many(client, judge_name, collection)
+        )
     if as_json:
         say_json(done)
     elif events:
-        for event in done["feedback"]:
-            say(f"feedback {event['feedback_id']}: {event['status']}")
+        say_statuses(done)
     else:
         say(f"{collection}: {done['retried']} retried")
-
-
-def _each(client: Client, events: list[int], collection: str) -> dict[str, Any]:
-    where = {"collection": collection}
-    return {"feedback": [client.send("POST", f"/feedback/{event}/retry", params=where) for event in events]}
 
 
 def _many(client: Client, judge_name: str | None, collection: str) -> dict[str, Any]:

@@ -68,6 +68,18 @@ def followed(
     return job
 
 
+def one_by_one(client: Client, method: str, events: list[int], collection: str, action: str = "") -> dict[str, Any]:
+    """Have the service do the same with each of these verdicts; what became of them, as a page of verdicts."""
+    where = {"collection": collection}
+    return {"feedback": [client.send(method, f"/feedback/{event}{action}", params=where) for event in events]}
+
+
+def say_statuses(page: dict[str, Any]) -> None:
+    """A line for each verdict of the page."""
+    for event in page["feedback"]:
+        say(f"feedback {event['feedback_id']}: {event['status']}")
+
+
 @cli.command()
 def rekey(
     collection: Annotated[str, typer.Argument(help="The collection's name.")],

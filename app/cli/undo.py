@@ -16,7 +16,7 @@ from app.cli.console import (
     say_json,
     settings,
 )
-from app.cli.requests import followed, progress_bar
+from app.cli.requests import followed, one_by_one, progress_bar, say_statuses
 from app.client import Client, ClientError
 
 if TYPE_CHECKING:
@@ -40,19 +40,13 @@ def revoke(
     if bool(events) == bool(criteria):
         raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
     with Client(base_url(url)) as client:
-        done = _each(client, events, collection) if events else _many(client, criteria, collection)
+        done = one_by_one(client, "DELETE", events, collection) if events else _many(client, criteria, collection)
     if as_json:
         say_json(done)
     elif events:
-        for event in done["feedback"]:
-            say(f"feedback {event['feedback_id']}: {event['status']}")
+        say_statuses(done)
     else:
         say(f"{collection}: {done['updated']} revoked")
-
-
-def _each(client: Client, events: list[int], collection: str) -> dict[str, Any]:
-    where = {"collection": collection}
-    return {"feedback": [client.send("DELETE", f"/feedback/{event}", params=where) for event in events]}
 
 
 def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str, Any]:
