@@ -13,6 +13,8 @@ from app.composition import Application, Servers, servers
 from app.main import create_app
 from app.settings import Settings
 from app.storage.schema import migrate
+from tests.support.command import Cli
+from tests.support.live_server import LiveServer
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 
@@ -42,6 +44,29 @@ def application(settings: Settings, addresses: Servers) -> Iterator[Application]
     services.warm_up()
     yield services
     services.close()
+
+
+@pytest.fixture(scope="module")
+def service(application: Application) -> Iterator[str]:
+    """Base URL of a running API."""
+    with LiveServer(create_app(application)) as server:
+        yield server.url
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
+    """The command line, talking to ``service``."""
+    return Cli(tmp_path, service, settings.data_dir)
+
+
+@pytest.fixture
+def env(addresses: Servers) -> dict[str, str]:
+    """What a command that goes straight to the servers needs in its environment."""
+    return {
+        "DATABASE_URL": addresses.database_url,
+        "REDIS_URL": addresses.redis_url,
+        "ENGRAM_LOG_LEVEL": "ERROR",
+    }
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from fastapi.testclient import TestClient
 from app.client import Client
 from app.composition import Application
 from app.main import create_app
-from app.settings import Settings
 from app.storage import collections
 from app.worker import Worker
 from tests.conftest import CURIE
@@ -37,11 +36,6 @@ def service(application: Application) -> Iterator[str]:
         yield server.url
     worker.stop()
     thread.join()
-
-
-@pytest.fixture
-def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
-    return Cli(tmp_path, service, settings.data_dir)
 
 
 @pytest.fixture

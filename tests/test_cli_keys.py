@@ -2,33 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from app.composition import Application
-from app.main import create_app
-from app.settings import Settings
 from tests.conftest import Ingest
 from tests.support.command import NOWHERE, Cli
-from tests.support.live_server import LiveServer
 
 QUESTION = "Which river is the longest of its country?"
 RIVER = {"method": "hyde", "text": "The longest river of the country\nflows past the capital into the sea."}
-
-
-@pytest.fixture(scope="module")
-def service(application: Application) -> Iterator[str]:
-    """Base URL of a running API."""
-    with LiveServer(create_app(application)) as server:
-        yield server.url
-
-
-@pytest.fixture
-def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
-    return Cli(tmp_path, service, settings.data_dir)
 
 
 def write(path: Path, value: Any) -> str:

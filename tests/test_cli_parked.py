@@ -1,29 +1,12 @@
 """Parked verdicts from the command line."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from app.composition import Application
-from app.main import create_app
-from app.settings import Settings
 from tests.support import state
 from tests.support.command import NOWHERE, Cli
-from tests.support.live_server import LiveServer
-
-
-@pytest.fixture(scope="module")
-def service(application: Application) -> Iterator[str]:
-    """Base URL of a running API."""
-    with LiveServer(create_app(application)) as server:
-        yield server.url
-
-
-@pytest.fixture
-def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
-    return Cli(tmp_path, service, settings.data_dir)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.composition import Application, Servers
+from app.composition import Application
 from app.settings import Settings
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
@@ -25,15 +25,6 @@ STOPPED = "engram: Stopped before the end; no collection was made.\n"
 @pytest.fixture
 def cli(tmp_path: Path, settings: Settings) -> Cli:
     return Cli(tmp_path, NOWHERE, settings.data_dir)
-
-
-@pytest.fixture
-def env(addresses: Servers) -> dict[str, str]:
-    return {
-        "DATABASE_URL": addresses.database_url,
-        "REDIS_URL": addresses.redis_url,
-        "ENGRAM_LOG_LEVEL": "ERROR",
-    }
 
 
 @pytest.fixture

@@ -2,32 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from app.composition import Application
-from app.main import create_app
-from app.settings import Settings
 from tests.support.command import NOWHERE, Cli
-from tests.support.live_server import LiveServer
 
 QUESTION = "Where was Marie Curie born?"
 ARMS = {"arms": [{"name": "off", "percent": 50, "memory": "off"}, {"name": "read", "percent": 50}]}
-
-
-@pytest.fixture(scope="module")
-def service(application: Application) -> Iterator[str]:
-    """Base URL of a running API."""
-    with LiveServer(create_app(application)) as server:
-        yield server.url
-
-
-@pytest.fixture
-def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
-    return Cli(tmp_path, service, settings.data_dir)
 
 
 def shown(cli: Cli, *arguments: str) -> list[str]:

@@ -3,38 +3,12 @@
 import json
 import re
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from app.composition import Application, Servers
-from app.main import create_app
-from app.settings import Settings
+from app.composition import Application
 from tests.support import state, undo
 from tests.support.command import NOWHERE, Cli
-from tests.support.live_server import LiveServer
-
-
-@pytest.fixture(scope="module")
-def service(application: Application) -> Iterator[str]:
-    """Base URL of a running API."""
-    with LiveServer(create_app(application)) as server:
-        yield server.url
-
-
-@pytest.fixture
-def cli(tmp_path: Path, service: str, settings: Settings) -> Cli:
-    return Cli(tmp_path, service, settings.data_dir)
-
-
-@pytest.fixture
-def env(addresses: Servers) -> dict[str, str]:
-    return {
-        "DATABASE_URL": addresses.database_url,
-        "REDIS_URL": addresses.redis_url,
-        "ENGRAM_LOG_LEVEL": "ERROR",
-    }
 
 
 @pytest.fixture
