@@ -49,7 +49,7 @@ class Floor:
         self._connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
         register_vector(self._connection)
         self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
-        self._connection.execute("SET hnsw.iterative_scan = strict_order")
+        self._connection.execute("SET hnsw.iterative_scan = relaxed_order")
         if not exact:
             self._connection.execute("SET enable_sort = off")
         order = "(embedding <#> %(q)s) + 0" if exact else "embedding <#> %(q)s"

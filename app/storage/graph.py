@@ -200,8 +200,10 @@ def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimi
     if not focus.evolved:
         order = _distance("p.embedding", "key", focus.collection.passage_count, limits)
         statement = f"""
-            SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-            WHERE p.collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
+            SELECT * FROM (
+                SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
+                WHERE p.collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
+            ) AS nearest ORDER BY similarity DESC
         """
     elif focus.collection.passage_count <= limits.exact_search_limit:
         statement = _EXACT_EVOLVED.format(scope=scope)

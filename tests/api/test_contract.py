@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-import psycopg
 import pytest
 import requests
 import schemathesis
@@ -38,11 +37,11 @@ from app.composition import Application, Servers
 from app.main import create_app
 from app.services.episode import Query
 from app.settings import Settings
-from app.storage.schema import migrate
 from app.worker import Worker
 from tests.api.operations import DOCUMENT
 from tests.conftest import CURIE
 from tests.support import state
+from tests.support.databases import application_on, migrated
 from tests.support.live_server import LiveServer
 
 GIVEN = os.environ.get("CONTRACT_EXAMPLES")
@@ -92,31 +91,19 @@ class Live:
 @pytest.fixture(scope="module")
 def live(settings: Settings, addresses: Servers, application: Application) -> Iterator[Live]:
     """An application on a database of its own, served over TCP, with a worker."""
-    name = f"contract_{uuid4().hex}"
-    plain = addresses.database_url.replace("+psycopg", "")
-    with psycopg.connect(plain, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    own = Servers(
-        addresses.database_url.replace("/engram?", f"/{name}?"), addresses.redis_url.replace("db=0", "db=1")
-    )
-    assert own.database_url != addresses.database_url
-    assert own.redis_url != addresses.redis_url
-    migrate(own.database_url)
-    services = Application(settings, own, consumer="contract")
-    services.__dict__.update(embedder=application.embedder, language=application.language)
-    worker = Worker(services)
-    working = threading.Thread(target=worker.run)
-    working.start()
-    try:
-        with LiveServer(create_app(services)) as server, requests.Session() as session:
-            session.trust_env = False
-            yield Live(server.url, session, _known(services))
-    finally:
-        worker.stop()
-        working.join()
-        services.close()
-        with psycopg.connect(plain, autocommit=True) as connection:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    streams = Servers(addresses.database_url, addresses.redis_url.replace("db=0", "db=1"))
+    assert streams.redis_url != addresses.redis_url
+    with migrated(streams) as own, application_on(own, settings, application) as services:
+        worker = Worker(services)
+        working = threading.Thread(target=worker.run)
+        working.start()
+        try:
+            with LiveServer(create_app(services)) as server, requests.Session() as session:
+                session.trust_env = False
+                yield Live(server.url, session, _known(services))
+        finally:
+            worker.stop()
+            working.join()
 
 
 def _known(services: Application) -> dict[str, Any]:

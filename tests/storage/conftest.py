@@ -1,6 +1,5 @@
 """Connections and databases of their own for tests that look from outside, or that change or lose the schema."""
 
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from app.composition import Servers
+from tests.support.databases import new_database
 
 
 @pytest.fixture
@@ -20,9 +20,7 @@ def bystander(addresses: Servers) -> Iterator["psycopg.Connection[Any]"]:
 
 
 @pytest.fixture
-def empty_database(addresses: Servers, bystander: "psycopg.Connection[Any]") -> Iterator[str]:
+def empty_database(addresses: Servers) -> Iterator[str]:
     """The address of a new database on the embedded server, dropped afterwards."""
-    name = f"test_{uuid.uuid4().hex}"
-    bystander.execute(f'CREATE DATABASE "{name}"')
-    yield make_url(addresses.database_url).set(database=name).render_as_string(hide_password=False)
-    bystander.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    with new_database(addresses.database_url) as url:
+        yield url

@@ -1,4 +1,8 @@
-"""What the graph's statements read: passages by the time they speak of, and by their keys."""
+"""What the graph's statements read: passages by the time they speak of, and by their keys.
+
+On a database of its own: an HNSW index finds nearly all it should, and what other tests leave in it, the same
+vectors over and over, decides what "nearly" is.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,12 +14,28 @@ import pytest
 
 from app.composition import Application, Servers
 from app.core.temporal import find_time_expressions
+from app.settings import Settings
 from app.storage import collections, graph, passages
 from app.storage.database import Database, Reader
 from app.storage.graph import Focus, GraphLimits
 from app.storage.passages import PassageRow
 from tests.conftest import Ingest
+from tests.support.databases import application_on, migrated
 from tests.support.keys import Vector, evolve, statements, unit
+
+
+@pytest.fixture(scope="module")
+def own(addresses: Servers) -> Iterator[Servers]:
+    """Servers whose vector indexes hold what these tests put there."""
+    with migrated(addresses) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on them."""
+    with application_on(own, settings, application) as services:
+        yield services
 
 
 def timely(application: Application, name: str, asked: str) -> dict[str, float]:
@@ -115,9 +135,9 @@ both_ways = pytest.mark.parametrize("limits", [EXACT, INDEXED], ids=["exact", "i
 
 
 @pytest.fixture
-def reader(addresses: Servers) -> Iterator[Reader]:
+def reader(own: Servers) -> Iterator[Reader]:
     """A reader whose planner takes the vector index wherever a statement lets it, however few the rows."""
-    database = Database(addresses.database_url, pool_size=1)
+    database = Database(own.database_url, pool_size=1)
     with database.read() as reader:
         reader.row("SELECT set_config('enable_seqscan', 'off', false), set_config('enable_sort', 'off', false)")
         yield reader
@@ -128,7 +148,7 @@ class Keys:
     """A collection of 16 passages near one direction, odd and even ones, and evolved keys for four of them."""
 
     def __init__(self, application: Application, name: str) -> None:
-        random = np.random.default_rng(crc32(name.encode()))  # equal vectors of other tests would crowd the index
+        random = np.random.default_rng(crc32(name.encode()))  # vectors of its own: equal ones would crowd the index
         dimension = application.embedder.dimension
         self.question: Vector = unit(random.normal(size=dimension))
         # Nearer to the question than what other tests left in the index.

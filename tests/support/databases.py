@@ -1,0 +1,44 @@
+"""Databases of their own on the running Postgres, and applications on them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+import psycopg
+from sqlalchemy.engine import make_url
+
+from app.composition import Application, Servers
+from app.settings import Settings
+from app.storage.schema import migrate
+
+
+@contextmanager
+def new_database(url: str) -> Iterator[str]:
+    """The address of a new, empty database beside that of ``url``, dropped at the end of the block."""
+    name = f"test_{uuid4().hex}"
+    beside = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(beside, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+        try:
+            yield make_url(url).set(database=name).render_as_string(hide_password=False)
+        finally:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@contextmanager
+def migrated(addresses: Servers) -> Iterator[Servers]:
+    """A new database with the schema in place, and the Redis of ``addresses``."""
+    with new_database(addresses.database_url) as url:
+        migrate(url)
+        yield Servers(url, addresses.redis_url)
+
+
+@contextmanager
+def application_on(addresses: Servers, settings: Settings, like: Application) -> Iterator[Application]:
+    """An application on these servers; its models are those of ``like``."""
+    services = Application(settings, addresses, consumer="apart")
+    services.__dict__.update(embedder=like.embedder, language=like.language)
+    try:
+        yield services
+    finally:
+        services.close()
