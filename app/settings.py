@@ -209,6 +209,13 @@ class Settings(BaseSettings):
 
     # Worker
     feedback_batch_size: int = Field(default=100, ge=1, le=5000, description="Events applied per batch.")
+    feedback_gather_seconds: float = Field(
+        default=0.25,
+        ge=0,
+        le=60,
+        description="How long after a batch a worker begins the next one, unless a full one waits: verdicts that "
+        "come in a stream are applied together, one that comes alone at once.",
+    )
     ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
     sweep_seconds: float = Field(
         default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."

@@ -30,6 +30,7 @@ class Worker:
         self._app = app
         self._stopping = threading.Event()
         self._swept = 0.0
+        self._learn_due = 0.0
         self._maintenance_due = 0.0
 
     def stop(self) -> None:
@@ -65,6 +66,8 @@ class Worker:
 
     def _learn(self) -> None:
         settings = self._app.settings
+        if self._stopping.wait(max(0.0, self._learn_due - time.monotonic())):
+            return
         try:
             wakes = self._app.stream.receive(settings.feedback_batch_size, BLOCK_MS)
         except redis.RedisError as error:
@@ -75,6 +78,8 @@ class Worker:
         if self._stopping.is_set():  # what came after that is for others, or for the next start
             return
         if wakes:
+            if len(wakes) < settings.feedback_batch_size:
+                self._learn_due = time.monotonic() + settings.feedback_gather_seconds
             by_collection: dict[int, list[int]] = {}
             for _, collection_id, event in wakes:
                 by_collection.setdefault(collection_id, []).append(event)

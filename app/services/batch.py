@@ -13,7 +13,7 @@ from app.services.noise import Noise
 from app.storage import experience, memories
 from app.storage.database import Writer
 from app.storage.experience import Support
-from app.storage.feedback import PendingEvent
+from app.storage.feedback import PendingEvent, Vector
 from app.storage.memories import AuditRow, Memory
 
 RECALL = "recall"
@@ -94,13 +94,10 @@ class Batch:
 
     def _lock_questions(self) -> dict[int, int]:
         hashed = {event.id: replay.question_hash(event.question) for event in self._events}
-        first: dict[bytes, PendingEvent] = {}
+        first: dict[bytes, tuple[str, Vector]] = {}
         for event in self._events:
-            first.setdefault(hashed[event.id], event)
-        locked = {
-            key: experience.lock_question(self._writer, self._collection_id, key, event.question, event.embedding)
-            for key, event in sorted(first.items())
-        }
+            first.setdefault(hashed[event.id], (event.question, event.embedding))
+        locked = experience.lock_questions(self._writer, self._collection_id, first)
         return {event: locked[key] for event, key in hashed.items()}
 
     def _lock_memories(self) -> dict[tuple[int, str], Memory]:

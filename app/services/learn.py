@@ -1,5 +1,6 @@
 """Learning from verdicts: accept an event once, apply it once, in one transaction with its audit."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -115,8 +116,9 @@ class LearnService:
             feedback.mark_applied(
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, constants
             )
+        moved = Counter(row.event_id for row in audit)
         for event in pending:
-            log.info("feedback applied", event_id=event.id, rows=sum(row.event_id == event.id for row in audit))
+            log.info("feedback applied", event_id=event.id, rows=moved[event.id])
         if units:
             self._evolve_if_due(collection_id)
         return len(pending)

@@ -82,23 +82,40 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
     return [PastSupport(*row) for row in rows]
 
 
-def lock_question(
-    writer: Writer, collection_id: int, text_hash: bytes, text: str, embedding: NDArray[np.float32]
-) -> int:
-    """The question with this text, made if it is new, locked until the transaction ends."""
-    values = {"collection": collection_id, "hash": text_hash, "text": text, "embedding": embedding}
+def lock_questions(
+    writer: Writer, collection_id: int, questions: Mapping[bytes, tuple[str, NDArray[np.float32]]]
+) -> dict[bytes, int]:
+    """Hash -> the question with this text hash, made if it is new, locked until the transaction ends.
+
+    New ones are made before any other is locked, both in order of hash: whoever waits for a question that is being
+    made holds none but earlier ones.
+
+    Args:
+        questions: text hash -> text and embedding, (d,).
+    """
+    hashes = sorted(questions)
     writer.execute(
         """
         INSERT INTO question (collection_id, text_hash, text, embedding)
-        VALUES (%(collection)s, %(hash)s, %(text)s, %(embedding)b) ON CONFLICT DO NOTHING
+        SELECT %(collection)s, new.* FROM unnest(%(hashes)s::bytea[], %(texts)s::text[], %(embeddings)b::vector[])
+            AS new(hash, text, embedding)
+        ORDER BY new.hash ON CONFLICT DO NOTHING
         """,
-        values,
+        {
+            "collection": collection_id,
+            "hashes": hashes,
+            "texts": [questions[key][0] for key in hashes],
+            "embeddings": [questions[key][1] for key in hashes],
+        },
     )
-    question: int = writer.scalar(
-        "SELECT id FROM question WHERE collection_id = %(collection)s AND text_hash = %(hash)s FOR UPDATE",
-        values,
+    rows = writer.rows(
+        """
+        SELECT text_hash, id FROM question
+        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) ORDER BY text_hash FOR UPDATE
+        """,
+        {"collection": collection_id, "hashes": hashes},
     )
-    return question
+    return {row[0]: row[1] for row in rows}
 
 
 def supports_of(

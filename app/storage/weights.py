@@ -7,8 +7,8 @@ import numpy as np
 
 from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
-from app.storage.database import Reader, Writer
-from app.storage.days import DAY, ON_DAY
+from app.storage.database import Numbers, Reader, Writer, floats, integers
+from app.storage.days import DAY, on_day
 
 Days = set[tuple[str, str, str]]
 """Prior, judge and day (UTC), as 2026-05-01."""
@@ -51,18 +51,8 @@ def find(reader: Reader, collection_id: int, prior: str) -> Learned | None:
 
 def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> None:
     """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
-    parameters = {"collection": collection_id, "prior": prior}
-    nothing = no_evidence(len(terms[0].evidence.information))
-    writer.execute(
-        """
-        INSERT INTO ranking_belief (collection_id, prior, information, precision)
-        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
-        """,
-        parameters | _columns(nothing),
-    )
-    known = _learned(writer, collection_id, prior, "FOR UPDATE")
-    if known is None:
-        raise RuntimeError("a row that was just written is not there")
+    size = len(terms[0].evidence.information)
+    known = _learned(writer, collection_id, prior, "FOR UPDATE") or _begun(writer, collection_id, prior, size)
     total = known.evidence
     counted = _counted(writer, collection_id, prior, terms)
     for term in terms:
@@ -70,49 +60,85 @@ def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTe
             total = total + term.evidence
     events = known.events + sum(counted.values())
     replace(writer, collection_id, prior, Learned(total, events) if events else None)
-    for term in terms:
-        writer.execute(
-            """
-            INSERT INTO ranking_audit
-                (collection_id, event_id, prior, observation_noise, surprise, information, precision, counted,
-                 contested)
-            VALUES (%(collection)s, %(event)s, %(prior)s, %(noise)s, %(surprise)s, %(information)s, %(precision)s,
-                    %(counted)s, %(contested)s)
-            """,
-            parameters
-            | _columns(term.evidence)
-            | {
-                "event": term.event_id,
-                "noise": term.noise,
-                "surprise": term.surprise,
-                "counted": counted[term.event_id],
-                "contested": term.contested,
-            },
-        )
+    # All rows' numbers come in one array, from which each row cuts its own: unnest takes arrays of arrays apart to
+    # the last number.
+    writer.execute(
+        """
+        INSERT INTO ranking_audit
+            (collection_id, event_id, prior, observation_noise, surprise, information, precision, counted,
+             contested)
+        SELECT %(collection)s, new.event, %(prior)s, new.noise, new.surprise,
+               (%(information)s::float8[])[(new.n - 1) * %(size)s + 1 : new.n * %(size)s],
+               (%(precision)s::float8[])[(new.n - 1) * %(size)s * %(size)s + 1 : new.n * %(size)s * %(size)s],
+               new.counted, new.contested
+        FROM unnest(%(events)s::bigint[], %(noises)s::float8[], %(surprises)s::float8[], %(counted)s::boolean[],
+                    %(contested)s::boolean[])
+            WITH ORDINALITY AS new(event, noise, surprise, counted, contested, n)
+        """,
+        {
+            "collection": collection_id,
+            "prior": prior,
+            "size": size,
+            "events": integers(term.event_id for term in terms),
+            "noises": floats(term.noise for term in terms),
+            "surprises": floats(term.surprise for term in terms),
+            "information": Numbers(np.concatenate([term.evidence.information for term in terms])),
+            "precision": Numbers(np.concatenate([term.evidence.precision.ravel() for term in terms])),
+            "counted": [counted[term.event_id] for term in terms],
+            "contested": [term.contested for term in terms],
+        },
+    )
+
+
+def _begun(writer: Writer, collection_id: int, prior: str, size: int) -> Learned:
+    """The prior's sum, made of nothing if nobody else made it meanwhile, and locked."""
+    writer.execute(
+        """
+        INSERT INTO ranking_belief (collection_id, prior, information, precision)
+        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
+        """,
+        {"collection": collection_id, "prior": prior} | _columns(no_evidence(size)),
+    )
+    known = _learned(writer, collection_id, prior, "FOR UPDATE")
+    if known is None:
+        raise RuntimeError("a row that was just written is not there")
+    return known
 
 
 def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> dict[int, bool]:
     """Event -> whether its term is within its judge's cap of the day. The prior's sum is locked."""
-    found: dict[int, bool] = {}
-    for judge, day in sorted({(term.judge, term.day) for term in terms}):
-        own = [term for term in terms if (term.judge, term.day) == (judge, day)]
-        caps = [0 if term.contested else term.cap for term in own]
-        # More than the highest cap makes no difference, so the count need not go through a whole day.
-        most = max((cap for cap in caps if cap is not None), default=0)
-        before = writer.scalar(
-            f"""
+    own: dict[tuple[str, str], list[WeightTerm]] = {}
+    for term in terms:
+        own.setdefault((term.judge, term.day), []).append(term)
+    caps = {of: [0 if term.contested else term.cap for term in those] for of, those in own.items()}
+    # More than the highest cap makes no difference, so the count need not go through a whole day.
+    most = [max((cap for cap in those if cap is not None), default=0) for those in caps.values()]
+    rows = writer.rows(
+        f"""
+        SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
                 SELECT FROM feedback_event event
                 JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
-                WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
-                  AND {ON_DAY}
+                WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
+                  AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
-                ORDER BY event.received_at LIMIT %(most)s
+                ORDER BY event.received_at LIMIT asked.most
             ) AS earlier
-            """,
-            {"collection": collection_id, "judge": judge, "day": day, "prior": prior, "most": most},
         )
-        found |= dict(zip((term.event_id for term in own), caps_of.counted(caps, before), strict=True))
+        FROM unnest(%(judges)s::text[], %(days)s::text[], %(most)s::bigint[]) AS asked(judge, day, most)
+        """,
+        {
+            "collection": collection_id,
+            "prior": prior,
+            "judges": [judge for judge, _ in own],
+            "days": [day for _, day in own],
+            "most": most,
+        },
+    )
+    found: dict[int, bool] = {}
+    for judge, day, before in rows:
+        events = (term.event_id for term in own[judge, day])
+        found |= dict(zip(events, caps_of.counted(caps[judge, day], before), strict=True))
     return found
 
 
@@ -147,7 +173,7 @@ def terms_of_day(
         FROM feedback_event event
         JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
-          AND {ON_DAY}
+          AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.prior = %(prior)s
         ORDER BY event.applied_sequence
         """,
@@ -171,8 +197,8 @@ def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learn
     return Learned(Evidence(information, precision), row.events)
 
 
-def _columns(evidence: Evidence) -> dict[str, list[float]]:
-    return {"information": evidence.information.tolist(), "precision": evidence.precision.ravel().tolist()}
+def _columns(evidence: Evidence) -> dict[str, Numbers]:
+    return {"information": Numbers(evidence.information), "precision": Numbers(evidence.precision.ravel())}
 
 
 def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
