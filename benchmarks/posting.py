@@ -13,10 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
-
-import httpx
 
 PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
@@ -41,35 +41,55 @@ class Queue:
         return post
 
 
-def send(client: httpx.Client, post: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
+class Client:
+    """One connection that is kept alive, and opened again where it was lost.
+
+    The standard library's, as a client that computes much would take the processor from what it measures.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._connection = HTTPConnection(url.removeprefix("http://"), timeout=TIMEOUT_SECONDS)
+
+    def post(self, body: bytes, key: str) -> tuple[int, Any] | None:
+        """Status and document of the answer; None if the post or the answer was lost."""
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        try:
+            self._connection.request("POST", "/feedback", body, headers)
+            answer = self._connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        except (OSError, HTTPException):
+            self._connection.close()
+            return None
+
+
+def send(client: Client, post: Mapping[str, Any], draw: random.Random) -> dict[str, Any]:
     """Post until there is an answer that stands."""
     began, tries, pause = time.time(), 0, PAUSE_SECONDS
+    body = json.dumps(post["body"]).encode()
     while True:
         tries += 1
-        try:
-            answer = client.post("/feedback", json=post["body"], headers={"Idempotency-Key": post["key"]})
-        except httpx.TransportError:
-            answer = None
-        if answer is not None and answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+        answer = client.post(body, post["key"])
+        if answer is not None and answer[0] != HTTPStatus.SERVICE_UNAVAILABLE:
             break
         time.sleep(draw.uniform(pause / 2, pause))
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+    status, document = answer
     return {
         "key": post["key"],
         "began": began,
         "ended": time.time(),
         "tries": tries,
-        "status": answer.status_code,
-        "feedback_id": answer.json().get("feedback_id"),
+        "status": status,
+        "feedback_id": document.get("feedback_id"),
     }
 
 
 def work(url: str, queue: Queue, results: list[dict[str, Any]], seed: int) -> None:
     """One client."""
     draw = random.Random(seed)
-    with httpx.Client(base_url=url, timeout=TIMEOUT_SECONDS, trust_env=False) as client:
-        while (post := queue.take()) is not None:
-            results.append(send(client, post, draw))
+    client = Client(url)
+    while (post := queue.take()) is not None:
+        results.append(send(client, post, draw))
 
 
 def main() -> None:
