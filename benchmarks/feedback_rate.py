@@ -29,7 +29,7 @@ from pgvector.psycopg import register_vector
 import common
 from app.composition import Application
 from app.services.episode import Query
-from app.services.feedback import Named, Verdict
+from app.services.verdict import Named, Verdict
 
 UPDATES_PER_BATCH = 500
 

@@ -32,8 +32,8 @@ from pgvector.psycopg import register_vector
 import common
 from app.composition import Application, Servers
 from app.services.episode import Memory, Query
-from app.services.feedback import Expansion
 from app.services.retrieve import RetrieveService
+from app.services.verdict import Expansion
 from app.storage.database import Database
 from app.storage.graph import GraphLimits
 from query_latency import Way, interleaved

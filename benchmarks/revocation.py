@@ -34,7 +34,7 @@ from app import sample
 from app.composition import Application
 from app.errors import UnavailableError
 from app.services.episode import Query
-from app.services.feedback import Expansion, Named, Verdict
+from app.services.verdict import Expansion, Named, Verdict
 from app.storage import collections
 
 JUDGES = 20

@@ -18,11 +18,12 @@ from app.services.dense import DenseService
 from app.services.episode import Answer, Memory, ProfileName, Query, Strategy, Sufficiency
 from app.services.evolve import EvolveService
 from app.services.explain import ExplainService
-from app.services.feedback import Expansion, FeedbackService, Receipt, Verdict
+from app.services.feedback import FeedbackService, Receipt
 from app.services.forget import ForgetService
 from app.services.index import IndexService
 from app.services.ingest import IngestService
 from app.services.retrieve import RetrieveService
+from app.services.verdict import Expansion, Verdict
 
 LINES_PER_CHUNK = 500
 POLL_SECONDS = 0.2

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from app.services.feedback import Expansion
+from app.services.verdict import Expansion
 
 Memory = Literal["off", "read"]
 ProfileName = Literal["paper", "default"]

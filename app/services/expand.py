@@ -13,8 +13,8 @@ from app.providers.embedder import Embedder
 from app.providers.language import surface_words, terms
 from app.providers.llm import Llm
 from app.services.episode import Query
-from app.services.feedback import Expansion
 from app.services.search import Search
+from app.services.verdict import Expansion
 from app.storage import collections, lexical, passages
 from app.storage.database import Database
 from app.storage.graph import Focus, GraphLimits

@@ -1,19 +1,18 @@
-"""Accepting verdicts: resolve what they name, store them once, wake a worker."""
+"""Accepting verdicts: store each once, wake a worker; and what became of them."""
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
-from uuid import UUID
 
 import structlog
 
-from app.errors import ConflictError, IdempotencyConflictError, InvalidRequestError, NotFoundError
+from app.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from app.services.learn import LearnService
-from app.storage import collections, episodes, feedback, key_history, passages
+from app.services.verdict import Verdict, look_up, named_by_id, resolved
+from app.storage import collections, episodes, feedback, key_history
 from app.storage.database import Database, Reader
 from app.storage.feedback import StoredEvent
 from app.storage.key_history import KeyEffect
@@ -23,60 +22,18 @@ from app.storage.stream import WakeStream
 log = structlog.get_logger(__name__)
 
 WAIT_SECONDS = 10.0
-WORD = re.compile(r"\w+")
-MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
 CREDITS = 200  # that are shown of one event
 WAKES = 1_000  # that a retry of many sends; the sweep finds the rest
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A sentence named by id, or by its passage and its text."""
+class _Arriving:
+    """A verdict on its way into the log; ``announced``: a worker is to apply it."""
 
-    sentence_id: int | None = None
-    passage_id: str | None = None
-    text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """A query expansion that came with the verdict, kept for key evolution."""
-
-    method: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What a judge says of one episode.
-
-    Attributes:
-        supporting: sentences that helped, retrieved or not.
-        rejected: sentences that did not.
-        missed: evidence that retrieval did not return.
-        partial: leave activated sentences that are not named alone, instead of counting them as rejected.
-        retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
-        generation_score: how good the answer was, in [0, 1], where the judge leaves the decision to Engram.
-        supporting_passages: passages that helped as a whole, by external id; their keys learn from
-            it, and their sentences that are not named are left alone.
-        expansions: query expansions, for key evolution.
-        judge: who judged.
-        confidence: in [0.01, 1]; divides the observation noise.
-    """
-
-    query_id: UUID
-    collection: str
-    supporting: Sequence[Named] = ()
-    rejected: Sequence[Named] = ()
-    missed: Sequence[Named] = ()
-    partial: bool = False
-    retrieval_success: bool | None = None
-    generation_success: bool | None = None
-    generation_score: float | None = None
-    supporting_passages: Sequence[str] = ()
-    expansions: Sequence[Expansion] = ()
-    judge: str = "anonymous"
-    confidence: float = 1.0
+    verdict: Verdict
+    key: str
+    body_hash: bytes
+    announced: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,38 +64,65 @@ class FeedbackService:
             IdempotencyConflictError: the key was used with another verdict.
         """
         body_hash = hashlib.sha256(json.dumps(asdict(verdict), sort_keys=True, default=str).encode()).digest()
+        arriving = _Arriving(verdict, key, body_hash, announced=not wait)
+        target, event = self._accept_known(arriving) or self._accept_looked_up(arriving)
+        if event.body_hash != body_hash:
+            raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another verdict.")
+        return self._wait(target, event) if wait else Receipt(event, None)
+
+    def _accept_known(self, arriving: _Arriving) -> tuple[int, StoredEvent] | None:
+        """Store a verdict that names sentences by their ids alone, which takes one look at the database.
+
+        None if there is something to look up, or to complain about, or it was accepted before.
+        """
+        found = named_by_id(arriving.verdict)
+        if found is None:
+            return None
+        return self._store(arriving, resolved(arriving.verdict, found), sorted(found.sentences))
+
+    def _accept_looked_up(self, arriving: _Arriving) -> tuple[int, StoredEvent]:
+        """Store the verdict, or find what was stored under its key before."""
+        verdict, key = arriving.verdict, arriving.key
         with self._database.read() as reader:
             met = feedback.arrival(reader, verdict.collection, key, verdict.query_id)
             if met is None:
                 raise collections.missing(verdict.collection)
-            target, first = met.collection_id, met.first
-            if first is None:
-                if not met.has_episode:
-                    raise episodes.missing(verdict.query_id)
-                resolved = _resolve(reader, target, verdict)
+            if met.first is not None:
+                return met.collection_id, met.first
+            if not met.has_episode:
+                raise episodes.missing(verdict.query_id)
+            found = look_up(reader, met.collection_id, verdict)
+        stored = self._store(arriving, resolved(verdict, found))
+        if stored is not None:
+            return stored
+        with self._database.read() as reader:  # the same key, at the same time
+            first = feedback.by_key(reader, met.collection_id, key)
         if first is None:
-            with self._database.write() as writer:
-                first = feedback.accept(
-                    writer,
-                    target,
-                    episode=verdict.query_id,
-                    key=key,
-                    body_hash=body_hash,
-                    judge=verdict.judge,
-                    verdict=resolved,
-                )
-            if first is not None:
-                log.info("feedback accepted", event_id=first.id, query_id=str(first.query_id), judge=first.judge)
-                if not wait:
-                    self._stream.wake(target, first.id)
-            else:  # the same key, at the same time
-                with self._database.read() as reader:
-                    first = feedback.by_key(reader, target, key)
-                if first is None:
-                    raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
-        if first.body_hash != body_hash:
-            raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another verdict.")
-        return self._wait(target, first) if wait else Receipt(first, None)
+            raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
+        return met.collection_id, first
+
+    def _store(
+        self, arriving: _Arriving, as_kept: dict[str, Any], sentences: Sequence[int] = ()
+    ) -> tuple[int, StoredEvent] | None:
+        """Store and announce a verdict; its collection and the event, None as ``storage.feedback.accept``."""
+        verdict = arriving.verdict
+        with self._database.write_once() as writer:
+            stored = feedback.accept(
+                writer,
+                verdict.collection,
+                episode=verdict.query_id,
+                key=arriving.key,
+                body_hash=arriving.body_hash,
+                judge=verdict.judge,
+                verdict=as_kept,
+                sentences=sentences,
+            )
+        if stored is not None:
+            target, event = stored
+            log.info("feedback accepted", event_id=event.id, query_id=str(event.query_id), judge=event.judge)
+            if arriving.announced:
+                self._stream.wake(target, event.id)
+        return stored
 
     def event(self, collection: str, event_id: int) -> Receipt:
         """An event and what it changed so far.
@@ -214,76 +198,3 @@ def _receipt(reader: Reader, collection_id: int, event: StoredEvent) -> Receipt:
     """The event with everything it changed so far."""
     changes = feedback.audit(reader, collection_id, event.id)
     return Receipt(event, changes, key_history.effect(reader, collection_id, event.id, CREDITS))
-
-
-def _resolve(reader: Reader, collection_id: int, verdict: Verdict) -> dict[str, Any]:
-    """The verdict with every named sentence as an id, as the log keeps it."""
-    named = [*verdict.supporting, *verdict.rejected, *verdict.missed]
-    by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
-    external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
-    versions = passages.versions(reader, collection_id, external)
-    in_passage: dict[int, list[tuple[int, str]]] = {}
-    for sentence in passages.sentences_of(reader, collection_id, [found[0] for found in versions.values()]):
-        in_passage.setdefault(sentence.passage_id, []).append((sentence.id, _plain(sentence.text)))
-
-    def ids(names: Sequence[Named]) -> list[int]:
-        found: set[int] = set()
-        for name in names:
-            if name.sentence_id is not None:
-                if name.sentence_id not in by_id:
-                    raise InvalidRequestError(f"There is no sentence {name.sentence_id} in this collection.")
-                found.add(name.sentence_id)
-                continue
-            if name.passage_id not in versions:
-                raise InvalidRequestError(f"There is no passage {name.passage_id!r} in this collection.")
-            passage_id = versions[name.passage_id][0]
-            matching = _matching(name.text or "", in_passage.get(passage_id, []))
-            if not matching:
-                raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
-            found.update(matching)
-        return sorted(found)
-
-    unknown = sorted(set(verdict.supporting_passages) - versions.keys())
-    if unknown:
-        raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
-    helpful = sorted(versions[name][0] for name in set(verdict.supporting_passages))
-    missed = ids(verdict.missed)
-    supports = sorted({*ids(verdict.supporting), *missed})
-    rejects = ids(verdict.rejected)
-    both = sorted(set(supports) & set(rejects))
-    if both:
-        raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
-    return {
-        "supports": supports,
-        "rejects": rejects,
-        "missed": missed,
-        "partial": verdict.partial,
-        "retrieval_success": verdict.retrieval_success,
-        "generation_success": verdict.generation_success,
-        "generation_score": verdict.generation_score,
-        "passages": helpful,
-        "spared": sorted(sentence for passage in helpful for sentence, _ in in_passage.get(passage, [])),
-        "expansions": [asdict(expansion) for expansion in verdict.expansions],
-        "confidence": verdict.confidence,
-    }
-
-
-def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
-    """Sentences, given in plain text, that are ``text``; else, for a judge that splits differently, those that
-    hold it or that it holds whole, if what is held is long enough to tell.
-    """
-    wanted = _plain(text)
-    exact = [sentence for sentence, plain in sentences if plain == wanted]
-    if exact or not wanted:
-        return exact
-    return [
-        sentence
-        for sentence, plain in sentences
-        if (len(wanted) >= MIN_OVERLAP and f" {wanted} " in f" {plain} ")
-        or (len(plain) >= MIN_OVERLAP and f" {plain} " in f" {wanted} ")
-    ]
-
-
-def _plain(text: str) -> str:
-    """The words of a text; a missing full stop makes no other sentence."""
-    return " ".join(WORD.findall(text.casefold()))

@@ -15,7 +15,8 @@ from app.errors import (
     UnavailableError,
 )
 from app.providers.llm import Llm
-from app.services.feedback import FeedbackService, Named, Verdict
+from app.services.feedback import FeedbackService
+from app.services.verdict import Named, Verdict
 from app.storage import collections, episodes, passages
 from app.storage.database import Database, Reader
 from app.storage.episodes import StoredEpisode

@@ -364,7 +364,7 @@ class RetrieveService:
             arm=answer.arm,
             explored=list(explored.passages),
         )
-        with self._database.write() as writer:
+        with self._database.write_once() as writer:
             episodes.insert(writer, found.collection.id, row)
 
 

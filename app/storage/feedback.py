@@ -65,31 +65,41 @@ _SELECT = f"SELECT {_COLUMNS} FROM feedback_event"
 
 def accept(
     writer: Writer,
-    collection_id: int,
+    collection: str,
     *,
     episode: UUID,
     key: str,
     body_hash: bytes,
     judge: str,
     verdict: dict[str, Any],
-) -> StoredEvent | None:
-    """Append an event; None if the key was used before."""
+    sentences: Sequence[int] = (),
+) -> tuple[int, StoredEvent] | None:
+    """Append an event, in one statement; its collection and the event.
+
+    None if it cannot be: the key was used before, there is no such collection or episode, or not each of
+    ``sentences``, which are distinct, exists.
+    """
     row = writer.row(
         f"""
         INSERT INTO feedback_event (collection_id, episode_id, idempotency_key, body_hash, judge, verdict)
-        VALUES (%(collection)s, %(episode)s, %(key)s, %(hash)s, %(judge)s, %(verdict)s)
-        ON CONFLICT (collection_id, idempotency_key) DO NOTHING RETURNING {_COLUMNS}
+        SELECT c.id, %(episode)s, %(key)s, %(hash)s, %(judge)s, %(verdict)s FROM collection c
+        WHERE c.name = %(name)s
+          AND EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = %(episode)s)
+          AND (SELECT count(*) FROM sentence WHERE collection_id = c.id AND id = ANY(%(sentences)s::bigint[]))
+              = cardinality(%(sentences)s::bigint[])
+        ON CONFLICT (collection_id, idempotency_key) DO NOTHING RETURNING collection_id, {_COLUMNS}
         """,
         {
-            "collection": collection_id,
+            "name": collection,
             "episode": episode,
             "key": key,
             "hash": body_hash,
             "judge": judge,
             "verdict": Jsonb(verdict),
+            "sentences": list(sentences),
         },
     )
-    return None if row is None else StoredEvent(*row)
+    return None if row is None else (row[0], StoredEvent(*row[1:]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from app.evaluation.options import Options, numbers
 from app.evaluation.report import Report
 from app.evaluation.table import Line
 from app.services.evolve import EvolveService
-from app.services.feedback import Expansion
+from app.services.verdict import Expansion
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 

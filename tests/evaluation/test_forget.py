@@ -5,7 +5,7 @@ import pytest
 from app.composition import Application
 from app.errors import NotFoundError
 from app.services.episode import Query
-from app.services.feedback import Named, Verdict
+from app.services.verdict import Named, Verdict
 from app.storage.tables import metadata
 from tests.support.state import rows
 

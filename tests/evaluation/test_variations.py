@@ -21,8 +21,8 @@ from app.evaluation.run import evaluate
 from app.evaluation.stream import arrivals
 from app.evaluation.variations import ABLATION, FIXED_GAIN, FULL, NOISE, RULES, TIME, FlippingJudge, Variation
 from app.services.episode import Query
-from app.services.feedback import Named, Verdict
 from app.services.retrieve import RetrieveService
+from app.services.verdict import Named, Verdict
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 

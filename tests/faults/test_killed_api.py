@@ -33,7 +33,7 @@ INGEST_STEPS = {
 }
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
-    "before commit": (("app.storage.feedback:accept", "after"), False, None),
+    "before it is stored": (("app.storage.feedback:accept", "before"), False, None),
     "committed and not announced": (("app.storage.stream:WakeStream.wake", "before"), False, "pending"),
     "announced and not answered": (("app.services.feedback:FeedbackService.accept", "after"), False, "pending"),
     "while it applies the verdict": (("app.storage.feedback:mark_applied", "after"), True, "pending"),

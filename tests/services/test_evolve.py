@@ -19,8 +19,9 @@ from app.errors import InvalidRequestError, NotFoundError
 from app.services.attribution import Attribution, KeyLearning, advance
 from app.services.episode import Query
 from app.services.evolve import EvolveService
-from app.services.feedback import Expansion, Receipt, Verdict
+from app.services.feedback import Receipt
 from app.services.learn import LearnService
+from app.services.verdict import Expansion, Verdict
 from app.storage import collections
 from app.storage.keys import Progress
 from tests.conftest import CURIE, Ingest

@@ -17,7 +17,7 @@ from app.errors import LlmError, LlmNotConfiguredError, NotFoundError
 from app.providers.language import terms
 from app.providers.llm import Llm
 from app.services.expand import KEY_TERMS, ExpandService
-from app.services.feedback import Expansion
+from app.services.verdict import Expansion
 from app.storage import collections, lexical
 from app.storage.graph import GraphLimits
 from tests.conftest import CURIE, Ingest

@@ -7,7 +7,7 @@ import pytest
 
 from app.composition import Application
 from app.services.episode import Answer, Query
-from app.services.feedback import Named, Verdict
+from app.services.verdict import Named, Verdict
 from app.storage import exploration
 from tests.conftest import Ingest
 from tests.support import state

@@ -8,7 +8,8 @@ from psycopg.types.json import Jsonb
 
 from app.composition import Application
 from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from app.services.feedback import Named, Receipt, Verdict
+from app.services.feedback import Receipt
+from app.services.verdict import Named, Verdict
 from tests.conftest import Ingest
 from tests.support import state
 

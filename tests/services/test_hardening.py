@@ -10,8 +10,8 @@ from app.composition import Application, Servers
 from app.errors import UnavailableError
 from app.providers.language import Language, PassageText, SentenceAnalysis
 from app.services.episode import Query
-from app.services.feedback import Named, Verdict
 from app.services.learn import LearnService
+from app.services.verdict import Named, Verdict
 from app.storage import graph, memories
 from app.storage.database import Database, Writer
 from app.storage.memories import AuditRow

@@ -8,7 +8,7 @@ import pytest
 
 from app.composition import Application
 from app.services.episode import Answer, PassageTrace, Query, SentenceTrace, Trace
-from app.services.feedback import Expansion
+from app.services.verdict import Expansion
 from tests.support import state, undo
 from tests.support.keys import statements
 

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application, Servers
 from app.errors import LlmError, LlmNotConfiguredError, NotFoundError
-from app.services.feedback import Verdict
 from app.services.judge import JudgeService
+from app.services.verdict import Verdict
 from app.settings import Settings
 from app.storage.database import Database
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler

@@ -13,9 +13,10 @@ from app.errors import NotFoundError
 from app.providers.language import terms
 from app.services.attribution import Attribution
 from app.services.evolve import EvolveService
-from app.services.feedback import Expansion, Receipt
+from app.services.feedback import Receipt
 from app.services.key_view import EVENTS, TERMS, KeyView
 from app.services.learn import LearnService
+from app.services.verdict import Expansion
 from tests.support import state
 
 QUESTION = "Which river is the longest of its country?"

@@ -16,9 +16,9 @@ from app.core.belief import Evidence, Observation, Prior
 from app.core.ranking import FEATURES
 from app.evaluation.variations import Variation
 from app.services.episode import Answer, Query
-from app.services.feedback import Named, Verdict
 from app.services.learn import LearnService
 from app.services.prior import RankingPrior
+from app.services.verdict import Named, Verdict
 from app.storage.weights import Learned
 from tests.conftest import Ingest
 from tests.support import state

@@ -11,8 +11,8 @@ from app.composition import Application
 from app.core.lift import Sums, mean_difference, share_difference
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.episode import Query
-from app.services.feedback import Named, Verdict
 from app.services.lift import ArmLift, Lift
+from app.services.verdict import Named, Verdict
 from app.storage import collections, episodes, lift
 from app.storage.episodes import EpisodeRow
 from tests.support import state

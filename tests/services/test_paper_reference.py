@@ -9,7 +9,7 @@ from app.composition import Application
 from app.providers.language import normalise_entity
 from app.sample import corpus, questions
 from app.services.episode import Query
-from app.services.feedback import Named, Verdict
+from app.services.verdict import Named, Verdict
 from app.storage import collections as stored_collections
 
 HOPS, TOP_SENTENCES, TOP_ENTITIES, ALPHA = 3, 3, 5, 0.01

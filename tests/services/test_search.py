@@ -16,7 +16,7 @@ from app.errors import InvalidRequestError
 from app.providers.language import terms
 from app.services import search
 from app.services.episode import Answer, Query, Strategy
-from app.services.feedback import Expansion, Named, Verdict
+from app.services.verdict import Expansion, Named, Verdict
 from app.storage import collections, graph, lexical
 from tests.conftest import CURIE, Ingest
 from tests.support import state

@@ -11,8 +11,8 @@ from app.composition import Application
 from app.core.assignment import assign
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.episode import Query
-from app.services.feedback import Named, Verdict
 from app.services.serving import merged
+from app.services.verdict import Named, Verdict
 from tests.support import state
 
 QUESTION = "Where was Marie Curie born?"

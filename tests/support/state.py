@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from app.composition import Application
 from app.core.ranking import FEATURES
-from app.services.feedback import Named, Receipt, Verdict
+from app.services.feedback import Receipt
+from app.services.verdict import Named, Verdict
 from app.storage import collections, episodes, weights
 from app.storage.episodes import EpisodeRow
 from app.storage.weights import Learned

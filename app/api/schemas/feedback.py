@@ -18,7 +18,7 @@ from app.api.schemas.common import (
     Text,
 )
 from app.api.schemas.keys import KeyEffectOut
-from app.services.feedback import Expansion, Named, Verdict
+from app.services.verdict import Expansion, Named, Verdict
 
 MAX_NAMED = 1_000
 

@@ -19,7 +19,7 @@ from app.api.schemas.common import (
 from app.api.schemas.feedback import ExpansionIn
 from app.api.schemas.influences import PassageTraceOut, SentenceInfluenceOut
 from app.services.episode import Include, Memory, ProfileName, Query, StopReason, Strategy, Sufficiency
-from app.services.feedback import Expansion
+from app.services.verdict import Expansion
 
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 QUERY_EXAMPLES: list[JsonValue] = [
