@@ -25,6 +25,7 @@ from app.services.forget import ForgetService
 from app.services.health import HealthService
 from app.services.index import IndexService
 from app.services.ingest import IngestService
+from app.services.intake import Intake
 from app.services.judge import JudgeService
 from app.services.judges import JudgesService
 from app.services.key_view import KeyViewService
@@ -237,9 +238,14 @@ class Application:
         return KeyViewService(self.database, self.key_learning.rules)
 
     @cached_property
+    def intake(self) -> Intake:
+        """Takes verdicts into the log."""
+        return Intake(self.database, self.stream)
+
+    @cached_property
     def feedback(self) -> FeedbackService:
-        """Accepts verdicts."""
-        return FeedbackService(self.database, self.stream, self.learn)
+        """Accepts verdicts and reports on them."""
+        return FeedbackService(self.database, self.stream, self.intake, self.learn)
 
     @cached_property
     def judges(self) -> JudgesService:
@@ -350,6 +356,8 @@ class Application:
 
     def close(self) -> None:
         """Let go of every connection."""
+        if "intake" in self.__dict__:
+            self.intake.close()
         self.database.close()
         self.stream.close()
         if "llm" in self.__dict__ and self.llm is not None:

@@ -87,7 +87,7 @@ def test_an_event_announced_before_the_worker_came_is_applied(
         first = judged(app, curie)
         eventually(lambda: is_applied(app, curie, first))
     second = judged(application, curie)
-    assert stream.wake(state.collection_id(application, curie), second)
+    assert stream.wake([(state.collection_id(application, curie), second)])
     stream.close()
 
     with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
@@ -128,7 +128,7 @@ def test_an_announcement_delivered_again_is_harmless(
         eventually(lambda: is_applied(app, curie, event))
         learned = state.learned(app, curie)
         for _ in range(3):
-            app.stream.wake(state.collection_id(app, curie), event)
+            app.stream.wake([(state.collection_id(app, curie), event)])
         eventually(lambda: client.xlen(STREAM) == 0)
 
         assert state.learned(app, curie) == learned
@@ -139,8 +139,8 @@ def test_an_announcement_of_what_does_not_exist_is_dropped(
 ) -> None:
     client = redis.Redis.from_url(own_redis.url)
     with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-        app.stream.wake(2**62, 1)
-        app.stream.wake(state.collection_id(app, curie), 2**62)
+        app.stream.wake([(2**62, 1)])
+        app.stream.wake([(state.collection_id(app, curie), 2**62)])
         event = judged(app, curie)
         eventually(lambda: is_applied(app, curie, event))
         eventually(lambda: client.xlen(STREAM) == 0)
@@ -152,7 +152,7 @@ def test_an_announcement_that_a_dead_worker_held_is_taken_over(
     monkeypatch.setattr("app.storage.stream.CLAIM_IDLE_MS", 0)
     dead, heir = WakeStream(own_redis.url, "dead"), WakeStream(own_redis.url, "heir")
     assert dead.receive(10, 1) == []
-    dead.wake(1, 2)
+    dead.wake([(1, 2)])
     held = dead.receive(10, 1_000)
 
     taken = heir.receive(10, 1_000)

@@ -18,6 +18,7 @@ from app.services.explain import ExplainService
 from app.services.feedback import FeedbackService
 from app.services.health import HealthService
 from app.services.ingest import IngestService
+from app.services.intake import Intake
 from app.services.judges import JudgesService
 from app.services.key_view import KeyViewService
 from app.services.lift import LiftService
@@ -41,6 +42,8 @@ class Services(Protocol):
     def answer(self) -> AnswerService: ...
     @property
     def expand(self) -> ExpandService: ...
+    @property
+    def intake(self) -> Intake: ...
     @property
     def feedback(self) -> FeedbackService: ...
     @property

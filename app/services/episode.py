@@ -7,6 +7,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from app.services.verdict import Expansion
+from app.storage.collections import Collection
 
 Memory = Literal["off", "read"]
 ProfileName = Literal["paper", "default"]
@@ -35,12 +36,14 @@ class Served:
 
     Attributes:
         query_id: the query's own; what it is given by chance follows from it.
+        collection: where to look, as it was when its settings were read.
         arm: of the experiment that it was given; None for none.
         shadow: whether the collection serves without memory.
         exploring: None if the query does not explore.
     """
 
     query_id: UUID
+    collection: Collection
     arm: str | None = None
     shadow: bool = False
     exploring: Exploring | None = None

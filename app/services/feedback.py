@@ -1,18 +1,15 @@
-"""Accepting verdicts: store each once, wake a worker; and what became of them."""
+"""Verdicts: accepting them, and what became of them."""
 
-import hashlib
-import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import structlog
 
-from app.errors import ConflictError, IdempotencyConflictError, NotFoundError
+from app.errors import ConflictError, NotFoundError
+from app.services.intake import Accepted, Intake
 from app.services.learn import LearnService
-from app.services.verdict import Verdict, look_up, named_by_id, resolved
-from app.storage import collections, episodes, feedback, key_history
+from app.services.verdict import Verdict
+from app.storage import collections, feedback, key_history
 from app.storage.database import Database, Reader
 from app.storage.feedback import StoredEvent
 from app.storage.key_history import KeyEffect
@@ -27,16 +24,6 @@ WAKES = 1_000  # that a retry of many sends; the sweep finds the rest
 
 
 @dataclass(frozen=True, slots=True)
-class _Arriving:
-    """A verdict on its way into the log; ``announced``: a worker is to apply it."""
-
-    verdict: Verdict
-    key: str
-    body_hash: bytes
-    announced: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Receipt:
     """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
 
@@ -48,9 +35,10 @@ class Receipt:
 class FeedbackService:
     """Accepts verdicts and reports on them."""
 
-    def __init__(self, database: Database, stream: WakeStream, learn: LearnService) -> None:
+    def __init__(self, database: Database, stream: WakeStream, intake: Intake, learn: LearnService) -> None:
         self._database = database
         self._stream = stream
+        self._intake = intake
         self._learn = learn
 
     def accept(self, verdict: Verdict, key: str, *, wait: bool = False) -> Receipt:
@@ -59,70 +47,10 @@ class FeedbackService:
         The same verdict again gets the first receipt.
 
         Raises:
-            NotFoundError: the query or the collection does not exist.
-            InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
-            IdempotencyConflictError: the key was used with another verdict.
+            NotFoundError, InvalidRequestError, IdempotencyConflictError: as ``Intake.accept``.
         """
-        body_hash = hashlib.sha256(json.dumps(asdict(verdict), sort_keys=True, default=str).encode()).digest()
-        arriving = _Arriving(verdict, key, body_hash, announced=not wait)
-        target, event = self._accept_known(arriving) or self._accept_looked_up(arriving)
-        if event.body_hash != body_hash:
-            raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another verdict.")
-        return self._wait(target, event) if wait else Receipt(event, None)
-
-    def _accept_known(self, arriving: _Arriving) -> tuple[int, StoredEvent] | None:
-        """Store a verdict that names sentences by their ids alone, which takes one look at the database.
-
-        None if there is something to look up, or to complain about, or it was accepted before.
-        """
-        found = named_by_id(arriving.verdict)
-        if found is None:
-            return None
-        return self._store(arriving, resolved(arriving.verdict, found), sorted(found.sentences))
-
-    def _accept_looked_up(self, arriving: _Arriving) -> tuple[int, StoredEvent]:
-        """Store the verdict, or find what was stored under its key before."""
-        verdict, key = arriving.verdict, arriving.key
-        with self._database.read() as reader:
-            met = feedback.arrival(reader, verdict.collection, key, verdict.query_id)
-            if met is None:
-                raise collections.missing(verdict.collection)
-            if met.first is not None:
-                return met.collection_id, met.first
-            if not met.has_episode:
-                raise episodes.missing(verdict.query_id)
-            found = look_up(reader, met.collection_id, verdict)
-        stored = self._store(arriving, resolved(verdict, found))
-        if stored is not None:
-            return stored
-        with self._database.read() as reader:  # the same key, at the same time
-            first = feedback.by_key(reader, met.collection_id, key)
-        if first is None:
-            raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
-        return met.collection_id, first
-
-    def _store(
-        self, arriving: _Arriving, as_kept: dict[str, Any], sentences: Sequence[int] = ()
-    ) -> tuple[int, StoredEvent] | None:
-        """Store and announce a verdict; its collection and the event, None as ``storage.feedback.accept``."""
-        verdict = arriving.verdict
-        with self._database.write_once() as writer:
-            stored = feedback.accept(
-                writer,
-                verdict.collection,
-                episode=verdict.query_id,
-                key=arriving.key,
-                body_hash=arriving.body_hash,
-                judge=verdict.judge,
-                verdict=as_kept,
-                sentences=sentences,
-            )
-        if stored is not None:
-            target, event = stored
-            log.info("feedback accepted", event_id=event.id, query_id=str(event.query_id), judge=event.judge)
-            if arriving.announced:
-                self._stream.wake(target, event.id)
-        return stored
+        accepted = self._intake.accept(verdict, key, announced=not wait)
+        return self._wait(accepted) if wait else Receipt(accepted.event, None)
 
     def event(self, collection: str, event_id: int) -> Receipt:
         """An event and what it changed so far.
@@ -175,15 +103,14 @@ class FeedbackService:
         with self._database.write() as writer:
             collections.keep(writer, collection_id)
             events = feedback.unpark(writer, collection_id, event=event, judge=judge)
-        for waiting in events[:WAKES]:
-            if not self._stream.wake(collection_id, waiting):
-                break
+        self._stream.wake([(collection_id, waiting) for waiting in events[:WAKES]])
         if events:
             log.info("feedback retried", collection_id=collection_id, events=len(events))
         return events
 
-    def _wait(self, collection_id: int, event: StoredEvent) -> Receipt:
+    def _wait(self, accepted: Accepted) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""
+        collection_id, event = accepted.collection_id, accepted.event
         deadline = time.monotonic() + WAIT_SECONDS
         while event.status == "pending" and time.monotonic() < deadline:
             if not self._learn.apply(collection_id, [event.id]):

@@ -28,7 +28,7 @@ from app.services.scoring import Came
 from app.services.search import Search, key_vector
 from app.storage import collections, episodes, graph, passages
 from app.storage.collections import Collection
-from app.storage.database import Database
+from app.storage.database import Database, Reader
 from app.storage.episodes import EpisodeRow, StoredEpisode
 from app.storage.graph import Focus, GraphLimits, Vector
 from app.storage.passages import StoredSentence
@@ -251,7 +251,7 @@ class RetrieveService:
         began = time.perf_counter()
         constraint = query.time_constraint or None
         with self._database.read() as reader:
-            collection = collections.find(reader, query.collection)
+            collection = _collection(reader, query)
         analysed = time.perf_counter()
         vectors = self._embed(query, constraint)
         embedded = time.perf_counter()
@@ -269,7 +269,7 @@ class RetrieveService:
             raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         mentions, constraint = self._analyse(query)
         with self._database.read() as reader:
-            collection = collections.find(reader, query.collection)
+            collection = _collection(reader, query)
             exact = graph.exact_entities(reader, collection, list(mentions))
         analysed = time.perf_counter()
         unmatched = [name for name in mentions if name not in exact]
@@ -366,6 +366,10 @@ class RetrieveService:
         )
         with self._database.write_once() as writer:
             episodes.insert(writer, found.collection.id, row)
+
+
+def _collection(reader: Reader, query: Query) -> Collection:
+    return collections.find(reader, query.collection) if query.served is None else query.served.collection
 
 
 def _focus(

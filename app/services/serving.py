@@ -115,7 +115,7 @@ def served(query: Query, collection: Collection, query_id: UUID) -> Query:
     if shadow:
         query = replace(query, memory="off")
     name = None if arm is None else arm.name
-    return replace(query, served=Served(query_id, name, shadow, exploring(query, collection, query_id)))
+    return replace(query, served=Served(query_id, collection, name, shadow, exploring(query, collection, query_id)))
 
 
 def arm_of(query: Query, collection: Collection, unit: str) -> Arm | None:

@@ -7,19 +7,16 @@ A ``Reader`` runs statements that change nothing, each on its own snapshot or al
 
 import math
 import select
-import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import orjson
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, errors, pq
-from psycopg.adapt import Dumper
+from psycopg.types.json import set_json_loads
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
@@ -30,6 +27,7 @@ from app.errors import (
     StatementGivenUpError,
     UnavailableError,
 )
+from app.storage import parameters
 
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
@@ -47,44 +45,6 @@ class _BinaryCursor(Cursor[Any]):
     def __init__(self, connection: Connection[Any], **keywords: Any) -> None:
         super().__init__(connection, **keywords)
         self.format = pq.Format.BINARY
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """A ``bigint[]`` (int64), ``float8[]`` (float64) or ``real[]`` (float32) parameter, (n,), sent in one piece."""
-
-    values: NDArray[Any]
-
-
-def integers(values: Iterable[int]) -> Numbers:
-    """A ``bigint[]`` parameter."""
-    return Numbers(np.fromiter(values, np.int64))
-
-
-def floats(values: Iterable[float]) -> Numbers:
-    """A ``float8[]`` parameter, to the bit."""
-    return Numbers(np.fromiter(values, np.float64))
-
-
-_ELEMENTS = {
-    np.dtype(np.int64): (20, ">i8"),
-    np.dtype(np.float64): (701, ">f8"),
-    np.dtype(np.float32): (700, ">f4"),
-}
-"""Postgres' oid and byte order of each type of element."""
-
-
-class _NumbersDumper(Dumper):
-    """Writes Postgres' binary array: dimensions, has nulls, element type, length, first index, elements."""
-
-    format = pq.Format.BINARY
-
-    def dump(self, obj: Numbers) -> bytes:
-        oid, element = _ELEMENTS[obj.values.dtype]
-        body = np.empty(len(obj.values), dtype=[("size", ">i4"), ("element", element)])
-        body["size"] = body["element"].dtype.itemsize
-        body["element"] = obj.values
-        return struct.pack(">iiIii", 1, 0, oid, len(body), 1) + body.tobytes()
 
 
 class Reader:
@@ -283,7 +243,8 @@ def _engine(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
             register_vector(driver)
         except ProgrammingError as error:
             raise ConfigurationError(NOT_MIGRATED) from error
-        driver.adapters.register_dumper(Numbers, _NumbersDumper)
+        parameters.register(driver)
+        set_json_loads(orjson.loads, driver)
         driver.autocommit = autocommit
 
     @event.listens_for(engine, "checkin")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.errors import NotFoundError
-from app.storage.database import Numbers, Reader, Writer
+from app.storage.database import Reader, Writer
+from app.storage.parameters import Numbers
 
 
 @dataclass(frozen=True, slots=True)

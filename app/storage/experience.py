@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.types.json import Jsonb
 
 from app.core.caps import UNTOUCHED, Pulled, Said
-from app.storage.database import Reader, Writer, floats, integers
+from app.storage.database import Reader, Writer
 from app.storage.graph import Focus
 from app.storage.memories import as_json, pulled_of
+from app.storage.parameters import Documents, floats, integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +158,8 @@ def _columns(supports: Sequence[Support]) -> dict[str, Any]:
         "perplexities": floats(row.perplexity for row in supports),
         "counts": integers(row.update_count for row in supports),
         "complete": [row.complete for row in supports],
-        "pulled": [as_json(row.pulled) for row in supports],
-        "said": [Jsonb(row.said) for row in supports],
+        "pulled": Documents([as_json(row.pulled) for row in supports]),
+        "said": Documents([row.said for row in supports]),
     }
 
 

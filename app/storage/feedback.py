@@ -8,11 +8,11 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
 from app.storage.days import DAY
 from app.storage.memories import AuditRow
+from app.storage.parameters import Documents, integers
 
 Vector = NDArray[np.float32]
 
@@ -63,43 +63,62 @@ _COLUMNS = """
 _SELECT = f"SELECT {_COLUMNS} FROM feedback_event"
 
 
-def accept(
-    writer: Writer,
-    collection: str,
-    *,
-    episode: UUID,
-    key: str,
-    body_hash: bytes,
-    judge: str,
-    verdict: dict[str, Any],
-    sentences: Sequence[int] = (),
-) -> tuple[int, StoredEvent] | None:
-    """Append an event, in one statement; its collection and the event.
+@dataclass(frozen=True, slots=True)
+class NewEvent:
+    """A verdict to append to the log of the collection of this name.
 
-    None if it cannot be: the key was used before, there is no such collection or episode, or not each of
-    ``sentences``, which are distinct, exists.
+    ``sentences``, distinct, must exist for that; those of whom it is known are left out.
     """
-    row = writer.row(
+
+    collection: str
+    query_id: UUID
+    idempotency_key: str
+    body_hash: bytes
+    judge: str
+    verdict: dict[str, Any]
+    sentences: Sequence[int]
+
+
+def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
+    """Append events, in one statement; of each its collection and itself as it is stored.
+
+    None for one that cannot be appended: the key was used before, there is no such collection or episode, or not
+    each of its sentences exists. Keys are taken in order, so that whoever waits for a key holds none but earlier
+    ones.
+    """
+    named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
+    rows = writer.rows(
         f"""
         INSERT INTO feedback_event (collection_id, episode_id, idempotency_key, body_hash, judge, verdict)
-        SELECT c.id, %(episode)s, %(key)s, %(hash)s, %(judge)s, %(verdict)s FROM collection c
-        WHERE c.name = %(name)s
-          AND EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = %(episode)s)
-          AND (SELECT count(*) FROM sentence WHERE collection_id = c.id AND id = ANY(%(sentences)s::bigint[]))
-              = cardinality(%(sentences)s::bigint[])
-        ON CONFLICT (collection_id, idempotency_key) DO NOTHING RETURNING collection_id, {_COLUMNS}
+        SELECT c.id, new.episode, new.key, new.hash, new.judge, new.verdict
+        FROM unnest(%(collections)s::text[], %(episodes)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
+                    %(judges)s::text[], %(verdicts)s::jsonb[])
+            WITH ORDINALITY AS new(collection, episode, key, hash, judge, verdict, n)
+        JOIN collection c ON c.name = new.collection
+        WHERE EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = new.episode)
+          AND NOT EXISTS (
+              SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
+              WHERE named.n = new.n
+                AND (SELECT s.id FROM sentence s WHERE s.collection_id = c.id AND s.id = named.id) IS NULL
+          )
+        ORDER BY c.id, new.key, new.n
+        ON CONFLICT (collection_id, idempotency_key) DO NOTHING
+        RETURNING (SELECT name FROM collection WHERE id = collection_id), collection_id, {_COLUMNS}
         """,
         {
-            "name": collection,
-            "episode": episode,
-            "key": key,
-            "hash": body_hash,
-            "judge": judge,
-            "verdict": Jsonb(verdict),
-            "sentences": list(sentences),
+            "collections": [event.collection for event in events],
+            "episodes": [event.query_id for event in events],
+            "keys": [event.idempotency_key for event in events],
+            "hashes": [event.body_hash for event in events],
+            "judges": [event.judge for event in events],
+            "verdicts": Documents([event.verdict for event in events]),
+            "places": integers(at for at, _ in named),
+            "sentences": integers(sentence for _, sentence in named),
         },
     )
-    return None if row is None else (row[0], StoredEvent(*row[1:]))
+    stored = {(row[0], row[4]): (row[1], StoredEvent(*row[2:])) for row in rows}
+    # Of several with one key, the first was stored.
+    return [stored.pop((event.collection, event.idempotency_key), None) for event in events]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +271,7 @@ def mark_applied(
             "collection": collection_id,
             "ids": list(questions),
             "questions": list(questions.values()),
-            "constants": [Jsonb(constants[event]) for event in questions],
+            "constants": Documents([constants[event] for event in questions]),
         },
     )
 

@@ -18,7 +18,8 @@ from psycopg.types.json import Jsonb
 
 from app.core.lexical import K1, B
 from app.storage.collections import Collection
-from app.storage.database import Numbers, Reader, Writer
+from app.storage.database import Reader, Writer
+from app.storage.parameters import Numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.types.json import Jsonb
 
 from app.core.caps import UNTOUCHED, Pulled
-from app.storage.database import Reader, Writer, floats, integers
+from app.storage.database import Reader, Writer
+from app.storage.parameters import Documents, floats, integers
 
 Vector = NDArray[np.float32]
 
@@ -137,9 +137,9 @@ def pulled_of(value: Any) -> Pulled:
     return Pulled(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
 
 
-def as_json(pulled: Pulled) -> Jsonb:
+def as_json(pulled: Pulled) -> dict[str, Any]:
     """As a row keeps it; PostgreSQL's numbers lose nothing of a float."""
-    return Jsonb({"day": pulled.day, "kept": dict(pulled.kept)} if pulled.kept else {})
+    return {"day": pulled.day, "kept": dict(pulled.kept)} if pulled.kept else {}
 
 
 def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> None:
@@ -161,7 +161,7 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
             "vectors": [memory.vector for memory in memories],
             "perplexities": floats(memory.perplexity for memory in memories),
             "counts": integers(memory.update_count for memory in memories),
-            "pulled": [as_json(memory.pulled) for memory in memories],
+            "pulled": Documents([as_json(memory.pulled) for memory in memories]),
         },
     )
 

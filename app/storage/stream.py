@@ -24,12 +24,18 @@ class WakeStream:
         self._redis = redis.Redis.from_url(url, socket_connect_timeout=2, socket_timeout=SOCKET_TIMEOUT_SECONDS)
         self._consumer = consumer
 
-    def wake(self, collection_id: int, event_id: int) -> bool:
-        """Announce an event; False if Redis is out of reach, which delays its application and loses nothing."""
+    def wake(self, events: Sequence[tuple[int, int]]) -> bool:
+        """Announce events, each with its collection before it.
+
+        False if Redis is out of reach, which delays their application and loses nothing.
+        """
         try:
-            self._redis.xadd(STREAM, {"c": collection_id, "e": event_id}, maxlen=MAX_LENGTH, approximate=True)
+            with self._redis.pipeline(transaction=False) as pipeline:
+                for collection_id, event in events:
+                    pipeline.xadd(STREAM, {"c": collection_id, "e": event}, maxlen=MAX_LENGTH, approximate=True)
+                pipeline.execute()
         except redis.RedisError as error:
-            log.warning("wake-up not sent", event_id=event_id, error=str(error))
+            log.warning("wake-ups not sent", events=[event for _, event in events], error=str(error))
             return False
         return True
 

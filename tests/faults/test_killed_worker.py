@@ -53,7 +53,7 @@ def killed_and_made_good(
         )
     application.stream._redis.flushall()
     for event in events:
-        application.stream.wake(state.collection_id(application, collection), event)
+        application.stream.wake([(state.collection_id(application, collection), event)])
 
     dying = start("worker", *where, **env)
     assert dying.ended() == -signal.SIGKILL, dying.output

@@ -31,7 +31,7 @@ def test_two_workers_share_a_stream_that_stutters(
         worker.ready()
     draw = random.Random(5)
     for event in draw.sample(events * 2, 2 * VERDICTS):
-        assert application.stream.wake(target, event)
+        assert application.stream.wake([(target, event)])
 
     eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
     eventually(lambda: stream.xlen("engram:feedback") == 0)

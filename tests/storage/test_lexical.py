@@ -18,7 +18,7 @@ from app.providers.language import terms
 from app.sample import corpus as sample_corpus
 from app.sample import questions as sample_questions
 from app.storage import collections, lexical, passages
-from app.storage.database import Numbers
+from app.storage.parameters import Numbers
 from tests.support import state
 from tests.support.keys import evolve, statements
 from tests.support.lexical import fresh, put, reference, search, stored

@@ -11,7 +11,7 @@ from app.storage.stream import WakeStream
 def test_a_redis_that_is_not_there_is_told_by_false() -> None:
     stream = WakeStream("redis://127.0.0.1:1/0")
 
-    assert stream.wake(1, 2) is False
+    assert stream.wake([(1, 2)]) is False
     assert stream.ping() is False
 
 
@@ -20,7 +20,7 @@ def test_a_redis_that_never_answers_is_told_by_false(monkeypatch: pytest.MonkeyP
     with socket.create_server(("127.0.0.1", 0)) as silent:
         stream = WakeStream(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
 
-        assert stream.wake(1, 2) is False
+        assert stream.wake([(1, 2)]) is False
         assert stream.ping() is False
         stream.close()
 
@@ -29,5 +29,5 @@ def test_a_redis_that_answers_is_told_by_true(addresses: Servers) -> None:
     stream = WakeStream(addresses.redis_url)
 
     assert stream.ping() is True
-    assert stream.wake(2**62, 1) is True
+    assert stream.wake([(2**62, 1)]) is True
     stream.close()

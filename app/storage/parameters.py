@@ -1,0 +1,77 @@
+"""Statement parameters that are sent in one piece: long columns of numbers and documents."""
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from psycopg import Connection, pq
+from psycopg.adapt import Dumper
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A ``bigint[]`` (int64), ``float8[]`` (float64) or ``real[]`` (float32) parameter, (n,), sent in one piece."""
+
+    values: NDArray[Any]
+
+
+def integers(values: Iterable[int]) -> Numbers:
+    """A ``bigint[]`` parameter."""
+    return Numbers(np.fromiter(values, np.int64))
+
+
+def floats(values: Iterable[float]) -> Numbers:
+    """A ``float8[]`` parameter, to the bit."""
+    return Numbers(np.fromiter(values, np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """A ``jsonb[]`` parameter of (n,) values with text for keys, floats to the bit."""
+
+    values: Sequence[Any]
+
+
+_ELEMENTS = {
+    np.dtype(np.int64): (20, ">i8"),
+    np.dtype(np.float64): (701, ">f8"),
+    np.dtype(np.float32): (700, ">f4"),
+}
+"""Postgres' oid and byte order of each type of element."""
+JSONB = 3802
+
+
+class _NumbersDumper(Dumper):
+    """Writes Postgres' binary array: dimensions, has nulls, element type, length, first index, elements."""
+
+    format = pq.Format.BINARY
+
+    def dump(self, obj: Numbers) -> bytes:
+        oid, element = _ELEMENTS[obj.values.dtype]
+        body = np.empty(len(obj.values), dtype=[("size", ">i4"), ("element", element)])
+        body["size"] = body["element"].dtype.itemsize
+        body["element"] = obj.values
+        return struct.pack(">iiIii", 1, 0, oid, len(body), 1) + body.tobytes()
+
+
+class _DocumentsDumper(Dumper):
+    """Writes the same; an element is a version, 1, and the JSON."""
+
+    format = pq.Format.BINARY
+
+    def dump(self, obj: Documents) -> bytes:
+        parts = [struct.pack(">iiIii", 1, 0, JSONB, len(obj.values), 1)]
+        for value in obj.values:
+            document = orjson.dumps(value)
+            parts += (struct.pack(">iB", len(document) + 1, 1), document)
+        return b"".join(parts)
+
+
+def register(connection: Connection[Any]) -> None:
+    """Have the connection know these parameters."""
+    connection.adapters.register_dumper(Numbers, _NumbersDumper)
+    connection.adapters.register_dumper(Documents, _DocumentsDumper)
