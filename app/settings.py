@@ -210,7 +210,7 @@ class Settings(BaseSettings):
     # Worker
     feedback_batch_size: int = Field(default=100, ge=1, le=5000, description="Events applied per batch.")
     feedback_gather_seconds: float = Field(
-        default=0.25,
+        default=0.5,
         ge=0,
         le=60,
         description="How long after a batch a worker begins the next one, unless a full one waits: verdicts that "

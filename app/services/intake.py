@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,8 @@ log = structlog.get_logger(__name__)
 
 TOGETHER = 100
 """Verdicts that are stored by one statement at most."""
+GATHER_SECONDS = 0.01
+"""How long more are waited for where several came at the same time: no single caller ever waits."""
 LOOKING_UP = 4
 """Threads for verdicts that name what has to be looked up."""
 
@@ -72,6 +75,7 @@ class Intake:
         self._database = database
         self._stream = stream
         self._waiting: deque[_Waiting] = deque()
+        self._many = False
         self._together = ThreadPoolExecutor(1, thread_name_prefix="intake")
         self._looking_up = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="intake-look-up")
 
@@ -106,6 +110,9 @@ class Intake:
 
     def _take(self) -> None:
         """Store what waits, if an earlier call did not, and leave to others what takes more than that."""
+        if self._many and self._waiting:
+            time.sleep(GATHER_SECONDS)
+        self._many = len(self._waiting) > 1
         quick: list[tuple[_Waiting, _Arriving, NewEvent]] = []
         while self._waiting and len(quick) < TOGETHER:
             waiting = self._waiting.popleft()

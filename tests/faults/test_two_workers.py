@@ -26,7 +26,9 @@ def test_two_workers_share_a_stream_that_stutters(
     events = undo.stream(application, curie, VERDICTS, seed=31)
     stream.flushall()
     target = state.collection_id(application, curie)
-    workers = [start("worker", ENGRAM_FEEDBACK_BATCH_SIZE="3") for _ in range(2)]
+    workers = [
+        start("worker", ENGRAM_FEEDBACK_BATCH_SIZE="3", ENGRAM_FEEDBACK_GATHER_SECONDS="0") for _ in range(2)
+    ]
     for worker in workers:
         worker.ready()
     draw = random.Random(5)
