@@ -13,12 +13,13 @@ from app.core.keys import KeyRules, Saturation
 from app.core.profiles import PROFILES
 from app.providers.embedder import Embedder
 from app.providers.language import terms
-from app.storage import collections, feedback, graph, key_log, keys, passages
+from app.storage import collections, feedback, graph, key_credits, key_log, keys, passages
 from app.storage.collections import Collection
 from app.storage.database import Database, Reader, Writer
 from app.storage.feedback import PendingEvent
 from app.storage.graph import Focus, GraphLimits, Vector
-from app.storage.keys import Credit, Evidence, Progress, Unit
+from app.storage.key_credits import Credit, Evidence, Unit
+from app.storage.keys import Progress
 
 Gate = Literal["retrieval", "generation", "none"]
 Units = Mapping[bytes, Unit]
@@ -72,7 +73,7 @@ class Attribution:
                     wanted.setdefault(text_hash(expansion["text"]), expansion)
             if not wanted:
                 return {}
-            known = keys.stored_units(reader, collection_id, list(wanted))
+            known = key_credits.stored_units(reader, collection_id, list(wanted))
         return {**known, **self.embedded({digest: wanted[digest] for digest in wanted.keys() - known.keys()})}
 
     def embedded(self, expansions: Mapping[bytes, Mapping[str, str]]) -> Units:
@@ -112,14 +113,14 @@ class Attribution:
             bases = {} if gate == "none" else keys.lock_bases(writer, collection_id, credited)
             new = [unit for unit in brought if unit.text_hash not in ids]
             if bases and new:  # a unit that is credited to nothing is not kept
-                ids |= keys.add_units(writer, collection_id, new)
+                ids |= key_credits.add_units(writer, collection_id, new)
             given = self._credits(event, bases, [ids[unit.text_hash] for unit in brought] if bases else [], vectors)
             best = max((credit.gain for credit in given), default=0.0)
             evidence.append(Evidence(event.id, gate, max(best, 0.0), self._learning.rules.strength))
             credits += given
-        keys.add_evidence(writer, collection_id, evidence, credits)
+        key_credits.add_evidence(writer, collection_id, evidence, credits)
         raised = [credit for credit in credits if credit.weight > 0]
-        keys.refresh_memory(
+        key_credits.refresh_memory(
             writer,
             collection_id,
             sorted({credit.passage_id for credit in raised}),

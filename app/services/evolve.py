@@ -8,10 +8,11 @@ import structlog
 from app.core.keys import KeyRules
 from app.errors import NotFoundError, is_out_of_reach
 from app.services import replay
-from app.storage import collections, generations, keys
+from app.storage import collections, generations, key_credits, keys
 from app.storage.database import Database, Reader, Writer
 from app.storage.generations import Generation
-from app.storage.keys import Credit, Pair, Progress
+from app.storage.key_credits import Credit, Pair
+from app.storage.keys import Progress
 
 log = structlog.get_logger(__name__)
 
@@ -96,7 +97,7 @@ class EvolveService:
                 changed.update(keys.evolved_passages(writer, target.id))
             for chunk in _chunks(sorted(changed)):
                 self._compose(writer, target.id, chunk, rules)
-                keys.refresh_memory(writer, target.id, chunk, self._rules.capacity)
+                key_credits.refresh_memory(writer, target.id, chunk, self._rules.capacity)
         log.info("keys rolled back", collection=collection, generation=number, passages=len(changed))
         return self.standing(collection)
 
@@ -127,12 +128,12 @@ class EvolveService:
         keys.lock(writer, collection_id)
         rules = self.serving_rules(writer, collection_id)
         for chunk in _chunks(sorted(passages)):
-            pairs = keys.pairs(writer, collection_id, chunk)
+            pairs = key_credits.pairs(writer, collection_id, chunk)
             if not pairs:
                 continue
             concerned = sorted({pair.passage_id for pair in pairs})
-            keys.replace_credits(writer, collection_id, concerned, _credits(writer, collection_id, pairs))
-            keys.refresh_memory(writer, collection_id, concerned, self._rules.capacity)
+            key_credits.replace_credits(writer, collection_id, concerned, _credits(writer, collection_id, pairs))
+            key_credits.refresh_memory(writer, collection_id, concerned, self._rules.capacity)
             self._compose(writer, collection_id, concerned, rules)
 
     def recompose(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -142,7 +143,7 @@ class EvolveService:
         """
         rules = self.serving_rules(writer, collection_id)
         for chunk in _chunks(sorted(passages)):
-            keys.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
+            key_credits.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
             self._compose(writer, collection_id, chunk, rules)
 
     def serving_rules(self, reader: Reader, collection_id: int) -> KeyRules:
@@ -160,7 +161,7 @@ class EvolveService:
             if reason is None:  # another worker was first
                 return None
             serving = generations.find(writer, collection_id, generations.serving(writer, collection_id))
-            concerned = set(keys.waiting_passages(writer, collection_id))
+            concerned = set(key_credits.waiting_passages(writer, collection_id))
             rules = asdict(self._rules)
             changed = serving is not None and serving.rules != rules
             if changed:
@@ -170,7 +171,7 @@ class EvolveService:
                 opened = generations.open_next(writer, collection_id, reason, rules, len(concerned))
                 for chunk in _chunks(sorted(concerned)):
                     if changed:
-                        keys.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
+                        key_credits.refresh_memory(writer, collection_id, chunk, self._rules.capacity)
                     self._compose(writer, collection_id, chunk, self._rules)
                 state = Progress(0, 0.0, 0.0, 0, 0, None)
             keys.set_progress(writer, collection_id, replace(state, waiting=0, due=None))
@@ -187,11 +188,11 @@ class EvolveService:
 
     def _compose(self, writer: Writer, collection_id: int, passages: Sequence[int], rules: KeyRules) -> None:
         """Make the passages' keys what the evidence that was taken in says they are."""
-        standing = keys.standing(writer, collection_id, passages, rules.units)
+        standing = key_credits.standing(writer, collection_id, passages, rules.units)
         bases = keys.lock_base_keys(writer, collection_id, passages)
         units = sorted({scored.unit_id for scored in standing})
-        vectors = keys.embeddings(writer, collection_id, units)
-        terms = keys.frequencies(writer, collection_id, units)
+        vectors = key_credits.embeddings(writer, collection_id, units)
+        terms = key_credits.frequencies(writer, collection_id, units)
         evolved = replay.evolved_keys(standing, bases, vectors, terms, rules)
         keys.replace_keys(writer, collection_id, passages, evolved, bases)
 
@@ -199,7 +200,7 @@ class EvolveService:
 def _credits(writer: Writer, collection_id: int, pairs: Sequence[Pair]) -> list[Credit]:
     """The credits of these pairs by the base keys as they are now."""
     bases = keys.lock_bases(writer, collection_id, sorted({pair.passage_id for pair in pairs}))
-    units = keys.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))
+    units = key_credits.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))
     return replay.credits(pairs, bases, units)
 
 

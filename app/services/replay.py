@@ -24,7 +24,8 @@ from app.storage.database import Reader
 from app.storage.experience import Support
 from app.storage.graph import Vector
 from app.storage.history import PAGE, Step, Word
-from app.storage.keys import Base, Credit, EvolvedKey, Pair, Scored
+from app.storage.key_credits import Credit, Pair, Scored
+from app.storage.keys import Base, EvolvedKey
 from app.storage.memories import AuditRow, Memory
 from app.storage.weights import Learned
 

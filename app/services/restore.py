@@ -14,7 +14,7 @@ from app.services.attribution import Attribution, Units, text_hash
 from app.services.learn import LearnService
 from app.services.noise import CONSTANTS, Noise
 from app.services.prior import RankingPrior
-from app.storage import copied_log, feedback, history, keys, memories, weights
+from app.storage import copied_log, feedback, history, key_credits, memories, weights
 from app.storage.copied_log import RevokedSince
 from app.storage.copies import Copy
 from app.storage.database import Reader, Writer
@@ -60,7 +60,7 @@ class Restore:
         for event in copied_log.revoked_since(reader, source, until):
             for expansion in event.expansions:
                 wanted.setdefault(text_hash(expansion["text"]), expansion)
-        found = {**known, **keys.stored_units(reader, source, list(wanted))}
+        found = {**known, **key_credits.stored_units(reader, source, list(wanted))}
         return found, {digest: expansion for digest, expansion in wanted.items() if digest not in found}
 
     def run(self, writer: Writer, copy: Copy, units: Units) -> Restored:

@@ -7,9 +7,10 @@ from app.core.keys import KeyRules
 from app.services import replay
 from app.services.attribution import text_hash
 from app.services.findings import TOLERANCE, Findings, columns, values
-from app.storage import key_log, keys
+from app.storage import key_credits, key_log, keys
 from app.storage.database import Reader
-from app.storage.keys import Credit, EvolvedKey, Posting
+from app.storage.key_credits import Credit
+from app.storage.keys import EvolvedKey, Posting
 
 
 def verify_keys(
@@ -30,9 +31,9 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
     stored = {(c.event_id, c.passage_id, c.unit_id): c for c in key_log.credits(reader, collection_id, chunk)}
     for credit in stored.values():
         findings.seen("key_credit", *values(credit))
-    pairs = keys.pairs(reader, collection_id, chunk)
+    pairs = key_credits.pairs(reader, collection_id, chunk)
     bases = {passage: base.vector for passage, base in keys.base_keys(reader, collection_id, chunk).items()}
-    units = keys.embeddings(reader, collection_id, sorted({pair.unit_id for pair in pairs}))
+    units = key_credits.embeddings(reader, collection_id, sorted({pair.unit_id for pair in pairs}))
     said = key_log.expansions(reader, collection_id, sorted({pair.event_id for pair in pairs}))
     brought = {
         event: {text_hash(expansion["text"]) for expansion in expansions} for event, expansions in said.items()
@@ -54,10 +55,10 @@ def _near_credit(held: Credit, replayed: Credit) -> bool:
 def _expansion_memory(
     reader: Reader, collection_id: int, chunk: Sequence[int], capacity: int, findings: Findings
 ) -> None:
-    stored = {(row[0], row[1]): row[2] for row in sorted(keys.memory(reader, collection_id, chunk))}
+    stored = {(row[0], row[1]): row[2] for row in sorted(key_credits.memory(reader, collection_id, chunk))}
     for (passage, unit), score in stored.items():
         findings.seen("expansion_memory", passage, unit, score)
-    best = {(row[0], row[1]): row[2] for row in keys.best(reader, collection_id, chunk, capacity)}
+    best = {(row[0], row[1]): row[2] for row in key_credits.best(reader, collection_id, chunk, capacity)}
     findings.compare("expansion_memory", _scores(stored), _scores(best), "passage {}, unit {}")
 
 
@@ -69,14 +70,14 @@ def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: Ke
     stored = {key.passage_id: key for key in key_log.evolved(reader, collection_id, chunk)}
     for key in stored.values():
         findings.seen("passage_key", key.passage_id, key.generation, key.vector, list(key.units), list(key.scores))
-    standing = keys.standing(reader, collection_id, chunk, rules.units)
+    standing = key_credits.standing(reader, collection_id, chunk, rules.units)
     units = sorted({scored.unit_id for scored in standing})
     bases = keys.base_keys(reader, collection_id, chunk)
     composed = replay.evolved_keys(
         standing,
         bases,
-        keys.embeddings(reader, collection_id, units),
-        keys.frequencies(reader, collection_id, units),
+        key_credits.embeddings(reader, collection_id, units),
+        key_credits.frequencies(reader, collection_id, units),
         rules,
     )
     findings.compare("passage_key", _shown(stored.values()), _shown(composed), "passage {}")

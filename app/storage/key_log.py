@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.storage.database import Reader, Writer
-from app.storage.keys import Credit, EvolvedKey, Posting
+from app.storage.key_credits import Credit
+from app.storage.keys import EvolvedKey, Posting
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,348 @@
+"""What verdicts credit to passage keys: expansion units, credits, and the expansion memories they add up to.
+
+Scores are never kept apart from their reasons: a (passage, unit) score is the sum of its events' credits, in the
+order of the events' ids, so it does not depend on who applied what first. Memories and evolved keys are made from
+those sums. ``keys.lock`` comes before everything here that writes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.storage.database import Reader, Writer
+
+Vector = NDArray[np.float32]
+
+CREDITS_AT_ONCE = 10_000
+"""Credits that one statement writes: each checks three foreign keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """An expansion unit: its embedding has unit length, (d,); ``frequencies`` are its terms."""
+
+    text_hash: bytes
+    method: str
+    text: str
+    embedding: Vector
+    frequencies: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an event with expansions amounts to; ``strength`` is the λ its gains were taken with."""
+
+    event_id: int
+    gate: str
+    gain: float
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """What an event says of one (passage, unit): Δ and w of ERM, Eqs. 5-6."""
+
+    event_id: int
+    passage_id: int
+    unit_id: int
+    gain: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A unit's standing with a passage; ``generation`` is the latest evolution that took in evidence for it."""
+
+    passage_id: int
+    unit_id: int
+    score: float
+    generation: int
+
+
+def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
+    """Text hash -> unit, for those that are stored."""
+    rows = reader.rows(
+        """
+        SELECT text_hash, method, text, embedding, terms, frequencies FROM expansion_unit
+        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s)
+        """,
+        {"collection": collection_id, "hashes": list(hashes)},
+    )
+    return {
+        row[0]: Unit(row[0], row[1], row[2], row[3].to_numpy(), dict(zip(row[4], row[5], strict=True)))
+        for row in rows
+    }
+
+
+def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict[bytes, int]:
+    """Store units that are new; text hash -> unit, of all given."""
+    for unit in sorted(units, key=lambda unit: unit.text_hash):
+        writer.execute(
+            """
+            INSERT INTO expansion_unit (collection_id, text_hash, method, text, embedding, terms, frequencies)
+            VALUES (%(collection)s, %(hash)s, %(method)s, %(text)s, %(embedding)s, %(terms)s,
+                    %(frequencies)s::real[])
+            ON CONFLICT DO NOTHING
+            """,
+            {
+                "collection": collection_id,
+                "hash": unit.text_hash,
+                "method": unit.method,
+                "text": unit.text,
+                "embedding": unit.embedding,
+                "terms": list(unit.frequencies),
+                "frequencies": [float(frequency) for frequency in unit.frequencies.values()],
+            },
+        )
+    rows = writer.rows(
+        """
+        SELECT text_hash, id FROM expansion_unit
+        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s)
+        """,
+        {"collection": collection_id, "hashes": [unit.text_hash for unit in units]},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, Vector]:
+    """Unit -> embedding, unit length, (d,)."""
+    rows = reader.rows(
+        "SELECT id, embedding FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(units)},
+    )
+    return {row[0]: row[1].to_numpy() for row in rows}
+
+
+def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, dict[str, float]]:
+    """Unit -> term -> how often the unit has it."""
+    rows = reader.rows(
+        """
+        SELECT id, terms, frequencies FROM expansion_unit
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        """,
+        {"collection": collection_id, "ids": list(units)},
+    )
+    return {row[0]: dict(zip(row[1], row[2], strict=True)) for row in rows}
+
+
+def add_evidence(
+    writer: Writer, collection_id: int, evidence: Sequence[Evidence], credits: Sequence[Credit]
+) -> None:
+    """Write what events amount to, in the transaction that applies them."""
+    writer.execute(
+        """
+        INSERT INTO key_evidence (collection_id, event_id, gate, gain, strength)
+        SELECT %(collection)s, row.* FROM unnest(
+            %(events)s::bigint[], %(gates)s::text[], %(gains)s::float8[], %(strengths)s::float8[]
+        ) AS row
+        """,
+        {
+            "collection": collection_id,
+            "events": [row.event_id for row in evidence],
+            "gates": [row.gate for row in evidence],
+            "gains": [row.gain for row in evidence],
+            "strengths": [row.strength for row in evidence],
+        },
+    )
+    _write_credits(writer, collection_id, credits)
+
+
+def replace_credits(writer: Writer, collection_id: int, passages: Sequence[int], credits: Sequence[Credit]) -> None:
+    """Put these credits in the place of all that the passages had."""
+    writer.execute(
+        "DELETE FROM key_credit WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    _write_credits(writer, collection_id, credits)
+
+
+def _write_credits(writer: Writer, collection_id: int, credits: Sequence[Credit]) -> None:
+    for at in range(0, len(credits), CREDITS_AT_ONCE):
+        _write_some_credits(writer, collection_id, credits[at : at + CREDITS_AT_ONCE])
+
+
+def _write_some_credits(writer: Writer, collection_id: int, credits: Sequence[Credit]) -> None:
+    writer.execute(
+        """
+        INSERT INTO key_credit (collection_id, event_id, passage_id, unit_id, gain, weight)
+        SELECT %(collection)s, row.* FROM unnest(
+            %(events)s::bigint[], %(passages)s::bigint[], %(units)s::bigint[], %(gains)s::float8[],
+            %(weights)s::float8[]
+        ) AS row
+        """,
+        {
+            "collection": collection_id,
+            "events": [row.event_id for row in credits],
+            "passages": [row.passage_id for row in credits],
+            "units": [row.unit_id for row in credits],
+            "gains": [row.gain for row in credits],
+            "weights": [row.weight for row in credits],
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a credit is computed from: the event's question (d,) and its λ beside the pair itself."""
+
+    event_id: int
+    passage_id: int
+    unit_id: int
+    strength: float
+    question: Vector
+
+
+def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Pair]:
+    """Every pair that events credited or weighed and found wanting, by event, passage and unit."""
+    rows = reader.rows(
+        """
+        SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, episode.embedding
+        FROM key_credit credit
+        JOIN key_evidence evidence ON evidence.collection_id = credit.collection_id
+            AND evidence.event_id = credit.event_id
+        JOIN feedback_event event ON event.collection_id = credit.collection_id AND event.id = credit.event_id
+        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        WHERE credit.collection_id = %(collection)s AND credit.passage_id = ANY(%(ids)s)
+        ORDER BY credit.event_id, credit.passage_id, credit.unit_id
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return [Pair(row[0], row[1], row[2], row[3], row[4].to_numpy()) for row in rows]
+
+
+# Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.
+_COUNTED = """
+    FROM key_credit credit
+    JOIN key_evidence evidence ON evidence.collection_id = credit.collection_id
+        AND evidence.event_id = credit.event_id
+    LEFT JOIN key_generation generation ON generation.collection_id = evidence.collection_id
+        AND generation.number = evidence.generation
+    WHERE credit.collection_id = %(collection)s AND credit.passage_id = ANY(%(passages)s) AND credit.weight > 0
+"""
+_SCORE = "sum(credit.weight * credit.gain ORDER BY credit.event_id)"
+
+
+def refresh_memory(
+    writer: Writer, collection_id: int, passages: Sequence[int], capacity: int, units: Sequence[int] | None = None
+) -> None:
+    """Make the passages' memories their ``capacity`` best units, by evidence that was taken in or waits.
+
+    Args:
+        units: only these units' scores can have changed, and they can only have risen; None: anything can.
+            Then what a memory let go stays below what it holds, so nothing else needs to be summed up.
+    """
+    writer.execute(
+        f"""
+        WITH scored AS (
+            SELECT credit.passage_id, credit.unit_id, {_SCORE} AS score {_COUNTED}
+              AND (evidence.generation IS NULL OR generation.active)
+              AND (%(units)s::bigint[] IS NULL OR credit.unit_id = ANY(%(units)s))
+            GROUP BY credit.passage_id, credit.unit_id
+            UNION ALL
+            SELECT passage_id, unit_id, score FROM expansion_memory
+            WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s)
+              AND NOT unit_id = ANY(%(units)s)
+        ), best AS MATERIALIZED (
+            SELECT passage_id, unit_id, score FROM (
+                SELECT scored.*, row_number() OVER (
+                    PARTITION BY scored.passage_id ORDER BY scored.score DESC, unit.text_hash
+                ) AS place
+                FROM scored JOIN expansion_unit unit
+                  ON unit.collection_id = %(collection)s AND unit.id = scored.unit_id
+            ) AS ranked WHERE place <= %(capacity)s
+        ), evicted AS (
+            DELETE FROM expansion_memory held
+            WHERE held.collection_id = %(collection)s AND held.passage_id = ANY(%(passages)s)
+              AND NOT EXISTS (
+                  SELECT FROM best WHERE best.passage_id = held.passage_id AND best.unit_id = held.unit_id
+              )
+        )
+        INSERT INTO expansion_memory AS held (collection_id, passage_id, unit_id, score)
+        SELECT %(collection)s, best.* FROM best ORDER BY passage_id, unit_id
+        ON CONFLICT (collection_id, passage_id, unit_id) DO UPDATE SET score = excluded.score
+        WHERE held.score <> excluded.score
+        """,
+        {
+            "collection": collection_id,
+            "passages": list(passages),
+            "capacity": capacity,
+            "units": None if units is None else list(units),
+        },
+    )
+
+
+def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[tuple[int, int, float]]:
+    """(passage, unit, score) of expansion memories, best first."""
+    rows = reader.rows(
+        """
+        SELECT held.passage_id, held.unit_id, held.score FROM expansion_memory held
+        JOIN expansion_unit unit ON unit.collection_id = held.collection_id AND unit.id = held.unit_id
+        WHERE held.collection_id = %(collection)s AND held.passage_id = ANY(%(ids)s)
+        ORDER BY held.passage_id, held.score DESC, unit.text_hash
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[Scored]:
+    """The passages' ``limit`` best units by evidence that evolutions took in, by passage, best first."""
+    rows = reader.rows(
+        f"""
+        SELECT passage_id, unit_id, score, generation FROM (
+            SELECT scored.*, row_number() OVER (
+                PARTITION BY scored.passage_id ORDER BY scored.score DESC, unit.text_hash
+            ) AS place
+            FROM (
+                SELECT credit.passage_id, credit.unit_id, {_SCORE} AS score,
+                       max(max(evidence.generation)) OVER (PARTITION BY credit.passage_id) AS generation
+                {_COUNTED} AND generation.active
+                GROUP BY credit.passage_id, credit.unit_id
+            ) AS scored
+            JOIN expansion_unit unit ON unit.collection_id = %(collection)s AND unit.id = scored.unit_id
+        ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, place
+        """,
+        {"collection": collection_id, "passages": list(passages), "limit": limit},
+    )
+    return [Scored(*row) for row in rows]
+
+
+def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[tuple[int, int, float]]:
+    """(passage, unit, score) of the passages' ``limit`` best units by all evidence that counts, best first.
+
+    What ``refresh_memory`` makes expansion memories.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT passage_id, unit_id, score FROM (
+            SELECT scored.*, row_number() OVER (
+                PARTITION BY scored.passage_id ORDER BY scored.score DESC, unit.text_hash
+            ) AS place
+            FROM (
+                SELECT credit.passage_id, credit.unit_id, {_SCORE} AS score {_COUNTED}
+                  AND (evidence.generation IS NULL OR generation.active)
+                GROUP BY credit.passage_id, credit.unit_id
+            ) AS scored
+            JOIN expansion_unit unit ON unit.collection_id = %(collection)s AND unit.id = scored.unit_id
+        ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, place
+        """,
+        {"collection": collection_id, "passages": list(passages), "limit": limit},
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
+    """Passages that evidence waits for, in id order."""
+    rows = reader.rows(
+        """
+        SELECT DISTINCT credit.passage_id FROM key_evidence evidence
+        JOIN key_credit credit ON credit.collection_id = evidence.collection_id
+            AND credit.event_id = evidence.event_id
+        WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND credit.weight > 0
+        ORDER BY credit.passage_id
+        """,
+        {"collection": collection_id},
+    )
+    return [row[0] for row in rows]
