@@ -213,8 +213,8 @@ class Settings(BaseSettings):
         default=0.5,
         ge=0,
         le=60,
-        description="How long after a batch a worker begins the next one, unless a full one waits: verdicts that "
-        "come in a stream are applied together, one that comes alone at once.",
+        description="How long after it took a batch that was not full a worker takes the next one: verdicts that "
+        "come in a stream are applied together, one that comes after a pause at once.",
     )
     ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
     sweep_seconds: float = Field(

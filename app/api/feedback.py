@@ -39,11 +39,8 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
 )
 async def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredKey) -> FeedbackOut:
     """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`."""
-    if body.wait:
-        receipt = await run_in_threadpool(app.feedback.accept, body.to_verdict(), key, wait=True)
-    else:
-        accepted = await asyncio.wrap_future(app.intake.submit(body.to_verdict(), key))
-        receipt = Receipt(accepted.event, None)
+    stored = await asyncio.wrap_future(app.intake.submit(body.to_verdict(), key, announced=not body.wait))
+    receipt = await run_in_threadpool(app.feedback.applied, stored) if body.wait else Receipt(stored.event, None)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**_out(receipt, body.collection))

@@ -50,7 +50,19 @@ class FeedbackService:
             NotFoundError, InvalidRequestError, IdempotencyConflictError: as ``Intake.accept``.
         """
         accepted = self._intake.accept(verdict, key, announced=not wait)
-        return self._wait(accepted) if wait else Receipt(accepted.event, None)
+        return self.applied(accepted) if wait else Receipt(accepted.event, None)
+
+    def applied(self, accepted: Accepted) -> Receipt:
+        """Apply the event here, or wait for the worker that holds it."""
+        collection_id, event = accepted.collection_id, accepted.event
+        deadline = time.monotonic() + WAIT_SECONDS
+        while event.status == "pending" and time.monotonic() < deadline:
+            if not self._learn.apply(collection_id, [event.id]):
+                time.sleep(0.02)
+            with self._database.read() as reader:
+                event = feedback.find(reader, collection_id, event.id) or event
+        with self._database.read() as reader:
+            return _receipt(reader, collection_id, event)
 
     def event(self, collection: str, event_id: int) -> Receipt:
         """An event and what it changed so far.
@@ -107,18 +119,6 @@ class FeedbackService:
         if events:
             log.info("feedback retried", collection_id=collection_id, events=len(events))
         return events
-
-    def _wait(self, accepted: Accepted) -> Receipt:
-        """Apply the event here, or wait for the worker that holds it."""
-        collection_id, event = accepted.collection_id, accepted.event
-        deadline = time.monotonic() + WAIT_SECONDS
-        while event.status == "pending" and time.monotonic() < deadline:
-            if not self._learn.apply(collection_id, [event.id]):
-                time.sleep(0.02)
-            with self._database.read() as reader:
-                event = feedback.find(reader, collection_id, event.id) or event
-        with self._database.read() as reader:
-            return _receipt(reader, collection_id, event)
 
 
 def _receipt(reader: Reader, collection_id: int, event: StoredEvent) -> Receipt:

@@ -1,4 +1,4 @@
-"""Learning from verdicts: accept an event once, apply it once, in one transaction with its audit."""
+"""Learning from verdicts: each event is applied once, in one transaction with its audit."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -28,7 +28,7 @@ from app.services.scoring import Came
 from app.services.search import Search, key_vector
 from app.storage import collections, episodes, graph, passages
 from app.storage.collections import Collection
-from app.storage.database import Database, Reader
+from app.storage.database import Database
 from app.storage.episodes import EpisodeRow, StoredEpisode
 from app.storage.graph import Focus, GraphLimits, Vector
 from app.storage.passages import StoredSentence
@@ -250,8 +250,7 @@ class RetrieveService:
         """What passage keys alone find. A time constraint has no say, but a given one is kept for verdicts."""
         began = time.perf_counter()
         constraint = query.time_constraint or None
-        with self._database.read() as reader:
-            collection = _collection(reader, query)
+        collection = self._collection(query)
         analysed = time.perf_counter()
         vectors = self._embed(query, constraint)
         embedded = time.perf_counter()
@@ -268,8 +267,8 @@ class RetrieveService:
         if sufficiency == "llm" and self._llm is None:
             raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         mentions, constraint = self._analyse(query)
+        collection = self._collection(query)
         with self._database.read() as reader:
-            collection = _collection(reader, query)
             exact = graph.exact_entities(reader, collection, list(mentions))
         analysed = time.perf_counter()
         unmatched = [name for name in mentions if name not in exact]
@@ -292,6 +291,12 @@ class RetrieveService:
         return _Found(
             collection, focus, constraint, aligned, walk, sufficiency, ranking, (began, analysed, embedded)
         )
+
+    def _collection(self, query: Query) -> Collection:
+        if query.served is not None:
+            return query.served.collection
+        with self._database.read() as reader:
+            return collections.find(reader, query.collection)
 
     def _analyse(self, query: Query) -> tuple[dict[str, str], str | None]:
         """Normalised name -> mention, and the time constraint."""
@@ -366,10 +371,6 @@ class RetrieveService:
         )
         with self._database.write_once() as writer:
             episodes.insert(writer, found.collection.id, row)
-
-
-def _collection(reader: Reader, query: Query) -> Collection:
-    return collections.find(reader, query.collection) if query.served is None else query.served.collection
 
 
 def _focus(

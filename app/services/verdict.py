@@ -63,6 +63,11 @@ class Verdict:
     judge: str = "anonymous"
     confidence: float = 1.0
 
+    @property
+    def named(self) -> list[Named]:
+        """All sentences it names, for and against."""
+        return [*self.supporting, *self.rejected, *self.missed]
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -91,7 +96,7 @@ def named_by_id(verdict: Verdict) -> Found | None:
 
 def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> Found:
     """What of the verdict's names there is."""
-    named = [*verdict.supporting, *verdict.rejected, *verdict.missed]
+    named = verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.supporting_passages)
     versions = passages.versions(reader, collection_id, external)

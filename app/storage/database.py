@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import orjson
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, errors, pq
-from psycopg.types.json import set_json_loads
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
@@ -68,7 +66,7 @@ class Reader:
 
 
 class Writer(Reader):
-    """One transaction."""
+    """One transaction, or one statement that is a transaction."""
 
     def execute(self, statement: str, parameters: Parameters = None) -> int:
         """Run a statement that returns no rows; the number of rows it touched."""
@@ -149,7 +147,8 @@ class Database:
         """One transaction for the block, committed at its end, rolled back if it raises.
 
         Raises:
-            UnavailableError: Postgres cannot be reached, was lost, or has no room left; nothing was written.
+            UnavailableError: Postgres cannot be reached, was lost, or has no room left; nothing was written, or,
+                if it was lost just as it committed, all of it.
             NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
         """
         with _explained(writing=True), self._writers.connect() as connection:
@@ -158,7 +157,7 @@ class Database:
 
     @contextmanager
     def write_once(self) -> Iterator[Writer]:
-        """A writer for one statement that is a transaction of its own: a third of the round trips of ``write``.
+        """A writer for one statement, committed as it ends: a third of the round trips of ``write``.
 
         Raises:
             UnavailableError, NotFoundError: as ``write``.
@@ -244,7 +243,6 @@ def _engine(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
         except ProgrammingError as error:
             raise ConfigurationError(NOT_MIGRATED) from error
         parameters.register(driver)
-        set_json_loads(orjson.loads, driver)
         driver.autocommit = autocommit
 
     @event.listens_for(engine, "checkin")

@@ -7,6 +7,6 @@ DAY = "to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 def on_day(day: str) -> str:
     """Whether it is the day that an expression gives; a range, so that the index of a judge's verdicts serves."""
     return f"""
-        event.received_at >= ({day})::date AT TIME ZONE 'UTC'
-        AND event.received_at < (({day})::date + 1) AT TIME ZONE 'UTC'
+        event.received_at >= ({day})::timestamp AT TIME ZONE 'UTC'
+        AND event.received_at < (({day})::timestamp + interval '1 day') AT TIME ZONE 'UTC'
     """

@@ -82,19 +82,23 @@ class NewEvent:
 def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
     """Append events, in one statement; of each its collection and itself as it is stored.
 
-    None for one that cannot be appended: the key was used before, there is no such collection or episode, or not
-    each of its sentences exists. Keys are taken in order, so that whoever waits for a key holds none but earlier
-    ones.
+    None for one that cannot be appended: the key was used before, there is no such collection or episode, not each
+    of its sentences exists, or, of several events, its collection is held by somebody who may delete it. Keys are
+    taken in order, so that whoever waits for a key holds none but earlier ones.
     """
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(
         f"""
+        WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
+            SELECT id, name FROM collection WHERE name = ANY(%(collections)s) ORDER BY id
+            FOR KEY SHARE {"SKIP LOCKED" if len(events) > 1 else ""}
+        )
         INSERT INTO feedback_event (collection_id, episode_id, idempotency_key, body_hash, judge, verdict)
         SELECT c.id, new.episode, new.key, new.hash, new.judge, new.verdict
         FROM unnest(%(collections)s::text[], %(episodes)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                     %(judges)s::text[], %(verdicts)s::jsonb[])
             WITH ORDINALITY AS new(collection, episode, key, hash, judge, verdict, n)
-        JOIN collection c ON c.name = new.collection
+        JOIN c ON c.name = new.collection
         WHERE EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = new.episode)
           AND NOT EXISTS (
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
@@ -117,7 +121,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
         },
     )
     stored = {(row[0], row[4]): (row[1], StoredEvent(*row[2:])) for row in rows}
-    # Of several with one key, the first was stored.
+    # Of several with one key one was stored, and the others will meet it.
     return [stored.pop((event.collection, event.idempotency_key), None) for event in events]
 
 

@@ -17,6 +17,8 @@ from app.storage.collections import Collection
 from app.storage.database import Reader
 
 Vector = NDArray[np.float32]
+NEAR_ENTITIES = 10
+"""Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +185,12 @@ def nearest_entity(
     order = _distance("embedding", "v", collection.entity_count, limits)
     row = reader.row(
         f"""
-        SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
-        WHERE collection_id = %(collection)s ORDER BY {order} LIMIT 1
+        SELECT * FROM (
+            SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
+            WHERE collection_id = %(collection)s ORDER BY {order} LIMIT %(limit)s
+        ) AS nearest ORDER BY similarity DESC LIMIT 1
         """,
-        {"collection": collection.id, "v": vector},
+        {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},
     )
     return None if row is None else (row.id, row.surface, row.similarity)
 

@@ -31,7 +31,7 @@ def floats(values: Iterable[float]) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """A ``jsonb[]`` parameter of (n,) values with text for keys, floats to the bit."""
+    """A ``jsonb[]`` parameter of (n,) values with text for keys, finite floats to the bit."""
 
     values: Sequence[Any]
 

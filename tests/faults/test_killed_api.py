@@ -34,8 +34,7 @@ INGEST_STEPS = {
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
     "before it is stored": (("app.storage.feedback:accept", "before"), False, None),
-    "committed and not announced": (("app.storage.stream:WakeStream.wake", "before"), False, "pending"),
-    "announced and not answered": (("app.services.intake:Intake._store", "after"), False, "pending"),
+    "stored and neither answered nor announced": (("app.services.intake:Intake._store", "after"), False, "pending"),
     "while it applies the verdict": (("app.storage.feedback:mark_applied", "after"), True, "pending"),
     "applied and not answered": (("app.services.learn:LearnService.apply", "after"), True, "applied"),
 }

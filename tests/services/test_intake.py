@@ -14,6 +14,7 @@ from app.services.intake import Intake
 from app.services.verdict import Named, Verdict
 from app.storage import feedback
 from app.storage.database import Database
+from tests.conftest import Ingest
 from tests.support import state
 
 
@@ -100,6 +101,33 @@ def test_one_that_nobody_waits_for_any_more_is_left(application: Application, ve
     with application.database.read() as reader:
         assert feedback.by_key(reader, kept.result().collection_id, gone) is None
     intake.close()
+
+
+def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
+    application: Application, verdict: Verdict, ingest: Ingest, collection: str
+) -> None:
+    ingest({"id": "mill", "text": "The Old Mill stands in Ely."}, into=f"{collection}-doomed")
+    answer = application.retrieve.query(Query(text="Where is the Old Mill?", collection=f"{collection}-doomed"))
+    doomed = replace(verdict, collection=f"{collection}-doomed", query_id=answer.query_id, supporting=())
+    with application.database.write() as writer:
+        writer.row("SELECT id FROM collection WHERE name = %(name)s FOR UPDATE", {"name": doomed.collection})
+        keys = [f"key-{uuid4()}" for _ in range(4)]
+        waiting = [application.intake.submit(doomed, key) for key in keys[:2]]
+        others = [application.intake.submit(verdict, key) for key in keys[2:]]
+
+        done, _ = wait(others, timeout=30)
+
+        assert done == set(others)
+        assert not any(future.done() for future in waiting)
+        writer.execute("DELETE FROM collection WHERE name = %(name)s", {"name": doomed.collection})
+    assert [type(future.exception(timeout=30)) for future in waiting] == [NotFoundError] * 2
+
+
+def test_nothing_is_accepted_once_it_is_closed(application: Application, verdict: Verdict) -> None:
+    intake = Intake(application.database, application.stream)
+    intake.close()
+    with pytest.raises(UnavailableError, match="is ending"):
+        intake.submit(verdict, f"key-{uuid4()}")
 
 
 def test_a_lost_database_is_said_of_all(application: Application, addresses: Servers, verdict: Verdict) -> None:
