@@ -34,7 +34,7 @@ INGEST_STEPS = {
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
     "before it is stored": (("app.storage.feedback:accept", "before"), False, None),
-    "stored and neither answered nor announced": (("app.services.intake:Intake._store", "after"), False, "pending"),
+    "stored and neither answered nor announced": (("app.storage.feedback:accept", "after"), False, "pending"),
     "while it applies the verdict": (("app.storage.feedback:mark_applied", "after"), True, "pending"),
     "applied and not answered": (("app.services.learn:LearnService.apply", "after"), True, "applied"),
 }
@@ -135,16 +135,19 @@ def known(application: Application, collection: str) -> list[str]:
     return [row[0] for row in found]
 
 
+@pytest.mark.parametrize("named", ["by its id", "by its words"])
 @pytest.mark.parametrize("step", FEEDBACK_STEPS)
 def test_killed_while_it_takes_a_verdict(
-    application: Application, client: TestClient, curie: str, start: Start, step: str
+    application: Application, client: TestClient, curie: str, start: Start, step: str, named: str
 ) -> None:
     where, wait, status = FEEDBACK_STEPS[step]
     asked = client.post("/query", json={"collection": curie, "query": "Where was Marie Curie born?"}).json()
+    words = "Marie Curie was born in Warsaw in 1867."
+    (sentence,) = (row["id"] for row in state.rows(application, curie, "sentence") if row["text"] == words)
     body = {
         "collection": curie,
         "query_id": asked["query_id"],
-        "supporting": [{"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}],
+        "supporting": [sentence if named == "by its id" else {"passage_id": "curie", "text": words}],
     }
     dying = start("serve", *where).ready()
     cut_off(dying.url, "/feedback", json=body | {"wait": wait}, headers=KEY)

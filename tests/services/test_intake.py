@@ -12,7 +12,7 @@ from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundEr
 from app.services.episode import Query
 from app.services.intake import Intake
 from app.services.verdict import Named, Verdict
-from app.storage import feedback
+from app.storage import collections, feedback
 from app.storage.database import Database
 from tests.conftest import Ingest
 from tests.support import state
@@ -110,7 +110,7 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
     answer = application.retrieve.query(Query(text="Where is the Old Mill?", collection=f"{collection}-doomed"))
     doomed = replace(verdict, collection=f"{collection}-doomed", query_id=answer.query_id, supporting=())
     with application.database.write() as writer:
-        writer.row("SELECT id FROM collection WHERE name = %(name)s FOR UPDATE", {"name": doomed.collection})
+        collections.delete(writer, doomed.collection)
         keys = [f"key-{uuid4()}" for _ in range(4)]
         waiting = [application.intake.submit(doomed, key) for key in keys[:2]]
         others = [application.intake.submit(verdict, key) for key in keys[2:]]
@@ -119,7 +119,6 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
 
         assert done == set(others)
         assert not any(future.done() for future in waiting)
-        writer.execute("DELETE FROM collection WHERE name = %(name)s", {"name": doomed.collection})
     assert [type(future.exception(timeout=30)) for future in waiting] == [NotFoundError] * 2
 
 
