@@ -46,11 +46,7 @@ def killed_and_made_good(
 ) -> None:
     events = undo.stream(application, collection, VERDICTS, seed=7)
     untouched = undo.stream(application, twin, VERDICTS, seed=7)
-    with application.database.write() as writer:  # they are for the reference alone to apply
-        writer.execute(
-            "UPDATE feedback_event SET received_at = now() + interval '1 hour' WHERE collection_id = %(c)s",
-            {"c": state.collection_id(application, twin)},
-        )
+    twins.set_aside(application, twin)
     application.stream._redis.flushall()
     for event in events:
         application.stream.wake([(state.collection_id(application, collection), event)])

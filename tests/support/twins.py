@@ -48,6 +48,15 @@ def learned(application: Application, collection: str) -> dict[str, Rows]:
     return {table: sorted(map(without_ids, rows), key=repr) for table, rows in found.items()}
 
 
+def set_aside(application: Application, twin: str) -> None:
+    """Have workers leave the twin's verdicts alone: they are for the reference to apply."""
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE feedback_event SET received_at = now() + interval '1 hour' WHERE collection_id = %(c)s",
+            {"c": state.collection_id(application, twin)},
+        )
+
+
 def assert_as_without_fault(
     application: Application, collection: str, events: Sequence[int], twin: str, twins: Sequence[int]
 ) -> None:
@@ -59,6 +68,21 @@ def assert_as_without_fault(
     assert set(state.event_statuses(application, collection).values()) == {"applied"}
     order = [twins[events.index(event)] for event in state.applied_order(application, collection)]
     assert sorted(order) == list(twins)
+    with application.database.write() as writer:  # what a judge may move goes by the day
+        writer.execute(
+            """
+            UPDATE feedback_event AS twin SET received_at = event.received_at
+            FROM unnest(%(twins)s::bigint[], %(events)s::bigint[]) AS pair(twin, event)
+            JOIN feedback_event event ON event.id = pair.event AND event.collection_id = %(collection)s
+            WHERE twin.id = pair.twin AND twin.collection_id = %(of)s
+            """,
+            {
+                "twins": list(twins),
+                "events": list(events),
+                "collection": state.collection_id(application, collection),
+                "of": state.collection_id(application, twin),
+            },
+        )
     undo.apply(application, twin, order)
     for one in (collection, twin):
         application.evolve.evolve(one)
