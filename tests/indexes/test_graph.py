@@ -1,8 +1,4 @@
-"""What the graph's statements read: passages by the time they speak of, and by their keys.
-
-On a database of its own: an HNSW index finds nearly all it should, and what other tests leave in it, the same
-vectors over and over, decides what "nearly" is.
-"""
+"""What the graph's statements read: passages by the time they speak of, and by their keys."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,28 +10,12 @@ import pytest
 
 from app.composition import Application, Servers
 from app.core.temporal import find_time_expressions
-from app.settings import Settings
 from app.storage import collections, graph, passages
 from app.storage.database import Database, Reader
 from app.storage.graph import Focus, GraphLimits
 from app.storage.passages import PassageRow
 from tests.conftest import Ingest
-from tests.support.databases import application_on, migrated
 from tests.support.keys import Vector, evolve, statements, unit
-
-
-@pytest.fixture(scope="module")
-def own(addresses: Servers) -> Iterator[Servers]:
-    """Servers whose vector indexes hold what these tests put there."""
-    with migrated(addresses) as servers:
-        yield servers
-
-
-@pytest.fixture(scope="module")
-def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
-    """An application on them."""
-    with application_on(own, settings, application) as services:
-        yield services
 
 
 def timely(application: Application, name: str, asked: str) -> dict[str, float]:

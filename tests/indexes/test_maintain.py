@@ -1,8 +1,4 @@
-"""Index maintenance on the real Postgres: what is counted, what is healed, and what goes on meanwhile.
-
-On a database of its own: how large an index becomes differs a little from build to build, which hides what a few
-dead entries take up among the thousands of other tests.
-"""
+"""Index maintenance on the real Postgres: what is counted, what is healed, and what goes on meanwhile."""
 
 import threading
 import time
@@ -15,15 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.composition import Application, Servers
+from app.composition import Application
 from app.services.episode import Query
 from app.services.maintain import IndexHealth, MaintainService, Thresholds
-from app.settings import Settings
 from app.storage import collections, graph, maintenance
 from app.storage.database import Writer
 from app.storage.graph import Focus, GraphLimits
 from tests.support import state
-from tests.support.databases import application_on, migrated
 
 Ingest = Callable[..., Mapping[str, Any]]
 INDEX = "passage_embedding_hnsw"
@@ -33,20 +27,6 @@ THROUGH_HNSW = GraphLimits(
 )  # rows put in by SQL are not counted
 PATIENCE_SECONDS = 120.0
 RANDOM = "l2_normalize((SELECT array_agg(random() - 0.5 + 0 * (i + {row})) FROM generate_series(1, 384) i)::vector)"
-
-
-@pytest.fixture(scope="module")
-def own(addresses: Servers) -> Iterator[Servers]:
-    """Servers whose indexes hold what these tests put there."""
-    with migrated(addresses) as servers:
-        yield servers
-
-
-@pytest.fixture(scope="module")
-def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
-    """An application on them."""
-    with application_on(own, settings, application) as services:
-        yield services
 
 
 def service(application: Application, thresholds: Thresholds = NEVER) -> MaintainService:

@@ -1,0 +1,27 @@
+"""A database of its own for each module whose tests depend on what vector indexes hold.
+
+An HNSW index finds nearly all it should, and how large it becomes differs a little from build to build: the same
+vectors over and over, as other tests leave them, decide what "nearly" is and hide what a few dead entries take up.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.composition import Application, Servers
+from app.settings import Settings
+from tests.support.databases import application_on, migrated
+
+
+@pytest.fixture(scope="module")
+def own(addresses: Servers) -> Iterator[Servers]:
+    """Servers whose vector indexes hold what the module's tests put there."""
+    with migrated(addresses) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on them."""
+    with application_on(own, settings, application) as services:
+        yield services
