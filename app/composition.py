@@ -13,38 +13,38 @@ from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
-from app.services.answer import AnswerService
-from app.services.attribution import Attribution, KeyLearning
-from app.services.compare import CompareService
-from app.services.dense import DenseService
-from app.services.evolve import EvolveService
-from app.services.expand import ExpandService
-from app.services.explain import ExplainService
-from app.services.feedback import FeedbackService
-from app.services.forget import ForgetService
-from app.services.health import HealthService
-from app.services.index import IndexService
-from app.services.ingest import IngestService
-from app.services.intake import Intake
-from app.services.judge import JudgeService
-from app.services.judges import JudgesService
-from app.services.key_view import KeyViewService
-from app.services.learn import LearnService
-from app.services.lift import LiftService
-from app.services.maintain import MaintainService, Thresholds
-from app.services.noise import Noise
-from app.services.past import PastService
-from app.services.prior import RankingPrior, load_prior
-from app.services.restore import Restore
-from app.services.retrieve import RetrieveService
-from app.services.revoke import RevokeService
-from app.services.serving import ServingService
-from app.services.statistics import StatisticsService
-from app.services.verify import VerifyService
+from app.providers.prior import RankingPrior, load_prior
+from app.services.corpus.index import IndexService
+from app.services.corpus.ingest import IngestService
+from app.services.keys.attribution import Attribution, KeyLearning
+from app.services.keys.evolve import EvolveService
+from app.services.keys.key_view import KeyViewService
+from app.services.learning.feedback import FeedbackService
+from app.services.learning.intake import Intake
+from app.services.learning.judges import JudgesService
+from app.services.learning.learn import LearnService
+from app.services.learning.llm_judge import JudgeService
+from app.services.learning.noise import Noise
+from app.services.reasons.explain import ExplainService
+from app.services.retrieval.dense import DenseService
+from app.services.retrieval.expand import ExpandService
+from app.services.retrieval.retrieve import RetrieveService
+from app.services.serving.answer import AnswerService
+from app.services.serving.arms import ServingService
+from app.services.serving.compare import CompareService
+from app.services.serving.lift import LiftService
+from app.services.undo.as_of import PastService
+from app.services.undo.forget import ForgetService
+from app.services.undo.restore import Restore
+from app.services.undo.revoke import RevokeService
+from app.services.undo.verify import VerifyService
+from app.services.upkeep.health import HealthService
+from app.services.upkeep.maintain import MaintainService, Thresholds
+from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
-from app.storage import collections
+from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.graph import GraphLimits
+from app.storage.retrieval.hops import GraphLimits
 from app.storage.stream import WakeStream
 
 

@@ -8,10 +8,17 @@ from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
 from app import __version__
-from app.api import expansions, explanations, feedback, health, judges, keys, passages, problems, queries, serving
+from app.api import problems
+from app.api.corpus import passages
+from app.api.corpus.passage_schemas import PassagesIn
 from app.api.drain import Drain
+from app.api.keys import keys
+from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
-from app.api.schemas.passages import PassagesIn
+from app.api.reasons import explanations
+from app.api.retrieval import expansions, queries
+from app.api.serving import serving
+from app.api.upkeep import health
 from app.composition import Application
 
 DESCRIPTION = """

@@ -28,8 +28,8 @@ from pgvector.psycopg import register_vector
 
 import common
 from app.composition import Application
-from app.services.episode import Query
-from app.services.verdict import Named, Verdict
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.query import Query
 
 UPDATES_PER_BATCH = 500
 

@@ -4,7 +4,7 @@
 
 DATASET_DIR is a BEIR folder. Its passages and questions are embedded, once: --vectors names a file that keeps the
 vectors for the next run. The passages are written to a collection made for the purpose by the statement that ingest
-writes them with (`storage/passages.py`), in batches as large; sentences, entities and terms are left out, since the
+writes them with (`storage/corpus/passages.py`), in batches as large; sentences, entities and terms are left out, since the
 index knows nothing of them.
 
 First, half of the passages get evolved keys, drawn and written anew each round: their base keys turned by the
@@ -31,13 +31,15 @@ from numpy.typing import NDArray
 import common
 from app.composition import Application
 from app.core.keys import compose
-from app.services.dense import EXACT
-from app.services.maintain import IndexHealth, MaintainService, Thresholds
-from app.storage import collections, graph, keys, passages
+from app.services.retrieval.dense import EXACT
+from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
+from app.storage.corpus import collections, passages
+from app.storage.corpus.passages import PassageRow
 from app.storage.database import Reader
-from app.storage.graph import Focus, GraphLimits
-from app.storage.keys import EvolvedKey
-from app.storage.passages import PassageRow
+from app.storage.keys import evolved_keys
+from app.storage.keys.evolved_keys import EvolvedKey
+from app.storage.retrieval import hops
+from app.storage.retrieval.hops import Focus, GraphLimits
 
 INDEX = "passage_embedding_hnsw"
 TOP_K = 10
@@ -66,9 +68,9 @@ class Searches:
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
                 focus = Focus(target, vector, None, use_memory=evolved, learned_only=False, metadata=None)
-                exact = set(graph.nearest_passages(reader, focus, TOP_K, EXACT))
+                exact = set(hops.nearest_passages(reader, focus, TOP_K, EXACT))
                 began = time.perf_counter()
-                near = set(graph.nearest_passages(reader, focus, TOP_K, self._graph))
+                near = set(hops.nearest_passages(reader, focus, TOP_K, self._graph))
                 took.append((time.perf_counter() - began) * 1000.0)
                 found.append(len(near & exact) / len(exact))
                 short += len(near) < len(exact)
@@ -135,9 +137,9 @@ def evolve(app: Application, collection_id: int, ids: Sequence[int], vectors: Ma
     rules = app.key_learning.rules
     for batch in common.chunks(list(zip(ids, vectors, strict=True)), 500):
         with app.database.write() as writer:
-            keys.lock(writer, collection_id)
+            evolved_keys.lock(writer, collection_id)
             batch_ids = [passage for passage, _ in batch]
-            bases = keys.lock_bases(writer, collection_id, batch_ids) if generation else {}
+            bases = evolved_keys.lock_bases(writer, collection_id, batch_ids) if generation else {}
             turned = [
                 EvolvedKey(
                     passage,
@@ -150,7 +152,7 @@ def evolve(app: Application, collection_id: int, ids: Sequence[int], vectors: Ma
                 for passage, vector in batch
                 if passage in bases
             ]
-            keys.replace_keys(writer, collection_id, batch_ids, turned, {})
+            evolved_keys.replace_keys(writer, collection_id, batch_ids, turned, {})
             writer.execute(
                 "UPDATE collection SET key_generation = %(number)s WHERE id = %(id)s",
                 {"number": generation, "id": collection_id},

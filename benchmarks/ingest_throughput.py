@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import common
 from app.composition import Application
 from app.providers.embedder import Embedder
-from app.services.index import IndexService
+from app.services.corpus.index import IndexService
 
 
 class Recorder:

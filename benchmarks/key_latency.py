@@ -31,11 +31,11 @@ from pgvector.psycopg import register_vector
 
 import common
 from app.composition import Application, Servers
-from app.services.episode import Memory, Query
-from app.services.retrieve import RetrieveService
-from app.services.verdict import Expansion
+from app.services.learning.verdict import Expansion
+from app.services.retrieval.query import Memory, Query
+from app.services.retrieval.retrieve import RetrieveService
 from app.storage.database import Database
-from app.storage.graph import GraphLimits
+from app.storage.retrieval.hops import GraphLimits
 from query_latency import Way, interleaved
 
 BAR = 1.10

@@ -31,7 +31,7 @@ from pgvector.psycopg import register_vector
 
 import common
 from app.composition import Application, Servers
-from app.services.episode import Query
+from app.services.retrieval.query import Query
 
 ARMS = [(profile, memory) for profile in ("paper", "default") for memory in ("off", "read")]
 TOP_K = 10

@@ -33,9 +33,9 @@ import common
 from app import sample
 from app.composition import Application
 from app.errors import UnavailableError
-from app.services.episode import Query
-from app.services.verdict import Expansion, Named, Verdict
-from app.storage import collections
+from app.services.learning.verdict import Expansion, Named, Verdict
+from app.services.retrieval.query import Query
+from app.storage.corpus import collections
 
 JUDGES = 20
 TAKEN_BACK = "careless"

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from app.client import Client
 from app.composition import Application
 from app.main import create_app
-from app.storage import collections
+from app.storage.corpus import collections
 from app.worker import Worker
 from tests.conftest import CURIE
 from tests.support.command import NOWHERE, Cli

@@ -8,7 +8,7 @@ import pytest
 
 from app.composition import Application
 from app.core.ranking import FEATURES
-from app.services.prior import RankingPrior, load_prior
+from app.providers.prior import RankingPrior, load_prior
 from app.settings import Settings
 from tests.support.command import NOWHERE, Cli
 

@@ -13,7 +13,7 @@ import pytest
 
 from app.composition import Application
 from app.settings import Settings
-from app.storage import maintenance
+from app.storage.upkeep import maintenance
 from tests.support.command import NOWHERE, ROOT, Cli
 
 PATIENCE_SECONDS = 120.0

@@ -8,23 +8,23 @@ from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, Header, Path, Query, Request
 
-from app.api.schemas.common import MAX_ID, CollectionName
+from app.api.schemas import MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
-from app.services.answer import AnswerService
-from app.services.compare import CompareService
-from app.services.evolve import EvolveService
-from app.services.expand import ExpandService
-from app.services.explain import ExplainService
-from app.services.feedback import FeedbackService
-from app.services.health import HealthService
-from app.services.ingest import IngestService
-from app.services.intake import Intake
-from app.services.judges import JudgesService
-from app.services.key_view import KeyViewService
-from app.services.lift import LiftService
-from app.services.retrieve import RetrieveService
-from app.services.revoke import RevokeService
-from app.services.serving import ServingService
+from app.services.corpus.ingest import IngestService
+from app.services.keys.evolve import EvolveService
+from app.services.keys.key_view import KeyViewService
+from app.services.learning.feedback import FeedbackService
+from app.services.learning.intake import Intake
+from app.services.learning.judges import JudgesService
+from app.services.reasons.explain import ExplainService
+from app.services.retrieval.expand import ExpandService
+from app.services.retrieval.retrieve import RetrieveService
+from app.services.serving.answer import AnswerService
+from app.services.serving.arms import ServingService
+from app.services.serving.compare import CompareService
+from app.services.serving.lift import LiftService
+from app.services.undo.revoke import RevokeService
+from app.services.upkeep.health import HealthService
 
 
 class Services(Protocol):

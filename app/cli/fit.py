@@ -25,7 +25,7 @@ def fit(
     from app.evaluation.fit import fit_prior, judged
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
-    from app.services.prior import as_json, no_preference
+    from app.providers.prior import as_json, no_preference
 
     loaded = [load_dataset(folder) for folder in datasets]
     with engine(Settings()) as (services, _), progress(err) as bars:

@@ -11,7 +11,7 @@ from app.cli.processes import on_stop
 from app.errors import UnavailableError
 
 if TYPE_CHECKING:
-    from app.services.maintain import IndexHealth
+    from app.services.upkeep.maintain import IndexHealth
 
 HEADINGS = ("index", "live", "dead", "share", "MiB before", "MiB after", "seconds", "")
 

@@ -14,7 +14,7 @@ from app.cli.requests import progress_bar
 from app.errors import InvalidRequestError, UnavailableError
 
 if TYPE_CHECKING:
-    from app.services.past import Past
+    from app.services.undo.as_of import Past
 
 
 @cli.command()

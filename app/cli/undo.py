@@ -20,7 +20,7 @@ from app.cli.requests import followed, one_by_one, progress_bar, say_statuses
 from app.client import Client, ClientError
 
 if TYPE_CHECKING:
-    from app.services.findings import Report
+    from app.services.undo.findings import Report
 
 
 @cli.command()

@@ -23,8 +23,8 @@ from app.evaluation.options import SCOPES, Way
 from app.evaluation.phases import Phase, Phases
 from app.evaluation.protocols import Run, measure
 from app.evaluation.variations import Variation
-from app.services.episode import Memory, ProfileName, Strategy
-from app.services.verdict import Verdict
+from app.services.learning.verdict import Verdict
+from app.services.retrieval.query import Memory, ProfileName, Strategy
 
 NEAR_COSINE = 0.85
 """From here on a question that shares a passage with an adapted one counts as the same in other words."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels
-from app.services.verdict import Expansion
+from app.services.learning.verdict import Expansion
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from app.core.fitting import Judged, fit
 from app.errors import InvalidRequestError
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Harness
-from app.services.episode import Query
+from app.services.retrieval.query import Query
 
 RIDGE = 0.003
 """Keeps weights of features that a data set hardly has from growing without bound."""

@@ -14,16 +14,16 @@ from app.evaluation.judges import Judge, Shown
 from app.evaluation.metrics import DEPTH, Observation
 from app.providers.embedder import Embedder
 from app.providers.llm import Llm
-from app.services.dense import DenseService
-from app.services.episode import Answer, Memory, ProfileName, Query, Strategy, Sufficiency
-from app.services.evolve import EvolveService
-from app.services.explain import ExplainService
-from app.services.feedback import FeedbackService, Receipt
-from app.services.forget import ForgetService
-from app.services.index import IndexService
-from app.services.ingest import IngestService
-from app.services.retrieve import RetrieveService
-from app.services.verdict import Expansion, Verdict
+from app.services.corpus.index import IndexService
+from app.services.corpus.ingest import IngestService
+from app.services.keys.evolve import EvolveService
+from app.services.learning.feedback import FeedbackService, Receipt
+from app.services.learning.verdict import Expansion, Verdict
+from app.services.reasons.explain import ExplainService
+from app.services.retrieval.dense import DenseService
+from app.services.retrieval.query import Answer, Memory, ProfileName, Query, Strategy, Sufficiency
+from app.services.retrieval.retrieve import RetrieveService
+from app.services.undo.forget import ForgetService
 
 LINES_PER_CHUNK = 500
 POLL_SECONDS = 0.2

@@ -9,7 +9,7 @@ from app.errors import LlmNotConfiguredError
 from app.evaluation.dataset import Gold, Question
 from app.evaluation.metrics import same
 from app.providers.llm import Llm
-from app.services.verdict import Named, Verdict
+from app.services.learning.verdict import Named, Verdict
 
 Verdicts = Literal["full", "returned"]
 JudgeName = Literal["oracle", "llm"]

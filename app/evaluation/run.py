@@ -22,7 +22,7 @@ from app.evaluation.protocols import Run, cold
 from app.evaluation.report import Report
 from app.evaluation.stream import stream
 from app.evaluation.variations import COMPARED, FULL, Variation
-from app.services.prior import RankingPrior
+from app.providers.prior import RankingPrior
 from app.settings import Settings
 
 # Settings that can change a figure.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from app.evaluation.dataset import Question
 from app.evaluation.harness import Harness
-from app.services.feedback import Receipt
+from app.services.learning.feedback import Receipt
 
 QUESTIONS = 3
 EACH = 2

@@ -9,7 +9,7 @@ from uuid import UUID
 from app.evaluation.dataset import Question
 from app.evaluation.judges import Judge, Shown
 from app.evaluation.metrics import same
-from app.services.verdict import Named, Verdict
+from app.services.learning.verdict import Named, Verdict
 
 FIXED_GAIN = 0.1
 FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)

@@ -32,10 +32,10 @@ from hypothesis.stateful import run_state_machine_as_test
 from schemathesis import Case, CheckContext, GenerationMode, Response
 from schemathesis.config import SchemathesisConfig
 
-from app.api.schemas.common import MAX_ID
+from app.api.schemas import MAX_ID
 from app.composition import Application, Servers
 from app.main import create_app
-from app.services.episode import Query
+from app.services.retrieval.query import Query
 from app.settings import Settings
 from app.worker import Worker
 from tests.api.operations import DOCUMENT

@@ -9,13 +9,13 @@ from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from app import sample
-from app.api.schemas.expansions import ExpandIn
-from app.api.schemas.explanations import CompareIn
-from app.api.schemas.feedback import FeedbackIn, RetryIn, RevokeIn
-from app.api.schemas.keys import RollbackIn
-from app.api.schemas.passages import PassageIn, PassagesIn, RekeyIn
-from app.api.schemas.queries import AnswerIn, QueryIn
-from app.api.schemas.serving import CollectionPatch
+from app.api.corpus.passage_schemas import PassageIn, PassagesIn, RekeyIn
+from app.api.keys.key_schemas import RollbackIn
+from app.api.learning.feedback_schemas import FeedbackIn, RetryIn, RevokeIn
+from app.api.reasons.explanation_schemas import CompareIn
+from app.api.retrieval.expansion_schemas import ExpandIn
+from app.api.retrieval.query_schemas import AnswerIn, QueryIn
+from app.api.serving.serving_schemas import CollectionPatch
 from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 

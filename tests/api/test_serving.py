@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application
 from app.main import create_app
-from app.services.episode import Query
+from app.services.retrieval.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
 from tests.support.openai_server import OpenAiServer, keyword_handler

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api import bodies
+from app.api.corpus import bodies
 from app.composition import Application
 from app.main import create_app
 from tests.api.conftest import Counts

@@ -19,8 +19,8 @@ from app.evaluation.harness import Harness, open_harness
 from app.evaluation.options import Options, numbers
 from app.evaluation.report import Report
 from app.evaluation.table import Line
-from app.services.evolve import EvolveService
-from app.services.verdict import Expansion
+from app.services.keys.evolve import EvolveService
+from app.services.learning.verdict import Expansion
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 

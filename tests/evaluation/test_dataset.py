@@ -10,7 +10,7 @@ import pytest
 
 from app.evaluation.dataset import Gold, load
 from app.evaluation.files import DatasetError
-from app.services.verdict import Expansion
+from app.services.learning.verdict import Expansion
 
 CORPUS = [
     {

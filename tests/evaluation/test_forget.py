@@ -4,8 +4,8 @@ import pytest
 
 from app.composition import Application
 from app.errors import NotFoundError
-from app.services.episode import Query
-from app.services.verdict import Named, Verdict
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.query import Query
 from app.storage.tables import metadata
 from tests.support.state import rows
 

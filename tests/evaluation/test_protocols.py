@@ -21,8 +21,8 @@ from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
 from app.evaluation.options import Options
 from app.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
 from app.providers.llm import Llm
-from app.services.prior import as_json
-from app.services.verdict import Named
+from app.providers.prior import as_json
+from app.services.learning.verdict import Named
 from tests.evaluation.conftest import Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
 

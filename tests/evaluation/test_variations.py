@@ -20,9 +20,9 @@ from app.evaluation.protocols import JUDGED
 from app.evaluation.run import evaluate
 from app.evaluation.stream import arrivals
 from app.evaluation.variations import ABLATION, FIXED_GAIN, FULL, NOISE, RULES, TIME, FlippingJudge, Variation
-from app.services.episode import Query
-from app.services.retrieve import RetrieveService
-from app.services.verdict import Named, Verdict
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.query import Query
+from app.services.retrieval.retrieve import RetrieveService
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 

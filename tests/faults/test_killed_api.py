@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.bodies import LINES_PER_WRITE
+from app.api.corpus.bodies import LINES_PER_WRITE
 from app.composition import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import Start
@@ -26,17 +26,17 @@ BODY = b"\n".join(json.dumps(passage).encode() for passage in CURIE)
 PADDING = b'{"id": 1}\n' * (LINES_PER_WRITE - 1)
 # Where it dies, and whether the job was released by then.
 INGEST_STEPS = {
-    "with the job opened": (("app.storage.jobs:add_lines", "before"), False),
-    "with lines staged": (("app.storage.jobs:release", "before"), False),
-    "released and not committed": (("app.storage.jobs:release", "after"), False),
-    "accepted and not answered": (("app.services.ingest:Reception.finish", "after"), True),
+    "with the job opened": (("app.storage.jobs.jobs:add_lines", "before"), False),
+    "with lines staged": (("app.storage.jobs.jobs:release", "before"), False),
+    "released and not committed": (("app.storage.jobs.jobs:release", "after"), False),
+    "accepted and not answered": (("app.services.corpus.ingest:Reception.finish", "after"), True),
 }
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
-    "before it is stored": (("app.storage.feedback:accept", "before"), False, None),
-    "stored and neither answered nor announced": (("app.storage.feedback:accept", "after"), False, "pending"),
-    "while it applies the verdict": (("app.storage.feedback:mark_applied", "after"), True, "pending"),
-    "applied and not answered": (("app.services.learn:LearnService.apply", "after"), True, "applied"),
+    "before it is stored": (("app.storage.log.feedback:accept", "before"), False, None),
+    "stored and neither answered nor announced": (("app.storage.log.feedback:accept", "after"), False, "pending"),
+    "while it applies the verdict": (("app.storage.log.feedback:mark_applied", "after"), True, "pending"),
+    "applied and not answered": (("app.services.learning.learn:LearnService.apply", "after"), True, "applied"),
 }
 
 

@@ -16,21 +16,21 @@ VERDICTS = 24
 BATCH = 8
 # Two batches are through, or half through, when it dies.
 STEPS = {
-    "before the locks": ("app.storage.collections:lock_learning", "before", "2"),
-    "with questions and sentences locked": ("app.storage.memories:lock", "after", "2"),
-    "memories written": ("app.storage.memories:store", "after", "2"),
-    "supports written": ("app.storage.experience:store_supports", "after", "2"),
-    "audit written": ("app.storage.memories:record", "after", "2"),
-    "credits written": ("app.storage.key_credits:add_evidence", "after", "2"),
-    "expansion memories written": ("app.storage.key_credits:refresh_memory", "after", "2"),
-    "weights added": ("app.storage.weights:add", "after", "2"),
-    "marked and not committed": ("app.storage.feedback:mark_applied", "after", "2"),
+    "before the locks": ("app.storage.corpus.collections:lock_learning", "before", "2"),
+    "with questions and sentences locked": ("app.storage.learning.memories:lock", "after", "2"),
+    "memories written": ("app.storage.learning.memories:store", "after", "2"),
+    "supports written": ("app.storage.learning.experience:store_supports", "after", "2"),
+    "audit written": ("app.storage.learning.memories:record", "after", "2"),
+    "credits written": ("app.storage.keys.evolved_keys.key_credits:add_evidence", "after", "2"),
+    "expansion memories written": ("app.storage.keys.evolved_keys.key_credits:refresh_memory", "after", "2"),
+    "weights added": ("app.storage.learning.weights:add", "after", "2"),
+    "marked and not committed": ("app.storage.log.feedback:mark_applied", "after", "2"),
     "committed and not acknowledged": ("app.storage.stream:WakeStream.done", "before", "2"),
 }
 EVOLVING = {
-    "with a generation opened": ("app.storage.generations:open_next", "after"),
-    "with keys written": ("app.storage.keys:replace_keys", "after"),
-    "evolved and not committed": ("app.storage.keys:set_progress", "after", "2"),
+    "with a generation opened": ("app.storage.keys.evolved_keys.generations:open_next", "after"),
+    "with keys written": ("app.storage.keys.evolved_keys:replace_keys", "after"),
+    "evolved and not committed": ("app.storage.keys.evolved_keys:set_progress", "after", "2"),
     "evolved and not acknowledged": ("app.storage.stream:WakeStream.done", "before"),
 }
 
@@ -90,7 +90,7 @@ def test_what_a_dead_worker_held_is_taken_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     events = undo.stream(application, curie, 4, seed=8)
-    dying = start("worker", "app.storage.collections:lock_learning", "before", ENGRAM_SWEEP_SECONDS="3600")
+    dying = start("worker", "app.storage.corpus.collections:lock_learning", "before", ENGRAM_SWEEP_SECONDS="3600")
     assert dying.ended() == -signal.SIGKILL, dying.output
     monkeypatch.setattr("app.storage.stream.CLAIM_IDLE_MS", 0)
     with working(sweep_seconds=3600.0):

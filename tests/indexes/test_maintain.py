@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from app.composition import Application
-from app.services.episode import Query
-from app.services.maintain import IndexHealth, MaintainService, Thresholds
-from app.storage import collections, graph, maintenance
+from app.services.retrieval.query import Query
+from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
+from app.storage.corpus import collections
 from app.storage.database import Writer
-from app.storage.graph import Focus, GraphLimits
+from app.storage.retrieval import hops
+from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.upkeep import maintenance
 from tests.support import state
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -88,7 +90,7 @@ def search_index(application: Application, name: str, vector: np.ndarray[Any, An
         reader.scalar("SELECT set_config('enable_sort', 'off', false)")
         target = collections.find(reader, name)
         focus = Focus(target, vector, None, use_memory=False, learned_only=False, metadata=None)
-        found = list(graph.nearest_passages(reader, focus, 10, THROUGH_HNSW))
+        found = list(hops.nearest_passages(reader, focus, 10, THROUGH_HNSW))
         reader.scalar("SELECT set_config('enable_sort', 'on', false)")
     return found
 

@@ -13,7 +13,7 @@ from sqlalchemy import exc
 import app
 from app.composition import Servers
 from app.errors import ConfigurationError, UnavailableError, is_out_of_reach
-from app.storage import collections
+from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.schema import migrate
 

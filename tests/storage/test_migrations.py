@@ -9,7 +9,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
 
 from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, UnavailableError
-from app.storage import collections
+from app.storage.corpus import collections
 from app.storage.database import Database, with_driver
 from app.storage.schema import migrate
 from app.storage.tables import metadata

@@ -11,10 +11,10 @@ import numpy as np
 
 from app.composition import Application
 from app.providers.language import terms
-from app.storage import collections, lexical, passages
+from app.storage.corpus import collections, lexical, passages
+from app.storage.corpus.lexical import TermCounts
+from app.storage.corpus.passages import PassageRow
 from app.storage.database import Reader
-from app.storage.lexical import TermCounts
-from app.storage.passages import PassageRow
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
 Tokens = Mapping[str, Sequence[str]]

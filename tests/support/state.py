@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from app.composition import Application
 from app.core.ranking import FEATURES
-from app.services.feedback import Receipt
-from app.services.verdict import Named, Verdict
-from app.storage import collections, episodes, weights
-from app.storage.episodes import EpisodeRow
-from app.storage.weights import Learned
+from app.services.learning.feedback import Receipt
+from app.services.learning.verdict import Named, Verdict
+from app.storage.corpus import collections
+from app.storage.learning import weights
+from app.storage.learning.weights import Learned
+from app.storage.retrieval import episodes
+from app.storage.retrieval.episodes import EpisodeRow
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
 LEXICAL = ("lexical_term", "lexical_posting", "lexical_passage")

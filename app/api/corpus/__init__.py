@@ -1,0 +1,1 @@
+"""Routes of collections, passages and jobs."""

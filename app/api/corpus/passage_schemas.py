@@ -1,0 +1,204 @@
+"""Passages, jobs and collections on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from app.api.schemas import MAX_SENTENCE_CHARACTERS, ExternalId, JsonObject, Model, Storable, Text
+from app.api.serving.serving_schemas import ExperimentOut, ExplorationOut
+from app.core.key_text import KeyBuilding
+from app.services.serving.arms import Serving
+
+MAX_PASSAGES = 1_000
+MAX_SENTENCES = 20_000
+
+
+Sentence = Annotated[Text, Field(max_length=MAX_SENTENCE_CHARACTERS)]
+_SENTENCES = TypeAdapter(Annotated[list[Sentence], Field(max_length=MAX_SENTENCES)])
+PASSAGE_EXAMPLE: dict[str, JsonValue] = {
+    "id": "warsaw",
+    "title": "Warsaw",
+    "text": "Warsaw lies on the Vistula. Warsaw is the capital of Poland.",
+    "metadata": {"topic": "cities"},
+}
+
+
+class PassageIn(Model):
+    """A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well."""
+
+    model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
+
+    id: ExternalId = Field(
+        validation_alias=AliasChoices("id", "_id"), description="Yours; the same id again replaces the passage."
+    )
+    title: Storable | None = Field(default=None, max_length=2_000)
+    text: Text = Field(max_length=500_000)
+    metadata: JsonObject = Field(default_factory=dict, description="Kept as given; queries can filter on it.")
+    sentences: list[Sentence] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_SENTENCES,
+        description="The passage's sentences in order; without them Engram splits the text itself.",
+    )
+
+    @model_validator(mode="after")
+    def _lift_sentences(self) -> Self:
+        """``metadata.sentences`` of the BEIR layout are the passage's sentences."""
+        lifted = self.metadata.get("sentences")
+        if self.sentences is None and isinstance(lifted, list) and lifted:
+            try:
+                self.sentences = _SENTENCES.validate_python(lifted, strict=True)
+            except ValidationError as error:
+                raise ValueError(f"metadata.sentences must be a list of sentences: {_first(error)}") from error
+            self.metadata = {key: value for key, value in self.metadata.items() if key != "sentences"}
+        return self
+
+    def body(self) -> dict[str, Any]:
+        """The passage as the job keeps it."""
+        return {
+            "id": self.id,
+            "title": self.title if self.title and self.title.strip() else None,
+            "text": self.text,
+            "metadata": self.metadata,
+            "sentences": self.sentences,
+        }
+
+
+def _first(error: ValidationError) -> str:
+    mistake = error.errors(include_url=False)[0]
+    return f"{'.'.join(str(at) for at in mistake['loc'])}: {mistake['msg']}"
+
+
+class PassagesIn(Model):
+    """Up to 1,000 passages in one JSON document."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"passages": [PASSAGE_EXAMPLE]}]})
+
+    passages: list[PassageIn] = Field(min_length=1, max_length=MAX_PASSAGES)
+
+
+class RekeyIn(Model):
+    """What a collection's keys shall be made of."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"key_building": "abstract"}]})
+
+    key_building: KeyBuilding = Field(
+        description=(
+            "'full': title and text; 'title': the title, of a passage without one its first sentence; 'abstract': "
+            "the title and the first three sentences; 'keywords': the twenty terms that tell most of the passage."
+        )
+    )
+
+
+class JobAccepted(BaseModel):
+    """Where to look for progress."""
+
+    job_id: UUID
+    collection: str
+    status_url: str
+
+
+class LineError(BaseModel):
+    """A line that was not ingested; the first line is 1."""
+
+    line: int
+    reason: str
+
+
+class RevocationOut(BaseModel):
+    """Which verdicts a job revokes; where nothing is said, all that were accepted before it."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    judge: str | None = None
+    since: datetime | None = Field(default=None, alias="from")
+    before: datetime | None = Field(default=None, alias="to")
+
+
+class JobOut(BaseModel):
+    """A job that ingests, re-keys or revokes verdicts.
+
+    Lines are counted, passages by a re-key job, verdicts by one that revokes (`updated`: by it, `unchanged`: by
+    others meanwhile): received = created + updated + unchanged + rejected + waiting.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    job_id: UUID
+    collection: str
+    key_building: KeyBuilding | None = Field(
+        description="Of a re-key job: what keys are made of once it has succeeded; null: another job."
+    )
+    revocation: RevocationOut | None = Field(description="Of a job that revokes verdicts; null: another job.")
+    status: str = Field(description="receiving, queued, running, succeeded or failed")
+    received: int
+    created: int
+    updated: int
+    unchanged: int
+    rejected: int
+    waiting: int
+    error: str | None = Field(description="The last failure; a job still queued or running is tried again.")
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None
+    errors: list[LineError] = Field(description="Rejected lines, a page of them.")
+    next_errors_after: int | None = Field(description="Pass as errors_after for the next page; null at the end.")
+
+
+class PassageOut(BaseModel):
+    """A passage as it is stored."""
+
+    id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    sentences: list["StoredSentenceOut"]
+
+
+class StoredSentenceOut(BaseModel):
+    """A sentence of a stored passage."""
+
+    sentence_id: int
+    position: int
+    text: str
+
+
+class PastOut(BaseModel):
+    """What a copy is a copy of."""
+
+    of: str = Field(description="The collection's name at the time.")
+    until: datetime
+
+
+class CollectionOut(BaseModel):
+    """A collection and what it holds."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    passage_count: int
+    sentence_count: int
+    entity_count: int
+    key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
+    serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
+    experiment: ExperimentOut | None
+    exploration: ExplorationOut | None
+    past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")
+
+
+class CollectionsOut(BaseModel):
+    """A page of collections, in name order."""
+
+    collections: list[CollectionOut]
+    next_after: str | None = Field(description="Pass as after for the next page; null at the end.")

@@ -1,0 +1,223 @@
+"""Passages, jobs and collections."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response, status
+from starlette.concurrency import run_in_threadpool
+
+from app.api.corpus.bodies import receive_document, receive_lines
+from app.api.corpus.passage_schemas import (
+    CollectionOut,
+    CollectionsOut,
+    JobAccepted,
+    JobOut,
+    LineError,
+    PassageOut,
+    RekeyIn,
+    RevocationOut,
+    StoredSentenceOut,
+)
+from app.api.dependencies import App, InCollection, Limit, OptionalKey, json_body
+from app.api.paths import PassageRoute
+from app.api.problems import responses
+from app.api.schemas import DEFAULT_COLLECTION, CollectionName, storable
+from app.errors import InvalidRequestError, UnsupportedMediaTypeError
+
+router = APIRouter(tags=["passages"], route_class=PassageRoute)
+
+JSON_TYPE = "application/json"
+NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+
+BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON_TYPE: {"schema": {"$ref": "#/components/schemas/PassagesIn"}},
+            NDJSON_TYPES[0]: {
+                "schema": {"type": "string", "description": "One passage a line, any number of lines."}
+            },
+        },
+    }
+}
+
+
+@router.post(
+    "/passages",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    responses=responses(400, 404, 413, 415, 422, 503),
+    openapi_extra=BODY,
+    summary="Ingest passages",
+)
+async def post_passages(
+    request: Request,
+    response: Response,
+    app: App,
+    key: OptionalKey,
+    collection: InCollection = DEFAULT_COLLECTION,
+) -> JobAccepted:
+    """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
+
+    A JSON document is taken whole or not at all. Of NDJSON, bad lines are reported on the job by number and
+    the rest go on. If the body does not arrive whole, none of it is taken; if the collection is deleted while it
+    arrives, the answer is 404.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in (JSON_TYPE, *NDJSON_TYPES):
+        raise UnsupportedMediaTypeError(f"Send {JSON_TYPE} or {NDJSON_TYPES[0]}.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
+    reception = app.ingest.receive(collection, key)
+    receive = receive_document if media_type == JSON_TYPE else receive_lines
+    await receive(request, reception)
+    return accepted(await run_in_threadpool(reception.finish), collection, response)
+
+
+@router.get(
+    "/jobs/{job_id}", response_model=JobOut, responses=responses(404, 422, 503), summary="Progress of a job"
+)
+def get_job(
+    job_id: UUID,
+    app: App,
+    collection: InCollection = DEFAULT_COLLECTION,
+    errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    errors_limit: Limit = 100,
+) -> JobOut:
+    """How far the job is, and which lines were rejected and why."""
+    job = app.ingest.job(collection, job_id)
+    errors = app.ingest.errors(job, errors_after, errors_limit)
+    done = job.created + job.updated + job.unchanged + job.rejected
+    return JobOut(
+        job_id=job.id,
+        collection=job.collection,
+        key_building=job.key_building,
+        revocation=None if job.revocation is None else RevocationOut.model_validate(job.revocation),
+        status=job.status,
+        received=job.received,
+        created=job.created,
+        updated=job.updated,
+        unchanged=job.unchanged,
+        rejected=job.rejected,
+        waiting=job.received - done,
+        error=job.error,
+        created_at=job.created_at,
+        updated_at=job.updated_at,
+        finished_at=job.finished_at,
+        errors=[LineError(line=line, reason=reason) for line, reason in errors],
+        next_errors_after=errors[-1][0] if len(errors) == errors_limit else None,
+    )
+
+
+ExternalIdPath = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=512,
+        description="Your id of the passage. If it ends in `/key`, send that slash as `%2F`.",
+    ),
+]
+
+
+@router.get(
+    "/passages/{passage_id:text}",
+    response_model=PassageOut,
+    responses=responses(404, 422, 503),
+    summary="Read a passage",
+)
+def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> PassageOut:
+    """The passage with its sentences and their ids."""
+    passage, sentences = app.ingest.passage(collection, path_text(passage_id))
+    return PassageOut(
+        id=passage.external_id,
+        title=passage.title,
+        text=passage.text,
+        metadata=passage.metadata,
+        sentences=[
+            StoredSentenceOut(sentence_id=sentence.id, position=sentence.position, text=sentence.text)
+            for sentence in sentences
+        ],
+    )
+
+
+@router.delete(
+    "/passages/{passage_id:text}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    responses=responses(404, 422, 503),
+    summary="Remove a passage",
+)
+def delete_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> None:
+    """Remove the passage and everything that only it held: sentences, memories, entities."""
+    app.ingest.delete_passage(collection, path_text(passage_id))
+
+
+@router.get(
+    "/collections", response_model=CollectionsOut, responses=responses(422, 503), summary="List collections"
+)
+def get_collections(
+    app: App, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
+) -> CollectionsOut:
+    """Collections in name order."""
+    found = app.ingest.collections(after, limit)
+    return CollectionsOut(
+        collections=[CollectionOut.model_validate(item) for item in found],
+        next_after=found[-1].name if len(found) == limit else None,
+    )
+
+
+@router.get(
+    "/collections/{name}",
+    response_model=CollectionOut,
+    responses=responses(404, 422, 503),
+    summary="Read a collection",
+)
+def get_collection(name: CollectionName, app: App) -> CollectionOut:
+    """What the collection holds."""
+    return CollectionOut.model_validate(app.ingest.collection(name))
+
+
+@router.post(
+    "/collections/{name}/rekey",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 409, 413, 415, 422, 503),
+    summary="Make a collection's keys anew",
+)
+def post_rekey(body: RekeyIn, response: Response, app: App, name: CollectionName, key: OptionalKey) -> JobAccepted:
+    """Have a job make the keys by which passages are found anew, of another part of each passage.
+
+    Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
+    meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
+    """
+    return accepted(app.ingest.rekey(name, body.key_building, key), name, response)
+
+
+@router.delete(
+    "/collections/{name}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    responses=responses(404, 422, 503),
+    summary="Remove a collection",
+)
+def delete_collection(name: CollectionName, app: App) -> None:
+    """Remove the collection with everything in it, learned state and its log included."""
+    app.ingest.delete_collection(name)
+
+
+def accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+    """The answer to a request that a job will carry out."""
+    status_url = f"/jobs/{job_id}?collection={collection}"
+    response.headers["Location"] = status_url
+    return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)
+
+
+def path_text(text: str) -> str:
+    """The id of a passage as a path holds it.
+
+    Raises:
+        InvalidRequestError: Postgres cannot hold it.
+    """
+    try:
+        return storable(text)
+    except ValueError as error:
+        raise InvalidRequestError(f"The passage id {error}.") from error

@@ -1,0 +1,1 @@
+"""Routes of passage keys and their generations."""

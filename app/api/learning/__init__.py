@@ -1,0 +1,1 @@
+"""Routes of verdicts and judges."""

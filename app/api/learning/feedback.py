@@ -1,0 +1,155 @@
+"""Judging: verdicts on answered queries."""
+
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response, status
+from starlette.concurrency import run_in_threadpool
+
+from app.api.corpus.passage_schemas import JobAccepted
+from app.api.corpus.passages import accepted
+from app.api.dependencies import App, EventId, InCollection, Limit, OptionalKey, RequiredKey, json_body
+from app.api.keys.key_schemas import KeyEffectOut
+from app.api.learning.feedback_schemas import (
+    ChangeOut,
+    FeedbackDetail,
+    FeedbackIn,
+    FeedbackOut,
+    FeedbackPage,
+    RetryIn,
+    RetryOut,
+    RevokeIn,
+)
+from app.api.paths import FeedbackRoute
+from app.api.problems import responses
+from app.api.schemas import DEFAULT_COLLECTION, MAX_ID
+from app.services.learning.feedback import Receipt
+
+router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
+
+
+@router.post(
+    "/feedback",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=FeedbackOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503)
+    | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
+    summary="Judge an answered query",
+)
+async def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredKey) -> FeedbackOut:
+    """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`."""
+    stored = await asyncio.wrap_future(app.intake.submit(body.to_verdict(), key, announced=not body.wait))
+    receipt = await run_in_threadpool(app.feedback.applied, stored) if body.wait else Receipt(stored.event, None)
+    if receipt.event.status in {"applied", "revoked"}:
+        response.status_code = status.HTTP_200_OK
+    return FeedbackOut(**_out(receipt, body.collection))
+
+
+@router.get(
+    "/feedback/{feedback_id}",
+    response_model=FeedbackDetail,
+    responses=responses(404, 422, 503),
+    summary="Read a verdict",
+)
+def get_feedback(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackDetail:
+    """The verdict, whether it is applied, and what it changed."""
+    receipt = app.feedback.event(collection, feedback_id)
+    return FeedbackDetail(**_out(receipt, collection), verdict=receipt.event.verdict)
+
+
+@router.get("/feedback", response_model=FeedbackPage, responses=responses(404, 422, 503), summary="List verdicts")
+def list_feedback(
+    app: App,
+    collection: InCollection = DEFAULT_COLLECTION,
+    status: Annotated[Literal["pending", "applied", "parked", "revoked"] | None, Query()] = None,
+    after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    limit: Limit = 100,
+) -> FeedbackPage:
+    """Verdicts in order of acceptance; `status=parked` shows those that could not be applied."""
+    events = app.feedback.page(collection, status=status, after=after, limit=limit)
+    return FeedbackPage(
+        feedback=[FeedbackOut(**_out(Receipt(event, None), collection)) for event in events],
+        next_after=events[-1].id if len(events) == limit else None,
+    )
+
+
+@router.delete(
+    "/feedback/{feedback_id}",
+    response_model=FeedbackDetail,
+    responses=responses(404, 422, 503),
+    summary="Revoke a verdict",
+)
+def delete_feedback(
+    feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION
+) -> FeedbackDetail:
+    """Have it count no more: what was learned becomes what it would be if the verdict had never come.
+
+    It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
+    """
+    event = app.revoke.revoke(collection, feedback_id)
+    return FeedbackDetail(**_out(Receipt(event, []), collection), verdict=event.verdict)
+
+
+@router.post(
+    "/feedback/revoke",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Revoke many verdicts",
+)
+def post_revoke(body: RevokeIn, response: Response, app: App, key: OptionalKey) -> JobAccepted:
+    """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
+
+    Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
+    if its verdicts had never come.
+    """
+    job_id = app.revoke.request(body.collection, body.judge, body.since, body.before, key)
+    return accepted(job_id, body.collection, response)
+
+
+@router.post(
+    "/feedback/retry",
+    response_model=RetryOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Retry parked verdicts",
+)
+def post_retry(body: RetryIn, app: App) -> RetryOut:
+    """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
+    return RetryOut(collection=body.collection, retried=app.feedback.retry_all(body.collection, body.judge))
+
+
+@router.post(
+    "/feedback/{feedback_id}/retry",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=FeedbackOut,
+    responses=responses(404, 409, 422, 503),
+    summary="Retry a parked verdict",
+)
+def post_retry_one(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackOut:
+    """Let a verdict that could not be applied wait again, with all its tries; `error` says how the last one failed.
+
+    One that is not parked is a conflict: it waits already, is applied, or is revoked.
+    """
+    return FeedbackOut(**_out(app.feedback.retry(collection, feedback_id), collection))
+
+
+def _out(receipt: Receipt, collection: str) -> dict[str, object]:
+    event = receipt.event
+    return {
+        "feedback_id": event.id,
+        "query_id": event.query_id,
+        "collection": collection,
+        "status": event.status,
+        "judge": event.judge,
+        "received_at": event.received_at,
+        "applied_at": event.applied_at,
+        "revoked_at": event.revoked_at,
+        "error": event.error,
+        "changes": None
+        if receipt.changes is None
+        else [ChangeOut.model_validate(change) for change in receipt.changes],
+        "keys": None if receipt.keys is None else KeyEffectOut.model_validate(receipt.keys),
+    }

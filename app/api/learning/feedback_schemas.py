@@ -1,0 +1,247 @@
+"""Verdicts on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+
+from app.api.keys.key_schemas import KeyEffectOut
+from app.api.schemas import (
+    DEFAULT_COLLECTION,
+    MAX_SENTENCE_CHARACTERS,
+    CollectionName,
+    ExternalId,
+    Flag,
+    Model,
+    Moment,
+    RowId,
+    Text,
+)
+from app.services.learning.verdict import Expansion, Named, Verdict
+
+MAX_NAMED = 1_000
+
+
+class SentenceById(Model):
+    """A sentence by its id, as answers give it."""
+
+    sentence_id: RowId
+
+
+class SentenceByText(Model):
+    """A sentence by your id of its passage and its text."""
+
+    passage_id: ExternalId
+    text: Text = Field(max_length=MAX_SENTENCE_CHARACTERS)
+
+
+def _way(reference: Any) -> str:
+    if isinstance(reference, dict):
+        return "by_id" if "sentence_id" in reference else "by_text"
+    return "id"
+
+
+def _named(reference: int | SentenceById | SentenceByText) -> Named:
+    if isinstance(reference, SentenceByText):
+        return Named(passage_id=reference.passage_id, text=reference.text)
+    return Named(sentence_id=reference.sentence_id if isinstance(reference, SentenceById) else reference)
+
+
+Reference = Annotated[
+    Annotated[RowId, Tag("id")] | Annotated[SentenceById, Tag("by_id")] | Annotated[SentenceByText, Tag("by_text")],
+    Discriminator(_way),
+]
+SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]
+
+
+class ExpansionIn(Model):
+    """A query expansion; passage keys evolve by those that a verdict validates."""
+
+    method: Text = Field(max_length=100)
+    text: Text = Field(max_length=20_000)
+
+
+_QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
+_LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
+FEEDBACK_EXAMPLES: list[JsonValue] = [
+    {
+        "query_id": _QUERY_ID,
+        "collection": "sample",
+        "supporting": [{"passage_id": "titan", "text": _LAKES}],
+        "wait": True,
+    },
+    {"query_id": _QUERY_ID, "supporting": [17], "rejected": [4], "missed": [23], "partial": True},
+]
+
+
+class FeedbackIn(Model):
+    """What a judge says of one answered query."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
+
+    query_id: UUID
+    collection: CollectionName = DEFAULT_COLLECTION
+    supporting: SentenceList = Field(default_factory=list, description="Sentences that helped.")
+    rejected: SentenceList = Field(default_factory=list, description="Sentences that did not help.")
+    missed: SentenceList = Field(
+        default_factory=list, description="Evidence that retrieval did not return, learned like support."
+    )
+    partial: Flag = Field(
+        default=False,
+        description="True: only what is named is judged. False: activated sentences not named count as rejected.",
+    )
+    retrieval_success: Flag | None = Field(
+        default=None,
+        description=(
+            "Whether the evidence was found. True validates the expansions; false leaves them to generation; null: "
+            "Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded "
+            "question."
+        ),
+    )
+    generation_success: Flag | None = Field(
+        default=None,
+        description=(
+            "Whether the answer was right. Where retrieval did not validate the expansions: true does, false does "
+            "not, null leaves it to `generation_score`."
+        ),
+    )
+    generation_score: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        strict=True,
+        description=(
+            "How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on "
+            "it was right."
+        ),
+    )
+    supporting_passages: list[ExternalId] = Field(
+        default_factory=list,
+        max_length=100,
+        description=(
+            "Passages that helped as a whole: their keys and the ranking learn from it; their sentences that are "
+            "not named are left alone."
+        ),
+    )
+    expansions: list[ExpansionIn] = Field(
+        default_factory=list,
+        max_length=100,
+        description=(
+            "What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages "
+            "that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in."
+        ),
+    )
+    judge: Text = Field(
+        default="anonymous", max_length=200, description="Who judges; all verdicts of a judge can be revoked."
+    )
+    confidence: float = Field(
+        default=1.0,
+        ge=0.01,
+        le=1,
+        strict=True,
+        description="Divides the observation noise of this verdict; has no say in what keys learn.",
+    )
+    wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
+
+    def to_verdict(self) -> Verdict:
+        """The verdict as the service takes it."""
+        return Verdict(
+            query_id=self.query_id,
+            collection=self.collection,
+            supporting=[_named(reference) for reference in self.supporting],
+            rejected=[_named(reference) for reference in self.rejected],
+            missed=[_named(reference) for reference in self.missed],
+            partial=self.partial,
+            retrieval_success=self.retrieval_success,
+            generation_success=self.generation_success,
+            generation_score=self.generation_score,
+            supporting_passages=self.supporting_passages,
+            expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
+            judge=self.judge,
+            confidence=self.confidence,
+        )
+
+
+class RevokeIn(Model):
+    """Which verdicts to revoke: those that meet all that is said, or `all`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"judge": "crawler", "from": "2026-05-01T00:00:00Z"}]}
+    )
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    judge: Text | None = Field(default=None, max_length=200, description="Only this judge's.")
+    since: Moment | None = Field(default=None, alias="from", description="Only those received then or later.")
+    before: Moment | None = Field(default=None, alias="to", description="Only those received before.")
+    all: Flag = Field(default=False, description="Every verdict of the collection.")
+
+    @model_validator(mode="after")
+    def _say_which(self) -> Self:
+        """An empty request is more likely a slip than a wish to revoke everything."""
+        if self.all == any(said is not None for said in (self.judge, self.since, self.before)):
+            raise ValueError("say which verdicts by judge, from or to, or else all")
+        return self
+
+
+class RetryIn(Model):
+    """Which parked verdicts to retry: all of a collection, or those of a judge."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"judge": "crawler"}]})
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    judge: Text | None = Field(default=None, max_length=200, description="Only this judge's.")
+
+
+class RetryOut(BaseModel):
+    """What a retry of many came to."""
+
+    collection: str
+    retried: int = Field(description="Verdicts that were parked and wait again.")
+
+
+class ChangeOut(BaseModel):
+    """What the event did to one state: a sentence's task or time memory, or its support for the question."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    sentence_id: int
+    channel: str = Field(description="task, time or recall")
+    target: int = Field(description="1 supported, 0 rejected")
+    observation_noise: float
+    gain: float = Field(description="Kalman gain K in [0, 1).")
+    capped: bool = Field(description="Whether a daily cap of the judge held the gain back.")
+    residual: float
+    perplexity_before: float
+    perplexity_after: float
+
+
+class FeedbackOut(BaseModel):
+    """An accepted verdict and what became of it."""
+
+    feedback_id: int
+    query_id: UUID
+    collection: str
+    status: str = Field(description="pending, applied, parked or revoked")
+    judge: str
+    received_at: datetime
+    applied_at: datetime | None
+    revoked_at: datetime | None
+    error: str | None = Field(description="Why the last try to apply it failed.")
+    changes: list[ChangeOut] | None = Field(description="What it changed; null where nobody waited for it.")
+    keys: KeyEffectOut | None = Field(
+        description="What its expansions came to; null where it carried none, or nobody waited for it."
+    )
+
+
+class FeedbackDetail(FeedbackOut):
+    """An event with the verdict as it was resolved."""
+
+    verdict: dict[str, Any]
+
+
+class FeedbackPage(BaseModel):
+    """Events in order of acceptance."""
+
+    feedback: list[FeedbackOut]
+    next_after: int | None = Field(description="Pass as after for the next page; null at the end.")

@@ -1,0 +1,47 @@
+"""Judges: who gives verdicts, and how far each may move what is learned."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from app.api.corpus.passages import path_text
+from app.api.dependencies import App, Limit, json_body
+from app.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
+from app.api.problems import responses
+from app.api.schemas import CollectionName, Text
+
+router = APIRouter(tags=["judges"])
+
+JudgePath = Annotated[str, Path(min_length=1, max_length=200, description="The judge's name.")]
+After = Annotated[Text | None, Query(max_length=200, description="Judges after this name.")]
+
+
+@router.get(
+    "/collections/{name}/judges",
+    response_model=JudgesOut,
+    responses=responses(404, 422, 503),
+    summary="List judges",
+)
+def get_judges(name: CollectionName, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
+    """Judges in name order: how many verdicts each gave, and the noises and daily caps by which they count."""
+    found = app.judges.page(name, after or "", limit)
+    return JudgesOut(
+        collection=name,
+        judges=[JudgeOut.of(view) for view in found],
+        next_after=found[-1].known.name if len(found) == limit else None,
+    )
+
+
+@router.put(
+    "/collections/{name}/judges/{judge:text}",
+    response_model=JudgeOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Set how far a judge counts",
+)
+def put_judge(name: CollectionName, judge: JudgePath, body: JudgeIn, app: App) -> JudgeOut:
+    """Set a judge's noises and caps, in place of what was set; `{}` makes it as every other.
+
+    What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
+    """
+    return JudgeOut.of(app.judges.set(name, path_text(judge), **body.own()))

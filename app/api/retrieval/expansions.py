@@ -1,0 +1,26 @@
+"""Widening: what to send on with a verdict as the expansions of its question."""
+
+from fastapi import APIRouter, Depends
+
+from app.api.dependencies import App, json_body
+from app.api.problems import responses
+from app.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut
+
+router = APIRouter(tags=["expansions"])
+
+
+@router.post(
+    "/expand",
+    response_model=ExpandOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    summary="Widen a question",
+)
+def post_expand(body: ExpandIn, app: App) -> ExpandOut:
+    """Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`."""
+    units = app.expand.expand(body.collection, body.query, body.methods, body.passages)
+    return ExpandOut(
+        collection=body.collection,
+        query=body.query,
+        expansions=[ExpansionOut.model_validate(unit) for unit in units],
+    )

@@ -1,0 +1,63 @@
+"""Asking: queries, and answers in words."""
+
+from uuid import UUID
+
+from fastapi import APIRouter, Depends
+
+from app.api.dependencies import App, InCollection, json_body
+from app.api.problems import responses
+from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
+from app.api.schemas import DEFAULT_COLLECTION
+
+router = APIRouter(tags=["queries"])
+
+
+@router.post(
+    "/query",
+    response_model=QueryOut,
+    response_model_exclude_unset=False,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    summary="Retrieve passages for a question",
+)
+def post_query(body: QueryIn, app: App) -> QueryOut:
+    """Memory-guided retrieval over the entity-sentence-passage graph."""
+    return QueryOut.model_validate(app.serving.query(body.to_query()))
+
+
+@router.get(
+    "/queries/{query_id}",
+    response_model=EpisodeOut,
+    responses=responses(404, 422, 503),
+    summary="Read an answered query",
+)
+def get_query(query_id: UUID, app: App, collection: InCollection = DEFAULT_COLLECTION) -> EpisodeOut:
+    """The answer as it was given, with its trace."""
+    episode = app.retrieve.episode(collection, query_id)
+    return EpisodeOut.model_validate(
+        episode.answer
+        | {
+            "entities": episode.trace["entities"],
+            "trace": episode.trace,
+            "judged": episode.judged,
+            "created_at": episode.created_at,
+        }
+    )
+
+
+@router.post(
+    "/answer",
+    response_model=AnswerOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    summary="Answer a question in words",
+)
+def post_answer(body: AnswerIn, app: App) -> AnswerOut:
+    """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
+    answer = app.answer.answer(body.to_query())
+    return AnswerOut(
+        answer=answer.text,
+        sufficient=answer.sufficient,
+        citations=[CitationOut.model_validate(citation) for citation in answer.citations],
+        retrieval=QueryOut.model_validate(answer.retrieval),
+    )

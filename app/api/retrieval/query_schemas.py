@@ -1,0 +1,297 @@
+"""Queries and answers on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+
+from app.api.learning.feedback_schemas import ExpansionIn
+from app.api.reasons.influence_schemas import PassageTraceOut, SentenceInfluenceOut
+from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Text, Whole
+from app.services.learning.verdict import Expansion
+from app.services.retrieval.query import Include, Memory, ProfileName, Query, StopReason, Strategy, Sufficiency
+
+QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+QUERY_EXAMPLES: list[JsonValue] = [
+    {"collection": "sample", "query": QUESTION},
+    {
+        "collection": "sample",
+        "query": QUESTION,
+        "top_k": 10,
+        "arm": {"memory": "off", "profile": "paper"},
+        "filter": {"topic": "space"},
+        "include": ["trace"],
+    },
+    {
+        "collection": "sample",
+        "query": QUESTION,
+        "arm": {"strategy": "hybrid"},
+        "expansions": [{"method": "prf", "text": "pendulum clock, Huygens, Titan"}],
+    },
+]
+MAX_EXPANSIONS = 20
+
+
+class ArmIn(Model):
+    """Which of Engram's two arms, profiles and strategies answers."""
+
+    memory: Memory = Field(default="read", description="Whether learned state is read.")
+    profile: ProfileName = Field(
+        default="default",
+        description=(
+            "'paper': the published equations and constants; 'default': ours. "
+            "Makes no difference to strategies other than 'graph'."
+        ),
+    )
+    strategy: Strategy = Field(
+        default="graph",
+        description=(
+            "'graph': walk the entity-sentence-passage graph. The others rank passages by their keys alone, with "
+            "neither hops nor recall: 'dense' by cosine, 'lexical' by BM25, 'hybrid' by both, fused by reciprocal "
+            "ranks. With memory 'read' a passage's key is its evolved one, if it has one."
+        ),
+    )
+
+
+class QueryIn(Model):
+    """A question."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": QUERY_EXAMPLES})
+
+    query: Question
+    collection: CollectionName = DEFAULT_COLLECTION
+    top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages wanted.")
+    max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
+        default=None, description="Null: the profile's own. Only with strategy 'graph'."
+    )
+    arm: ArmIn = Field(
+        default_factory=ArmIn,
+        description="Absent: an arm of the collection's experiment, if it has one, else the defaults.",
+    )
+    unit: Text | None = Field(
+        default=None,
+        max_length=200,
+        description="Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.",
+    )
+    filter: JsonObject | None = Field(
+        default=None, description="Only passages whose metadata contain this JSON object."
+    )
+    time_constraint: Storable | None = Field(
+        default=None,
+        max_length=500,
+        description=(
+            "Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other "
+            "strategies only keep it for verdicts."
+        ),
+    )
+    sufficiency: Sufficiency | None = Field(
+        default=None,
+        description=(
+            "What may end the hops early. 'coverage': the evidence names every content word of the question, "
+            "or verdicts on a nearby past question vouch for it. 'llm': the endpoint says so. "
+            "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
+        ),
+    )
+    include: list[Include] = Field(
+        default_factory=list,
+        max_length=10,
+        description="'sentences': all sentences of each passage; 'entities'; 'trace'.",
+    )
+    expansions: list[ExpansionIn] = Field(
+        default_factory=list,
+        max_length=MAX_EXPANSIONS,
+        description=(
+            "Widen what passage keys are compared with: all together weigh as much as the question. Entities, "
+            "sentences and what is remembered of the question go by its own words. Embedding them takes its time; "
+            "sent with a verdict instead, they evolve the keys, and later questions need none."
+        ),
+    )
+
+    def to_query(self) -> Query:
+        """The question as the service takes it."""
+        return Query(
+            text=self.query,
+            collection=self.collection,
+            top_k=self.top_k,
+            max_hops=self.max_hops,
+            memory=self.arm.memory,
+            profile=self.arm.profile,
+            strategy=self.arm.strategy,
+            sufficiency=self.sufficiency,
+            metadata=self.filter,
+            time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
+            include=frozenset(self.include),
+            expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
+            says_arm="arm" in self.model_fields_set,
+            unit=self.unit,
+        )
+
+
+class Out(BaseModel):
+    """A response read off a service's dataclass."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class SentenceOut(Out):
+    """A sentence of an answered passage."""
+
+    sentence_id: int
+    position: int
+    text: str
+    score: float | None = Field(
+        description="Its best score in any hop or its recall prior; null if no hop selected it."
+    )
+    hops: list[int]
+
+
+class PassageHit(Out):
+    """A ranked passage with the sentences that speak for it."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    score: float
+    sentences: list[SentenceOut]
+    explored: bool = Field(
+        default=False, description="Whether it is there by chance, from below the passages wanted."
+    )
+
+
+class EntityOut(Out):
+    """A mention in the question and the entity it was aligned to."""
+
+    mention: str
+    entity_id: int
+    name: str
+    similarity: float
+
+
+class RecallOut(Out):
+    """A sentence that a verdict on a past question brought in."""
+
+    sentence_id: int
+    past_question: str
+    similarity: float
+    support: float
+    perplexity: float
+    prior: float
+
+
+class SentenceTraceOut(Out):
+    """Every factor of a selected sentence's score: activation x semantic x task x time, over their sum."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    score: float
+    activation: float
+    activated_by: list[str]
+    semantic: float
+    task_factor: float
+    task_perplexity: float
+    time_factor: float
+    time_perplexity: float
+    recall_prior: float
+    influences: list[SentenceInfluenceOut] = Field(
+        default_factory=list, description="The verdicts that moved it, at most 10, the strongest first."
+    )
+    influences_cut: bool = Field(default=False, description="Whether there may be more.")
+
+
+class HopOut(Out):
+    """One propagation round."""
+
+    hop: int
+    entities: dict[str, float]
+    candidates: int
+    sentences: list[SentenceTraceOut]
+    coverage: float | None
+
+
+class TraceOut(Out):
+    """How the answer came about."""
+
+    time_constraint: str | None
+    entities: list[EntityOut]
+    recalled: list[RecallOut]
+    hops: list[HopOut]
+    passages: list[PassageTraceOut] | None = Field(
+        default=None,
+        description="What memory did to each returned passage; null where the query did not ask for a trace.",
+    )
+
+
+class TimingsOut(Out):
+    """Where the time went, in milliseconds."""
+
+    analyse_ms: float
+    embed_ms: float
+    search_ms: float
+    total_ms: float
+
+
+class QueryOut(Out):
+    """The answer to a query; feedback refers to it by ``query_id``."""
+
+    query_id: UUID
+    collection: str
+    query: str
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy = "graph"
+    expanded: bool = Field(default=False, description="Whether the question came with expansions.")
+    sufficiency: Sufficiency
+    hops: int
+    stop_reason: StopReason
+    passages: list[PassageHit]
+    timings: TimingsOut
+    arm: str | None = Field(
+        default=None, description="The arm of the collection's experiment that answered; null: none was given."
+    )
+    shadow: bool = Field(
+        default=False, description="Whether memory was off because the collection serves in shadow."
+    )
+    entities: list[EntityOut] | None = None
+    trace: TraceOut | None = None
+
+
+class QueryExpansionOut(Out):
+    """An expansion that a question came with."""
+
+    method: str
+    text: str
+
+
+class EpisodeOut(QueryOut):
+    """An answered query, read again, with its trace."""
+
+    expansions: list[QueryExpansionOut] = Field(
+        default_factory=list, description="What the question came with, as a verdict takes it."
+    )
+    filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to contain.")
+    judged: int = Field(description="Feedback events accepted for it.")
+    created_at: datetime
+
+
+class AnswerIn(QueryIn):
+    """A question to answer in words."""
+
+
+class CitationOut(Out):
+    """A sentence that the answer rests on."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+
+
+class AnswerOut(BaseModel):
+    """An answer in words with the sentences it cites, and the retrieval it rests on."""
+
+    answer: str = Field(description="Empty where the evidence gives no answer.")
+    sufficient: bool = Field(description="Whether the model found the evidence sufficient.")
+    citations: list[CitationOut]
+    retrieval: QueryOut

@@ -1,1 +1,0 @@
-"""What the routes read and write."""

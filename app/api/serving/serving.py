@@ -1,0 +1,48 @@
+"""How collections serve: shadow, experiments, exploration, and what their arms come to."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from app.api.corpus.passage_schemas import CollectionOut
+from app.api.dependencies import App, json_body
+from app.api.problems import responses
+from app.api.schemas import CollectionName, Moment, Text
+from app.api.serving.serving_schemas import CollectionPatch, LiftOut
+
+router = APIRouter(tags=["serving"])
+
+
+@router.patch(
+    "/collections/{name}",
+    response_model=CollectionOut,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Change how a collection serves",
+)
+def patch_collection(name: CollectionName, body: CollectionPatch, app: App) -> CollectionOut:
+    """Serve without memory, by the arms of an experiment, or with room for passages that rank too low to be seen.
+
+    A JSON Merge Patch (RFC 7396): what is absent stays, null clears. Queries go by it from the next one on.
+    """
+    return CollectionOut.model_validate(app.serving.configure(name, body.patch()))
+
+
+@router.get(
+    "/collections/{name}/lift",
+    response_model=LiftOut,
+    responses=responses(404, 422, 503),
+    summary="Compare the arms of a collection",
+)
+def get_lift(
+    name: CollectionName,
+    app: App,
+    since: Annotated[Moment | None, Query(alias="from", description="Only queries answered then or later.")] = None,
+    before: Annotated[Moment | None, Query(alias="to", description="Only queries answered before.")] = None,
+    baseline: Annotated[
+        Text | None,
+        Query(max_length=100, description="The arm to compare the others with; the experiment's first by default."),
+    ] = None,
+) -> LiftOut:
+    """What verdicts that count say of each arm's queries, and how sure the difference from one arm is."""
+    return LiftOut.of(app.lift.lift(name, since=since, before=before, baseline=baseline))

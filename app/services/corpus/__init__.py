@@ -1,0 +1,1 @@
+"""What can be found: passages on their way in, and the graph they become."""

@@ -1,0 +1,341 @@
+"""Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once.
+
+The jobs of re-keying, which changes what this builds, are done here in turn with those of ingest.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from app.core.key_text import KeyBuilding
+from app.core.temporal import time_constraint
+from app.errors import LlmError, is_out_of_reach
+from app.providers.embedder import Embedder
+from app.providers.language import (
+    ANALYSER,
+    Language,
+    PassageText,
+    terms,
+)
+from app.providers.llm import Llm
+from app.services.corpus.drafts import (
+    Draft,
+    content_hash_of,
+    draft_of,
+    expressions_of,
+    names_of,
+    surfaces_of,
+    with_llm_times,
+)
+from app.services.keys.rekey import Rebase, RekeyService
+from app.storage.corpus import collections, lexical, passages
+from app.storage.corpus.lexical import TermCounts
+from app.storage.corpus.passages import PassageRow, SentenceRow, StoredSentence, TimeRow
+from app.storage.database import Database, Writer
+from app.storage.jobs import jobs
+from app.storage.jobs.jobs import Job
+
+log = structlog.get_logger(__name__)
+
+MAX_ATTEMPTS = 5
+MAX_REPLANS = 5
+Vectors = dict[str, NDArray[np.float32]]
+
+
+class _StaleError(Exception):
+    """The graph changed between planning a batch and writing it."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
+
+    lines: list[int]
+    building: KeyBuilding
+    versions: dict[str, tuple[int, bytes]]
+    drafts: list[Draft]
+    metadata_only: dict[int, dict[str, Any]]
+    terms: dict[str, Counter[str]] = field(default_factory=dict)
+    texts: Vectors = field(default_factory=dict)
+    names: dict[str, tuple[str, NDArray[np.float32]]] = field(default_factory=dict)
+    times: dict[str, TimeRow] = field(default_factory=dict)
+
+
+class IndexService:
+    """Turns staged passages into graph; what the ingest worker runs."""
+
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        language: Language,
+        *,
+        batch_size: int,
+        time_llm: Llm | None = None,
+        rebase: Rebase | None = None,
+    ) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._language = language
+        self._batch_size = batch_size
+        self._time_llm = time_llm
+        self._rebase = rebase
+        self._rekey = RekeyService(database, embedder, batch_size=batch_size, rebase=rebase)
+
+    def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Work through every job that no other worker holds, until told to stop; how many were worked on."""
+        with self._database.write() as writer:
+            abandoned = jobs.discard_abandoned(writer)
+        if abandoned:
+            log.warning("discarded jobs whose lines never all arrived", jobs=abandoned)
+        with self._database.read() as reader:
+            ready = jobs.ready(reader)
+        worked, held_back = 0, set[int]()
+        for job in ready:
+            # A job that could not go on holds back its collection's later ones, so that the later line wins.
+            if job.collection_id in held_back:
+                continue
+            if self.run(job, should_stop):
+                worked += 1
+            else:
+                held_back.add(job.collection_id)
+        return worked
+
+    def run(self, job: Job, should_stop: Callable[[], bool] = lambda: False) -> bool:
+        """Do a job to its end, one job of a collection at a time; False if nothing came of it.
+
+        A batch that fails is tried again by a later call; after ``MAX_ATTEMPTS`` the job fails with the error,
+        keeping what it had ingested.
+        """
+        with self._database.hold_lock(f"ingest:{job.collection_id}") as held:
+            if not held:
+                return False
+            with self._database.read() as reader:
+                current = jobs.find(reader, job.collection_id, job.id)
+            if current is None or current.status not in {"queued", "running"}:
+                return False
+            try:
+                if job.key_building is None:
+                    self._run_batches(job, should_stop)
+                else:
+                    self._rekey.run(job, job.key_building, should_stop)
+            except LlmError as error:  # the endpoint may come back: the lines wait for it
+                log.warning("ingest waits for the LLM", job_id=str(job.id), error=error.detail)
+                return False
+            except Exception as error:
+                if is_out_of_reach(error):
+                    raise
+                log.exception("batch failed", job_id=str(job.id))
+                with self._database.write() as writer:
+                    attempts = jobs.record_failure(writer, job, f"{type(error).__name__}: {error}")
+                    if attempts >= MAX_ATTEMPTS:
+                        jobs.finish(writer, job, f"{type(error).__name__}: {error}")
+                return False
+            return True
+
+    def _run_batches(self, job: Job, should_stop: Callable[[], bool]) -> None:
+        """Write batch after batch, the encoder working on the next one while Postgres takes this one."""
+        with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
+            planned = ahead.submit(self._plan, job, 0, frozenset())
+            while not should_stop():
+                plan = planned.result()
+                if plan is None:
+                    with self._database.write() as writer:
+                        jobs.finish(writer, job)
+                    log.info("job finished", job_id=str(job.id), collection=job.collection)
+                    return
+                planned = ahead.submit(self._plan, job, plan.lines[-1], frozenset(plan.names))
+                self._write(job, plan)
+
+    def _write(self, job: Job, plan: _Plan) -> None:
+        """Write a batch, planned anew as often as the graph changed meanwhile."""
+        current: _Plan | None = plan
+        for _ in range(MAX_REPLANS):
+            if current is None:
+                return
+            try:
+                with self._database.write() as writer:
+                    self._write_plan(writer, job, current)
+            except _StaleError:
+                current = self._plan(job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
+            else:
+                return
+        raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
+
+    def _plan(
+        self, job: Job, after_line: int, arriving: frozenset[str], *, limit: int | None = None
+    ) -> _Plan | None:
+        """The next batch after ``after_line``, analysed and embedded; None if no lines are left.
+
+        ``arriving`` are entity names that the batch being written brings along.
+        """
+        collection_id = job.collection_id
+        with self._database.read() as reader:
+            staged = _without_repeats(jobs.next_lines(reader, job, after_line, limit or self._batch_size))
+            versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
+            if not staged:
+                return None
+            building = collections.by_id(reader, collection_id).key_building
+        plan = _Plan([line for line, _ in staged], building, versions, [], {})
+        changed: list[tuple[int, dict[str, Any], bytes]] = []
+        for line, body in staged:
+            content_hash = content_hash_of(body)
+            stored = versions.get(body["id"])
+            if stored is not None and stored[1] == content_hash:
+                plan.metadata_only[stored[0]] = body["metadata"]
+            else:
+                changed.append((line, body, content_hash))
+        analyses = self._language.analyse_passages(
+            [
+                PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
+                for _, body, _ in changed
+            ]
+        )
+        plan.drafts = [
+            draft_of(line, body, content_hash, analysis, building)
+            for (line, body, content_hash), analysis in zip(changed, analyses, strict=True)
+        ]
+        if self._time_llm is not None:
+            plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+        plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
+        self._embed(collection_id, plan, arriving)
+        return plan
+
+    def _embed(self, collection_id: int, plan: _Plan, arriving: frozenset[str]) -> None:
+        """Embed what is not stored yet: passages, new sentences, new names, new time expressions."""
+        with self._database.read() as reader:
+            stored = passages.sentences_of(reader, collection_id, [known[0] for known in plan.versions.values()])
+            surfaces = surfaces_of(plan.drafts)
+            known = passages.known_names(reader, collection_id, surfaces)
+            expressions = expressions_of(plan.drafts)
+            dated = passages.known_times(reader, collection_id, expressions)
+        kept = Counter((sentence.passage_id, sentence.text) for sentence in stored)
+        sentences = {
+            text
+            for draft in plan.drafts
+            for text, times in Counter(sentence.text for sentence in draft.sentences).items()
+            if times > kept[plan.versions.get(draft.external_id, (0,))[0], text]
+        }
+        names = {name: surface for name, surface in surfaces.items() if name not in known and name not in arriving}
+        times = sorted(expressions - dated)
+        keys = [draft.key_text for draft in plan.drafts]
+        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *names.values(), *times]))
+        plan.texts = dict(zip(wanted, self._embedder.embed(wanted), strict=True))
+        plan.names = {name: (surface, plan.texts[surface]) for name, surface in names.items()}
+        for text in times:
+            span = time_constraint(text)
+            plan.times[text] = TimeRow(
+                text, span.start if span else None, span.end if span else None, plan.texts[text]
+            )
+
+    def _write_plan(self, writer: Writer, job: Job, plan: _Plan) -> None:
+        collection_id = job.collection_id
+        collections.lock_graph(writer, collection_id)
+        ids = [draft.external_id for draft in plan.drafts]
+        if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
+            raise _StaleError
+        if collections.by_id(writer, collection_id).key_building != plan.building:
+            raise _StaleError
+        updated = sum(
+            passages.set_metadata(writer, collection_id, passage, metadata)
+            for passage, metadata in plan.metadata_only.items()
+        )
+        unchanged = len(plan.metadata_only) - updated
+        created = sum(external_id not in plan.versions for external_id in ids)
+        if plan.drafts:
+            self._write_drafts(writer, collection_id, plan, created)
+        jobs.advance(
+            writer,
+            job,
+            plan.lines,
+            created=created,
+            updated=updated + len(plan.drafts) - created,
+            unchanged=unchanged,
+        )
+
+    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
+        entities = passages.insert_entities(
+            writer, collection_id, [(name, surface, vector) for name, (surface, vector) in plan.names.items()]
+        )
+        passages.insert_times(writer, collection_id, list(plan.times.values()))
+        placed = passages.upsert(
+            writer,
+            collection_id,
+            [
+                PassageRow(d.external_id, d.title, d.text, d.metadata, d.content_hash, plan.texts[d.key_text])
+                for d in plan.drafts
+            ],
+        )
+        stored = _by_text(passages.sentences_of(writer, collection_id, placed.values()))
+        moved: dict[int, tuple[int, str | None]] = {}
+        fresh: list[SentenceRow] = []
+        fresh_entities: list[tuple[str, ...]] = []
+        links: dict[int, list[str]] = {}
+        for draft in plan.drafts:
+            passage = placed[draft.external_id]
+            for position, sentence in enumerate(draft.sentences):
+                same = stored.get((passage, sentence.text))
+                if same:
+                    kept = same.pop(0)
+                    moved[kept] = (position, sentence.time_expression)
+                    links[kept] = names_of(sentence.entities)
+                    continue
+                vector = plan.texts.get(sentence.text)
+                if vector is None:
+                    raise _StaleError
+                fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
+                fresh_entities.append(sentence.entities)
+        removed = [sentence for left in stored.values() for sentence in left]
+        orphan_entities, orphan_times = passages.delete_sentences(writer, collection_id, removed)
+        orphan_times += passages.move_sentences(writer, collection_id, moved)
+        inserted = passages.insert_sentences(writer, collection_id, fresh)
+        links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
+        orphan_entities += passages.set_links(writer, collection_id, links)
+        gone = passages.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
+        if passages.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
+            raise _StaleError
+        expressions = expressions_of(plan.drafts)
+        if passages.known_times(writer, collection_id, expressions) != expressions:
+            raise _StaleError
+        length = lexical.index(
+            writer,
+            collection_id,
+            [TermCounts(placed[external_id], frequencies) for external_id, frequencies in plan.terms.items()],
+            ANALYSER,
+        )
+        collections.add_counts(
+            writer,
+            collection_id,
+            passages=created,
+            sentences=len(fresh) - len(removed),
+            entities=entities - gone,
+            lexical_length=length,
+        )
+        known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
+        if known and self._rebase is not None:
+            self._rebase(writer, collection_id, known)
+
+
+def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
+    """The longest head in which no passage comes twice, so that the later line of a repeat wins."""
+    seen: set[str] = set()
+    head: list[tuple[int, dict[str, Any]]] = []
+    for line, body in staged:
+        if body["id"] in seen:
+            break
+        seen.add(body["id"])
+        head.append((line, body))
+    return head
+
+
+def _by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:
+    stored: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for sentence in sentences:
+        stored[sentence.passage_id, sentence.text].append(sentence.id)
+    return stored

@@ -1,0 +1,1 @@
+"""Long work: opened once, run by workers."""

@@ -1,0 +1,1 @@
+"""Passage keys that evolve: what a verdict credits to them, when they change, going back."""

@@ -1,0 +1,275 @@
+"""Which passages' keys a verdict's expansions may enter: correctness gate, attribution, progress (ERM, 4.1-4.3)."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from app.core import keys as core
+from app.core.keys import KeyRules, Saturation
+from app.core.profiles import PROFILES
+from app.providers.embedder import Embedder
+from app.providers.language import terms
+from app.storage.corpus import collections, passages
+from app.storage.corpus.collections import Collection
+from app.storage.database import Database, Reader, Writer
+from app.storage.keys import evolved_keys, key_credits, key_log
+from app.storage.keys.evolved_keys import Progress
+from app.storage.keys.key_credits import Credit, Evidence, Unit
+from app.storage.log import feedback
+from app.storage.log.feedback import PendingEvent
+from app.storage.retrieval import hops
+from app.storage.retrieval.hops import Focus, GraphLimits, Vector
+
+Gate = Literal["retrieval", "generation", "none"]
+Units = Mapping[bytes, Unit]
+
+RETRIEVED = 10
+"""Passages that the published rule credits: the best for the expanded query."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLearning:
+    """The constants by which verdicts move keys.
+
+    Attributes:
+        rules: how keys are composed.
+        gate_top_k: the rule for retrieval success where the verdict does not say: a supported passage is among so
+            many that the expanded query retrieves. 0: without the verdict's word there is none.
+        generation_threshold: the rule for generation success: the verdict's generation score reaches this, in
+            [0, 1].
+        batch_events: validated events that make a batch.
+        patience: P, stale batches in a row that mean saturation.
+        margin: ρ in [0, 1).
+        most_waiting: validated events that may wait; then keys evolve, saturated or not.
+        gated: for ablations: whether expansions must be validated.
+    """
+
+    rules: KeyRules
+    gate_top_k: int
+    generation_threshold: float
+    batch_events: int
+    patience: int
+    margin: float
+    most_waiting: int
+    gated: bool = True
+
+
+class Attribution:
+    """Turns the expansions of verdicts into credits and memories, in the transaction that applies the verdicts."""
+
+    def __init__(self, database: Database, embedder: Embedder, limits: GraphLimits, learning: KeyLearning) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._limits = limits
+        self._learning = learning
+
+    def prepare(self, collection_id: int, events: Sequence[int]) -> Units:
+        """The expansion units of these events, embedded where they are new; no transaction is open meanwhile."""
+        with self._database.read() as reader:
+            wanted: dict[bytes, dict[str, str]] = {}
+            for expansions in feedback.expansions_of(reader, collection_id, events):
+                for expansion in expansions:
+                    wanted.setdefault(text_hash(expansion["text"]), expansion)
+            if not wanted:
+                return {}
+            known = key_credits.stored_units(reader, collection_id, list(wanted))
+        return {**known, **self.embedded({digest: wanted[digest] for digest in wanted.keys() - known.keys()})}
+
+    def embedded(self, expansions: Mapping[bytes, Mapping[str, str]]) -> Units:
+        """The units of these expansions, method and text, by text hash; no transaction is open meanwhile."""
+        # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
+        return {digest: self._unit(digest, expansion) for digest, expansion in expansions.items()}
+
+    def _unit(self, digest: bytes, expansion: Mapping[str, str]) -> Unit:
+        text = " ".join(expansion["text"].split())  # all that its hash tells apart
+        return Unit(digest, expansion["method"], text, self._embedder.embed([text])[0], Counter(terms(text)))
+
+    def credit(
+        self,
+        writer: Writer,
+        collection_id: int,
+        events: Sequence[PendingEvent],
+        targets: Mapping[int, Mapping[int, int]],
+        units: Units,
+    ) -> None:
+        """Credit the units of these events, which are being applied, and note how far the collection has come.
+
+        Args:
+            targets: event -> sentence -> 1 for supported, 0 for rejected.
+            units: what ``prepare`` gave.
+        """
+        carrying = [event for event in events if event.verdict["expansions"]]
+        state = evolved_keys.lock(writer, collection_id)
+        ids: dict[bytes, int] = {}
+        collection = collections.by_id(writer, collection_id)
+        supported = _supported(writer, collection_id, carrying, targets)
+        evidence: list[Evidence] = []
+        credits: list[Credit] = []
+        for event in carrying:
+            brought = _brought(event, units)
+            vectors = np.stack([unit.embedding for unit in brought])
+            gate, credited = self._validate(writer, collection, event, supported[event.id], vectors)
+            bases = {} if gate == "none" else evolved_keys.lock_bases(writer, collection_id, credited)
+            new = [unit for unit in brought if unit.text_hash not in ids]
+            if bases and new:  # a unit that is credited to nothing is not kept
+                ids |= key_credits.add_units(writer, collection_id, new)
+            given = self._credits(event, bases, [ids[unit.text_hash] for unit in brought] if bases else [], vectors)
+            best = max((credit.gain for credit in given), default=0.0)
+            evidence.append(Evidence(event.id, gate, max(best, 0.0), self._learning.rules.strength))
+            credits += given
+        key_credits.add_evidence(writer, collection_id, evidence, credits)
+        raised = [credit for credit in credits if credit.weight > 0]
+        key_credits.refresh_memory(
+            writer,
+            collection_id,
+            sorted({credit.passage_id for credit in raised}),
+            self._learning.rules.capacity,
+            sorted({credit.unit_id for credit in raised}),
+        )
+        for row in evidence:
+            if row.gate != "none":
+                state = advance(state, row.gain, self._learning)
+        evolved_keys.set_progress(writer, collection_id, state)
+
+    def _validate(
+        self,
+        writer: Writer,
+        collection: Collection,
+        event: PendingEvent,
+        supported: Sequence[int],
+        vectors: Vector,
+    ) -> tuple[Gate, Sequence[int]]:
+        """Whether the expanded query succeeded (ERM, Eq. 4), and which passages its units may be credited to.
+
+        Retrieval is judged on base keys, so that what a verdict comes to does not depend on what evolved before.
+        """
+        learning = self._learning
+        supported_only = PROFILES[event.profile].credits_supported
+        said = event.verdict.get("retrieval_success")
+        by_rule = said is None and learning.gated and len(supported) > 0
+        depth = max(learning.gate_top_k if by_rule else 0, 0 if supported_only else RETRIEVED)
+        retrieved: list[int] = []
+        if depth:
+            focus = Focus(
+                collection,
+                core.expanded(event.embedding, vectors),
+                time_vector=None,
+                use_memory=False,
+                learned_only=False,
+                metadata=event.filter,
+            )
+            retrieved = list(hops.nearest_passages(writer, focus, depth, self._limits))
+        credited = supported if supported_only else retrieved[:RETRIEVED]
+        found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
+        if said or (by_rule and found) or not learning.gated:
+            return "retrieval", credited
+        if _generated(event.verdict, learning.generation_threshold):
+            return "generation", credited
+        return "none", []
+
+    def _credits(
+        self, event: PendingEvent, bases: Mapping[int, Vector], units: Sequence[int], vectors: Vector
+    ) -> list[Credit]:
+        if not bases:
+            return []
+        gain = core.gains(event.embedding, np.stack(list(bases.values())), vectors, self._learning.rules.strength)
+        weight = core.attribution(gain)
+        return [
+            Credit(event.id, passage, unit, float(gain[row, column]), float(weight[row, column]))
+            for row, passage in enumerate(bases)
+            for column, unit in enumerate(units)
+        ]
+
+    def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:
+        """Take the part of these events, which are being revoked, out of units, credits and progress.
+
+        The batches that watch for saturation (ERM, Eqs. 9-10) are counted anew over what still waits.
+
+        Returns:
+            Passages whose memories and keys are to be made anew, in id order.
+        """
+        if not key_log.any_evidence(writer, collection_id, events):
+            return []
+        evolved_keys.lock(writer, collection_id)
+        evolved_keys.lock_bases(writer, collection_id, key_log.credited(writer, collection_id, events))
+        withdrawn = key_log.withdraw(writer, collection_id, events)
+        self.name_units(writer, collection_id, withdrawn.units)
+        if withdrawn.waited:
+            evolved_keys.set_progress(writer, collection_id, self.count_batches(writer, collection_id))
+        return withdrawn.passages
+
+    def name_units(self, writer: Writer, collection_id: int, units: Sequence[int]) -> None:
+        """Have these units name the method of the first verdict that brought them; without any left, they go."""
+        first = key_log.bringers(writer, collection_id, units)
+        methods = {
+            unit: next(e["method"] for e in expansions if text_hash(e["text"]) == digest)
+            for unit, (digest, expansions) in first.items()
+        }
+        key_log.set_methods(writer, collection_id, methods, [unit for unit in units if unit not in first])
+
+    def count_batches(self, reader: Reader, collection_id: int) -> Progress:
+        """How far the collection's batches have come, counted anew over what waits."""
+        state = Progress(0, 0.0, 0.0, 0, 0, None)
+        for gain in key_log.waiting_gains(reader, collection_id):
+            state = advance(state, gain, self._learning)
+        return state
+
+
+def advance(state: Progress, gain: float, learning: KeyLearning) -> Progress:
+    """The progress after one more validated event of the given gain."""
+    state = replace(
+        state,
+        batch_events=state.batch_events + 1,
+        batch_gain=max(state.batch_gain, gain),
+        waiting=state.waiting + (gain > 0),
+    )
+    if state.batch_events >= learning.batch_events:
+        after = Saturation(state.best_gain, state.stale_batches).after(state.batch_gain, learning.margin)
+        state = replace(state, batch_events=0, batch_gain=0.0, best_gain=after.best, stale_batches=after.stale)
+    if state.stale_batches >= learning.patience and state.waiting:
+        return replace(state, due="saturated")
+    if state.waiting >= learning.most_waiting:
+        return replace(state, due=state.due or "pending")
+    return state
+
+
+def text_hash(text: str) -> bytes:
+    """Equal texts meet here, whatever their white space."""
+    return hashlib.sha256(" ".join(text.split()).encode()).digest()
+
+
+def _brought(event: PendingEvent, units: Units) -> list[Unit]:
+    """The event's units, each once, in the order of their hashes, with the methods it says they come from."""
+    methods: dict[bytes, str] = {}
+    for expansion in event.verdict["expansions"]:
+        methods.setdefault(text_hash(expansion["text"]), expansion["method"])
+    return [replace(units[digest], method=method) for digest, method in sorted(methods.items())]
+
+
+def _supported(
+    writer: Writer,
+    collection_id: int,
+    events: Sequence[PendingEvent],
+    targets: Mapping[int, Mapping[int, int]],
+) -> dict[int, list[int]]:
+    """Event -> passages that it supports, by a sentence of theirs or as a whole, in id order."""
+    named = {event.id: [s for s, y in targets[event.id].items() if y] for event in events}
+    holders = passages.sentences_by_id(writer, collection_id, sorted({s for ids in named.values() for s in ids}))
+    return {
+        event.id: sorted(
+            {holders[s].passage_id for s in named[event.id] if s in holders}
+            | set(event.verdict.get("passages", []))
+        )
+        for event in events
+    }
+
+
+def _generated(verdict: Mapping[str, Any], threshold: float) -> bool:
+    """Whether the answer was right: by the verdict's word, else by its score."""
+    said = verdict.get("generation_success")
+    score = verdict.get("generation_score")
+    return bool(said) if said is not None else score is not None and score >= threshold

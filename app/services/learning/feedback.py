@@ -1,0 +1,129 @@
+"""Verdicts: accepting them, and what became of them."""
+
+import time
+from dataclasses import dataclass
+
+import structlog
+
+from app.errors import ConflictError, NotFoundError
+from app.services.learning.intake import Accepted, Intake
+from app.services.learning.learn import LearnService
+from app.services.learning.verdict import Verdict
+from app.storage.corpus import collections
+from app.storage.database import Database, Reader
+from app.storage.keys import key_history
+from app.storage.keys.key_history import KeyEffect
+from app.storage.learning.memories import AuditRow
+from app.storage.log import feedback
+from app.storage.log.feedback import StoredEvent
+from app.storage.stream import WakeStream
+
+log = structlog.get_logger(__name__)
+
+WAIT_SECONDS = 10.0
+CREDITS = 200  # that are shown of one event
+WAKES = 1_000  # that a retry of many sends; the sweep finds the rest
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
+
+    event: StoredEvent
+    changes: list[AuditRow] | None
+    keys: KeyEffect | None = None
+
+
+class FeedbackService:
+    """Accepts verdicts and reports on them."""
+
+    def __init__(self, database: Database, stream: WakeStream, intake: Intake, learn: LearnService) -> None:
+        self._database = database
+        self._stream = stream
+        self._intake = intake
+        self._learn = learn
+
+    def accept(self, verdict: Verdict, key: str, *, wait: bool = False) -> Receipt:
+        """Store the verdict under its Idempotency-Key and have it applied, here if ``wait``.
+
+        The same verdict again gets the first receipt.
+
+        Raises:
+            NotFoundError, InvalidRequestError, IdempotencyConflictError: as ``Intake.accept``.
+        """
+        accepted = self._intake.accept(verdict, key, announced=not wait)
+        return self.applied(accepted) if wait else Receipt(accepted.event, None)
+
+    def applied(self, accepted: Accepted) -> Receipt:
+        """Apply the event here, or wait for the worker that holds it."""
+        collection_id, event = accepted.collection_id, accepted.event
+        deadline = time.monotonic() + WAIT_SECONDS
+        while event.status == "pending" and time.monotonic() < deadline:
+            if not self._learn.apply(collection_id, [event.id]):
+                time.sleep(0.02)
+            with self._database.read() as reader:
+                event = feedback.find(reader, collection_id, event.id) or event
+        with self._database.read() as reader:
+            return _receipt(reader, collection_id, event)
+
+    def event(self, collection: str, event_id: int) -> Receipt:
+        """An event and what it changed so far.
+
+        Raises:
+            NotFoundError: there is no such event or collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            event = feedback.find(reader, target.id, event_id)
+            if event is None:
+                raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+            return _receipt(reader, target.id, event)
+
+    def page(self, collection: str, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
+        """Events in order of acceptance."""
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            return feedback.page(reader, target.id, status=status, after=after, limit=limit)
+
+    def retry(self, collection: str, event_id: int) -> Receipt:
+        """Let a parked event wait again, with all its tries; its error can be read until it is applied.
+
+        Raises:
+            NotFoundError: there is no such event or collection.
+            ConflictError: it is not parked.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+        retried = self._unpark(target.id, event=event_id)
+        with self._database.read() as reader:
+            event = feedback.find(reader, target.id, event_id)
+        if event is None:
+            raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+        if not retried:
+            raise ConflictError(f"Feedback {event_id} is {event.status}; only what is parked can be retried.")
+        return Receipt(event, None)
+
+    def retry_all(self, collection: str, judge: str | None = None) -> int:
+        """Let all parked events wait again, or all of one judge; how many there were.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+        return len(self._unpark(target.id, judge=judge))
+
+    def _unpark(self, collection_id: int, *, event: int | None = None, judge: str | None = None) -> list[int]:
+        with self._database.write() as writer:
+            collections.keep(writer, collection_id)
+            events = feedback.unpark(writer, collection_id, event=event, judge=judge)
+        self._stream.wake([(collection_id, waiting) for waiting in events[:WAKES]])
+        if events:
+            log.info("feedback retried", collection_id=collection_id, events=len(events))
+        return events
+
+
+def _receipt(reader: Reader, collection_id: int, event: StoredEvent) -> Receipt:
+    """The event with everything it changed so far."""
+    changes = feedback.audit(reader, collection_id, event.id)
+    return Receipt(event, changes, key_history.effect(reader, collection_id, event.id, CREDITS))

@@ -1,0 +1,73 @@
+"""Whom to trust and how far: noises and daily caps of single judges, set beside everybody's."""
+
+from dataclasses import dataclass
+
+import structlog
+
+from app.errors import NotFoundError
+from app.services.learning.noise import Noise
+from app.storage.corpus import collections
+from app.storage.database import Database
+from app.storage.learning import judges
+from app.storage.learning.judges import JudgeSettings, Known
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeView:
+    """A judge, what is set for it, and the constants by which its next verdicts are applied."""
+
+    known: Known
+    constants: Noise
+
+
+class JudgesService:
+    """Reads and sets what is particular to a judge."""
+
+    def __init__(self, database: Database, noise: Noise) -> None:
+        self._database = database
+        self._noise = noise
+
+    def page(self, collection: str, after: str, limit: int) -> list[JudgeView]:
+        """Judges that gave a verdict or that something is set for, in name order, those after ``after``.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            known = judges.page(reader, collections.find(reader, collection).id, after, limit)
+        return [JudgeView(one, self._noise.by(one.settings)) for one in known]
+
+    def set(
+        self,
+        collection: str,
+        judge: str,
+        *,
+        positive: float | None = None,
+        negative: float | None = None,
+        share: float | None = None,
+        contested: float | None = None,
+        comparisons: int | None = None,
+    ) -> JudgeView:
+        """Set this for a judge in place of what was set; what was applied before stays as it was applied.
+
+        Args:
+            positive, negative, share, contested, comparisons: see ``Noise``; None: as for every judge.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        settings = JudgeSettings(positive, negative, share, contested, comparisons)
+        with self._database.read() as reader:
+            target = collections.find(reader, collection).id
+        with self._database.write() as writer:
+            if not collections.keep(writer, target):
+                raise NotFoundError(f"Collection {collection!r} was deleted meanwhile.")
+            if settings.said():
+                judges.put(writer, target, judge, settings)
+            else:
+                judges.delete(writer, target, judge)
+            known = judges.known(writer, target, judge)
+        log.info("judge set", collection=collection, judge=judge, **settings.said())
+        return JudgeView(known, self._noise.by(known.settings))

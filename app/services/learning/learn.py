@@ -1,0 +1,165 @@
+"""Learning from verdicts: each event is applied once, in one transaction with its audit."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import structlog
+
+from app.errors import UnavailableError, is_out_of_reach
+from app.providers.prior import RankingPrior
+from app.services.keys.attribution import Attribution
+from app.services.keys.evolve import EvolveService
+from app.services.learning.batch import Batch, Targets
+from app.services.learning.noise import Noise
+from app.services.log import replay
+from app.storage.corpus import collections, passages
+from app.storage.database import Database, Writer
+from app.storage.learning import judges, memories, weights
+from app.storage.learning.weights import WeightTerm
+from app.storage.log import feedback
+from app.storage.log.feedback import PendingEvent
+
+log = structlog.get_logger(__name__)
+
+WEIGHTS = "weights"
+KEYS = "keys"
+
+
+class LearnService:
+    """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
+
+    def __init__(
+        self,
+        database: Database,
+        noise: Noise,
+        prior: RankingPrior,
+        attribution: Attribution,
+        evolve: EvolveService,
+        *,
+        max_attempts: int,
+    ) -> None:
+        self._database = database
+        self._attribution = attribution
+        self._evolve = evolve
+        self._prior = prior
+        self._noise = noise
+        self._max_attempts = max_attempts
+
+    def apply(self, collection_id: int, events: Sequence[int]) -> int:
+        """Apply those of the events that still wait, all at once; how many there were.
+
+        If the batch fails for anything but a lost database, its events are tried one by one, so that one that
+        cannot be applied, or not in the time a statement has, is found, noted and in the end parked, and holds
+        nobody else back.
+
+        Raises:
+            UnavailableError: Postgres is out of reach; the events keep waiting.
+        """
+        try:
+            return self._apply(collection_id, events)
+        except Exception as error:
+            if is_out_of_reach(error):
+                raise
+            if len(events) > 1:
+                return sum(self.apply(collection_id, [event]) for event in sorted(events))
+            log.exception("event not applied", event_id=events[0])
+            self._note_failure(collection_id, events[0], f"{type(error).__name__}: {error}")
+            return 0
+
+    def _note_failure(self, collection_id: int, event: int, reason: str) -> None:
+        with self._database.write() as writer:
+            parked = feedback.record_failure(writer, collection_id, event, reason, self._max_attempts)
+        if parked:
+            log.error("feedback parked", collection_id=collection_id, event_id=event, reason=reason)
+
+    def apply_overdue(self, age_seconds: float, limit: int) -> int:
+        """Apply events whose wake-up was lost; how many there were."""
+        with self._database.read() as reader:
+            overdue = feedback.overdue(reader, age_seconds, limit)
+        by_collection: dict[int, list[int]] = {}
+        for collection_id, event in overdue:
+            by_collection.setdefault(collection_id, []).append(event)
+        return sum(self._apply_apart(collection_id, waiting) for collection_id, waiting in by_collection.items())
+
+    def _apply_apart(self, collection_id: int, events: Sequence[int]) -> int:
+        """Apply one collection's events; what is wrong with it does not keep the others waiting."""
+        try:
+            return self.apply(collection_id, events)
+        except UnavailableError:
+            raise
+        except Exception:
+            log.exception("collection not learned", collection_id=collection_id)
+            return 0
+
+    def _apply(self, collection_id: int, events: Sequence[int]) -> int:
+        units = {} if KEYS in self._noise.frozen else self._attribution.prepare(collection_id, events)
+        with self._database.write() as writer:
+            if not collections.keep(writer, collection_id):
+                return 0
+            collections.lock_learning(writer, collection_id, alone=False)
+            pending = feedback.lock_pending(writer, collection_id, events)
+            if not pending:
+                return 0
+            targets = {event.id: replay.targets_of(event.verdict, event.activated) for event in pending}
+            set_for = judges.find(writer, collection_id, {event.judge for event in pending})
+            noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in pending}
+            application = Batch(writer, collection_id, noises, pending, targets)
+            questions, audit = application.run()
+            memories.record(writer, collection_id, audit)
+            if units:
+                self._attribution.credit(writer, collection_id, pending, targets, units)
+            if WEIGHTS not in self._noise.frozen:
+                terms = self.weight_terms(writer, collection_id, pending, targets, noises)
+                if terms:
+                    terms = [replace(term, contested=term.event_id in application.contested) for term in terms]
+                    weights.add(writer, collection_id, self._prior.name, terms)
+            constants = {event: noise.constants() for event, noise in noises.items()}
+            feedback.mark_applied(
+                writer, collection_id, {event.id: questions[event.id] for event in pending}, constants
+            )
+        moved = Counter(row.event_id for row in audit)
+        for event in pending:
+            log.info("feedback applied", event_id=event.id, rows=moved[event.id])
+        if units:
+            self._evolve_if_due(collection_id)
+        return len(pending)
+
+    def _evolve_if_due(self, collection_id: int) -> None:
+        """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
+        try:
+            self._evolve.evolve_if_due(collection_id)
+        except UnavailableError as error:
+            log.warning("keys not evolved", collection_id=collection_id, error=error.detail)
+        except Exception:
+            log.exception("keys not evolved", collection_id=collection_id)
+
+    def weight_terms(
+        self,
+        writer: Writer,
+        collection_id: int,
+        events: Sequence[PendingEvent],
+        targets: Targets,
+        noises: Mapping[int, Noise],
+    ) -> list[WeightTerm]:
+        """What each event says of the ranking; nothing if it compares no two ranked passages."""
+        judged = sorted({sentence for event in events if event.ranked for sentence in targets[event.id]})
+        holders = passages.sentences_by_id(writer, collection_id, judged)
+        terms = []
+        for event in events:
+            if not event.ranked or event.features is None:
+                continue
+            named = {s: (holders[s].passage_id, y) for s, y in targets[event.id].items() if s in holders}
+            noise = noises[event.id].positive / float(event.verdict["confidence"])
+            seen = replay.observation(
+                event.ranked,
+                event.features,
+                list(named.values()),
+                event.verdict,
+                prior=self._prior.prior,
+                noise=noise,
+            )
+            if seen is not None:
+                cap = noises[event.id].comparisons
+                terms.append(WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, noise, seen.surprise))
+        return terms

@@ -1,0 +1,1 @@
+"""Why: which verdicts are behind what a query found, and what moved a memory."""

@@ -1,0 +1,189 @@
+"""What was learned, to look at: sentence memories beside the vectors they began as, and what moved them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from uuid import UUID
+
+from app.core.influence import similarity_after
+from app.errors import NotFoundError
+from app.providers.embedder import Embedder
+from app.storage.corpus import collections
+from app.storage.database import Database
+from app.storage.learning import memories
+from app.storage.learning.memories import Standing, Vector
+from app.storage.reasons import explanations
+from app.storage.reasons.explanations import FoundSentence, MoveRow, QuestionSupport
+
+SUPPORTS = 100
+"""Questions that are shown of a sentence, those it supports most surely."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelView:
+    """A channel of a sentence's memory as it stands.
+
+    Attributes:
+        base_similarity, similarity: cosine of what it began as, and of it, with the text asked for, if any.
+    """
+
+    channel: str
+    perplexity: float
+    update_count: int
+    base_similarity: float | None
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What one event did to one channel, "task", "time" or "recall".
+
+    ``similarity_before`` and ``similarity_after`` are cosines of memory and question as they were then; for
+    "recall" they are the support, which is what stands for a similarity there.
+
+    Attributes:
+        target: y, 1 for a verdict that supports the sentence, else 0.
+        similarity_now: the same of the memory as it stands; None for "recall".
+    """
+
+    channel: str
+    target: int
+    gain: float
+    residual: float
+    perplexity_before: float
+    perplexity_after: float
+    similarity_before: float
+    similarity_after: float
+    similarity_now: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceEvent:
+    """An event that counts and what it did to a sentence; ``sequence`` is its place in the order of application."""
+
+    sequence: int
+    event_id: int
+    judge: str
+    query_id: UUID
+    question: str
+    applied_at: datetime
+    moves: Sequence[Move]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceView:
+    """What is remembered of a sentence, and a page of what made it so.
+
+    Attributes:
+        supports: ``SUPPORTS`` at most, of ``support_count``.
+        next_after: sequence to go on after; None at the end.
+    """
+
+    sentence: FoundSentence
+    collection: str
+    channels: Sequence[ChannelView]
+    supports: Sequence[QuestionSupport]
+    support_count: int
+    events: Sequence[SentenceEvent]
+    next_after: int | None
+
+
+class ExplainService:
+    """Reads learned state and changes none of it."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database = database
+        self._embedder = embedder
+
+    def memories(self, collection: str, sentences: Sequence[int]) -> dict[int, dict[str, Standing]]:
+        """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            found = memories.standing(reader, collections.find(reader, collection).id, sentences)
+        states: dict[int, dict[str, Standing]] = {}
+        for state in found:
+            states.setdefault(state.sentence_id, {})[state.channel] = state
+        return states
+
+    def sentence(
+        self, collection: str, sentence: int, query: str | None = None, *, after: int = 0, limit: int = 100
+    ) -> SentenceView:
+        """What is remembered of a sentence, and the next ``limit`` events that moved it, those after ``after``.
+
+        Args:
+            query: a text to tell how near the memory is to.
+            after: sequence of the last event seen.
+
+        Raises:
+            NotFoundError: there is no such sentence or collection.
+        """
+        towards = None if query is None else self.direction(query)
+        with self._database.snapshot() as reader:
+            target = collections.find(reader, collection)
+            found = explanations.sentence(reader, target.id, sentence)
+            if found is None:
+                raise NotFoundError(f"There is no sentence {sentence} in collection {collection!r}.")
+            standing = memories.standing(reader, target.id, [sentence])
+            supports, support_count = explanations.supports(reader, target.id, sentence, SUPPORTS)
+            rows = explanations.moves(reader, target.id, sentence, after, limit)
+        events = [_event(list(group)) for _, group in groupby(rows, key=lambda row: row.sequence)]
+        return SentenceView(
+            sentence=found,
+            collection=target.name,
+            channels=[_channel(state, towards) for state in standing],
+            supports=supports,
+            support_count=support_count,
+            events=events,
+            next_after=events[-1].sequence if len(events) == limit else None,
+        )
+
+    def direction(self, question: str) -> Vector:
+        """The unit vector, (d,), along which verdicts on a question move task memories."""
+        vector: Vector = self._embedder.embed([question])[0]
+        return vector
+
+
+def _channel(state: Standing, towards: Vector | None) -> ChannelView:
+    return ChannelView(
+        channel=state.channel,
+        perplexity=state.perplexity,
+        update_count=state.update_count,
+        base_similarity=None if towards is None else float(state.base @ towards),
+        similarity=None if towards is None else float(state.vector @ towards),
+    )
+
+
+def _event(rows: Sequence[MoveRow]) -> SentenceEvent:
+    first = rows[0]
+    return SentenceEvent(
+        first.sequence,
+        first.event_id,
+        first.judge,
+        first.query_id,
+        first.question,
+        first.applied_at,
+        [_move(row) for row in rows],
+    )
+
+
+def _move(row: MoveRow) -> Move:
+    """The audit says what the prediction was, y - residual, and that says all of what the step did along it."""
+    before = row.target - row.residual
+    recall = row.channel == "recall"
+    return Move(
+        channel=row.channel,
+        target=row.target,
+        gain=row.gain,
+        residual=row.residual,
+        perplexity_before=row.perplexity_before,
+        perplexity_after=row.perplexity_after,
+        similarity_before=before,
+        similarity_after=before + row.gain * row.residual
+        if recall
+        else similarity_after(before, row.gain, row.residual),
+        similarity_now=row.similarity_now,
+    )

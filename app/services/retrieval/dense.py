@@ -1,0 +1,38 @@
+"""Plain dense retrieval over passage keys, searched exactly: the baseline that everything else must beat."""
+
+from app.providers.embedder import Embedder
+from app.storage.corpus import collections, passages
+from app.storage.database import Database
+from app.storage.retrieval import hops
+from app.storage.retrieval.hops import Focus, GraphLimits
+
+EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact_search_limit=2**62)
+
+
+class DenseService:
+    """Ranks passages by the cosine of their key with the question; leaves no episode."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database = database
+        self._embedder = embedder
+
+    def search(self, collection: str, text: str, limit: int) -> list[tuple[str, float]]:
+        """(external id, cosine) of the ``limit`` nearest passages, best first.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        vector = self._embedder.embed([text])[0]
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            focus = Focus(
+                collection=target,
+                vector=vector,
+                time_vector=None,
+                use_memory=False,
+                learned_only=False,
+                metadata=None,
+            )
+            nearest = hops.nearest_passages(reader, focus, limit, EXACT)
+            found = passages.by_id(reader, target.id, nearest)
+        return [(found[key].external_id, near.similarity) for key, near in nearest.items() if key in found]

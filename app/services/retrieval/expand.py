@@ -1,0 +1,116 @@
+"""Query expansion: pieces of text that widen a question, from the passages it finds, from the LLM, or from both.
+
+Nothing is remembered of it: what a piece was good for is for a verdict to say, under ``expansions``.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from app.core import expansion
+from app.core.expansion import Method
+from app.errors import LlmNotConfiguredError
+from app.providers.embedder import Embedder
+from app.providers.language import surface_words, terms
+from app.providers.llm import Llm
+from app.services.learning.verdict import Expansion
+from app.services.retrieval.query import Query
+from app.services.retrieval.search import Search
+from app.storage.corpus import collections, lexical, passages
+from app.storage.database import Database
+from app.storage.retrieval.hops import Focus, GraphLimits
+
+KEY_TERMS = 12
+"""Terms of a unit from pseudo-relevance feedback."""
+DIVER_ROUNDS = 2
+"""How often 'diver' retrieves and refines."""
+
+
+class ExpandService:
+    """Widens questions; leaves no episode."""
+
+    def __init__(self, database: Database, embedder: Embedder, limits: GraphLimits, llm: Llm | None) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._search = Search(limits)
+        self._llm = llm
+
+    def expand(
+        self, collection: str, question: str, methods: Sequence[Method], feedback_passages: int = 5
+    ) -> list[Expansion]:
+        """The units of each method, in the order of the methods.
+
+        Words that only repeat the question are no unit, so a method may have none; 'prf' and 'diver' have none
+        where no passage is found.
+
+        Args:
+            methods: without repetitions.
+            feedback_passages: how many of the passages found first 'prf' and 'diver' take for relevant, >= 1.
+
+        Raises:
+            LlmNotConfiguredError: a method needs an endpoint and none is configured; nothing is retrieved.
+            NotFoundError: there is no such collection.
+            LlmError: the endpoint failed.
+        """
+        needing = [method for method in methods if method != "prf"]
+        if needing:
+            self._endpoint(*needing)
+        found = self._feedback(collection, question, feedback_passages)
+        units: list[Expansion] = []
+        for method in methods:
+            if method == "prf":
+                texts = self._key_terms(collection, question, found)
+            elif method == "diver":
+                texts = self._refined(collection, question, found, feedback_passages)
+            else:
+                texts = self._endpoint(method).expand(method, question)
+            units += [Expansion(method, text) for text in texts if _plain(text) != _plain(question)]
+        return units
+
+    def _endpoint(self, *methods: Method) -> Llm:
+        if self._llm is None:
+            named = ", ".join(f"'{method}'" for method in methods)
+            raise LlmNotConfiguredError(f"POST /expand with {named} needs ENGRAM_LLM_BASE_URL to be set.")
+        return self._llm
+
+    def _feedback(self, collection: str, question: str, limit: int) -> list[str]:
+        """What the passages say that words and meaning of the question find first, best first.
+
+        Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
+        """
+        vector = self._embedder.embed([question])[0]
+        query = Query(text=question, collection=collection, top_k=limit, memory="off", strategy="hybrid")
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            focus = Focus(target, vector, None, use_memory=False, learned_only=False, metadata=None)
+            best = [passage for passage, _ in self._search.rank(reader, focus, query)]
+            stored = passages.by_id(reader, target.id, best)
+        shown = [stored[passage] for passage in best if passage in stored]
+        return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in shown]
+
+    def _key_terms(self, collection: str, question: str, found: Sequence[str]) -> list[str]:
+        """One unit of what the passages ``found`` say most tellingly, in words as they write them; none, or it."""
+        counted = [Counter(terms(text)) for text in found]
+        with self._database.read() as reader:
+            target = collections.find(reader, collection)
+            total, containing = lexical.passage_counts(reader, target, list(set().union(*counted)))
+        if not total:  # they have gone since they were found
+            return []
+        weights = expansion.term_weights(counted, containing, total)
+        chosen = expansion.key_terms(weights, set(terms(question)), KEY_TERMS)
+        written = surface_words(found)
+        return [", ".join(written.get(term, term) for term in chosen)] if chosen else []
+
+    def _refined(self, collection: str, question: str, found: Sequence[str], limit: int) -> list[str]:
+        """The question after rounds of retrieving with it and refining it by what that found; none, or one."""
+        llm, draft = self._endpoint("diver"), question
+        for turn in range(DIVER_ROUNDS):
+            shown = self._feedback(collection, draft, limit) if turn else found
+            refined = llm.refine_question(question, draft, shown) if shown else draft
+            if refined == draft:  # it would find the same passages again
+                break
+            draft = refined
+        return [draft]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

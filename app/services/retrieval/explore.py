@@ -1,0 +1,89 @@
+"""Letting a query explore: its last positions to passages from beyond the cut, each with a sentence to judge."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.exploration import draw, room, weights
+from app.services.retrieval.propagate import Walk
+from app.services.retrieval.query import PassageAnswer, Query, SentenceAnswer
+from app.services.retrieval.rank import RECORDED, Ranking
+from app.storage.corpus.passages import StoredSentence
+from app.storage.database import Reader
+from app.storage.retrieval import exploration
+from app.storage.retrieval.hops import Focus
+
+DEPTH = 50
+"""Candidates below the cut that a draw is made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What an answer shows.
+
+    Attributes:
+        best: passage and score, in order.
+        passages: those of them that exploration put there, each with its sentence nearest to the question.
+        displaced: passages that made room.
+    """
+
+    best: Sequence[tuple[int, float]]
+    passages: Mapping[int, StoredSentence] = field(default_factory=dict)
+    displaced: frozenset[int] = frozenset()
+
+    def shown(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
+        """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
+        nearest = self.passages.get(passage)
+        if nearest is None:
+            return hit
+        sentences = list(hit.sentences)
+        if all(sentence.sentence_id != nearest.id for sentence in sentences):
+            sentences.append(SentenceAnswer(nearest.id, nearest.position, nearest.text, None, []))
+        return replace(hit, sentences=sorted(sentences, key=lambda row: row.position), explored=True)
+
+    def activated(self, walk: Walk) -> list[int]:
+        """The sentences that a verdict rejects if it does not name them.
+
+        None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
+        nobody saw the other.
+        """
+        return [
+            sentence
+            for sentence, found in walk.evidence.items()
+            if found.passage_id not in self.passages and found.passage_id not in self.displaced
+        ]
+
+    def recorded(self, ranking: Ranking) -> NDArray[np.intp]:
+        """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
+        candidates = ranking.candidates
+        kept = np.arange(len(candidates)) < RECORDED
+        kept |= np.isin(candidates, list(self.passages))
+        kept &= ~np.isin(candidates, list(self.displaced))
+        return np.flatnonzero(kept)
+
+
+def depth(query: Query) -> int:
+    """How many passages a plain search has to find: those wanted, and those to draw from if the query explores."""
+    return query.top_k + (DEPTH if query.served is not None and query.served.exploring is not None else 0)
+
+
+def explore(reader: Reader, focus: Focus, query: Query, ranking: Ranking) -> Explored:
+    """What the query shows of its ranking: the best, unless it explores and there is something to explore."""
+    exploring = None if query.served is None else query.served.exploring
+    if exploring is None:
+        return Explored(ranking.best)
+    slots = room(exploring.slots, query.top_k, len(ranking.best))
+    beyond = ranking.beyond[:DEPTH]
+    if not slots or not beyond:
+        return Explored(ranking.best)
+    touched = exploration.touches(reader, focus.collection.id, [passage for passage, _ in beyond])
+    evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
+    drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
+    ids = [passage for passage, _ in drawn]
+    nearest = exploration.nearest_sentences(reader, focus.collection.id, focus.vector, ids)
+    drawn = [(passage, score) for passage, score in drawn if passage in nearest]
+    kept = len(ranking.best) - len(drawn)
+    displaced = frozenset(passage for passage, _ in ranking.best[kept:])
+    return Explored([*ranking.best[:kept], *drawn], nearest, displaced)

@@ -1,0 +1,53 @@
+"""Answering in words: retrieve, let the LLM answer, keep only citations of sentences it was shown."""
+
+from dataclasses import dataclass, replace
+
+from app.errors import LlmNotConfiguredError
+from app.providers.llm import Llm
+from app.services.retrieval.query import Answer, Query
+from app.services.serving.arms import Retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A sentence that the answer rests on."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordedAnswer:
+    """An answer in words; empty text where the evidence gives none."""
+
+    text: str
+    sufficient: bool
+    citations: list[Citation]
+    retrieval: Answer
+
+
+class AnswerService:
+    """Answers questions in words."""
+
+    def __init__(self, retrieve: Retrieval, llm: Llm | None) -> None:
+        self._retrieve = retrieve
+        self._llm = llm
+
+    def answer(self, query: Query) -> WordedAnswer:
+        """Retrieve and answer.
+
+        Raises:
+            LlmNotConfiguredError: no endpoint is configured; nothing is retrieved.
+            LlmError: the endpoint failed.
+        """
+        if self._llm is None:
+            raise LlmNotConfiguredError("POST /answer needs ENGRAM_LLM_BASE_URL to be set.")
+        retrieval = self._retrieve.query(replace(query, include=query.include | {"sentences"}))
+        shown = {
+            sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)
+            for passage in retrieval.passages
+            for sentence in passage.sentences
+        }
+        draft = self._llm.answer(query.text, [(key, citation.text) for key, citation in shown.items()])
+        return WordedAnswer(draft.text, draft.sufficient, [shown[cited] for cited in draft.cited], retrieval)

@@ -1,0 +1,190 @@
+"""How a collection serves: live or in shadow, by the arms of an experiment, with room for what is untried.
+
+The rule stands between those who ask and ``RetrieveService``; whoever has to see what memory does, whatever the
+collection is set to, asks that service directly.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+from uuid import UUID, uuid4
+
+import structlog
+
+from app.core import assignment
+from app.core import exploration as core
+from app.errors import InvalidRequestError, NotFoundError
+from app.services.retrieval.query import Answer, Exploring, Memory, ProfileName, Query, Served, Strategy
+from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection
+from app.storage.database import Database
+
+log = structlog.get_logger(__name__)
+
+Serving = Literal["live", "shadow"]
+SLOTS = 1
+"""Positions that an exploration takes where nothing is said of them."""
+
+
+class Retrieval(Protocol):
+    """Whatever answers queries."""
+
+    def query(self, query: Query) -> Answer: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """An arm of an experiment: ``percent`` of the units are served like this."""
+
+    name: str
+    percent: float
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """A setting: ``share`` of the queries give up to ``slots`` positions to chance.
+
+    Attributes:
+        seed: if there is one, draws follow from it, the collection, the unit (without one the query's id) and the
+            question, so that they can be made again; if there is none, from the query's id alone.
+    """
+
+    share: float
+    slots: int
+    seed: int | None
+
+
+class ServingService:
+    """Serves queries by their collection's settings, and changes those."""
+
+    def __init__(self, database: Database, retrieve: Retrieval) -> None:
+        self._database = database
+        self._retrieve = retrieve
+
+    def query(self, query: Query) -> Answer:
+        """Answer a question as the collection's settings have it.
+
+        Raises:
+            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``RetrieveService.query``.
+        """
+        with self._database.read() as reader:
+            collection = collections.find(reader, query.collection)
+        return self._retrieve.query(served(query, collection, uuid4()))
+
+    def configure(self, name: str, patch: Mapping[str, Any]) -> Collection:
+        """Change what the patch names of serving, experiment and exploration, by the rules of JSON Merge Patch
+        (RFC 7396): what is absent stays, None clears, objects are merged, lists replaced.
+
+        Raises:
+            NotFoundError: there is no such collection.
+            InvalidRequestError: what comes of the patch is not a setting.
+        """
+        with self._database.write() as writer:
+            found = collections.find(writer, name)
+            if not collections.lock_graph(writer, found.id):
+                raise NotFoundError(f"There is no collection {name!r}.")
+            held = collections.by_id(writer, found.id)
+            before = {"serving": held.serving, "experiment": held.experiment, "exploration": held.exploration}
+            after = merged({key: value for key, value in before.items() if value is not None}, patch)
+            collections.configure(
+                writer,
+                held.id,
+                serving=after.get("serving", "live"),
+                experiment=_experiment(after.get("experiment")),
+                exploration=_exploration(after.get("exploration")),
+            )
+            changed = collections.by_id(writer, held.id)
+        log.info("collection configured", collection=name, **{key: after.get(key) for key in before})
+        return changed
+
+
+def served(query: Query, collection: Collection, query_id: UUID) -> Query:
+    """The query as the collection's settings have it served.
+
+    In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
+    its name says. A query that says an arm itself belongs to none.
+    """
+    shadow = collection.serving == "shadow"
+    unit = str(query_id) if query.unit is None else query.unit
+    arm = None if shadow or query.says_arm else arm_of(query, collection, unit)
+    if arm is not None:
+        query = replace(query, memory=arm.memory, profile=arm.profile, strategy=arm.strategy)
+    if shadow:
+        query = replace(query, memory="off")
+    name = None if arm is None else arm.name
+    return replace(query, served=Served(query_id, collection, name, shadow, exploring(query, collection, query_id)))
+
+
+def arm_of(query: Query, collection: Collection, unit: str) -> Arm | None:
+    """The unit's arm of the collection's experiment, see ``core.assignment``; None if it has none.
+
+    A query that bounds its hops goes to no arm if some arm makes no hops: that arm alone would have to refuse it,
+    and the others' queries would be of another kind than its own.
+    """
+    arms = arms_of(collection)
+    bounded = query.max_hops is not None or query.sufficiency is not None
+    if not arms or (bounded and any(arm.strategy != "graph" for arm in arms)):
+        return None
+    at = assignment.assign(collection.id, [arm.name for arm in arms], [arm.percent for arm in arms], unit)
+    return None if at is None else arms[at]
+
+
+def arms_of(collection: Collection) -> list[Arm]:
+    """The arms of the collection's experiment; none if there is none."""
+    return [] if collection.experiment is None else [Arm(**arm) for arm in collection.experiment["arms"]]
+
+
+def exploring(query: Query, collection: Collection, query_id: UUID) -> Exploring | None:
+    """Whether and how the query explores."""
+    if collection.exploration is None:
+        return None
+    setting = Exploration(**collection.exploration)
+    if setting.seed is None:
+        entropy = core.entropy(str(query_id))
+    else:
+        unit = str(query_id) if query.unit is None else query.unit
+        entropy = core.entropy(setting.seed, collection.id, unit, query.text)
+    return Exploring(setting.slots, entropy) if core.explores(setting.share, entropy) else None
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """The target changed by a JSON Merge Patch (RFC 7396, section 2)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def _experiment(value: Any) -> Mapping[str, Any] | None:
+    """The experiment as it is kept, every arm in full."""
+    if value is None:
+        return None
+    arms = value.get("arms")
+    if not arms:
+        raise InvalidRequestError("An experiment has at least one arm.")
+    names = [arm["name"] for arm in arms]
+    if len(set(names)) < len(names):
+        raise InvalidRequestError("The arms of an experiment have names of their own.")
+    try:
+        assignment.segments([arm["percent"] for arm in arms])
+    except ValueError as error:
+        raise InvalidRequestError(f"experiment: {error}.") from error
+    defaults = {"memory": "read", "profile": "default", "strategy": "graph"}
+    return {"arms": [defaults | dict(arm) for arm in arms]}
+
+
+def _exploration(value: Any) -> Mapping[str, Any] | None:
+    """The exploration as it is kept, in full."""
+    if value is None:
+        return None
+    if value.get("share") is None:
+        raise InvalidRequestError("An exploration has a share of queries.")
+    return {"share": value["share"], "slots": value.get("slots", SLOTS), "seed": value.get("seed")}

@@ -1,0 +1,1 @@
+"""Taking back and proving: revocation, verification, a past moment, forgetting."""

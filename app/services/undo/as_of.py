@@ -1,0 +1,310 @@
+"""The learned state of a past moment, in a collection of its own beside the live one.
+
+The copy gets the corpus, and the log of verdicts as it was then: those applied by then and not revoked by then. All
+that is learned is computed from that log, by what a revocation and a verification use. Nothing is embedded or
+analysed anew but expansion units that a later revocation removed.
+
+The log does not say everything of the past. Of what it does not say the copy has what is so now:
+
+- Passages that came since are left out; those that changed since are there as they are now; those deleted since are
+  missing, and verdicts on their sentences are history without a state.
+- Of a verdict that was revoked since, no audit is left (see ``restore``).
+- A rollback of evolved keys leaves no date. Known is which generations were made by then, and from which one the
+  next was made, or which one serves now. That one serves in the copy; the report says if it may have been another.
+- What is set for judges, the capacity of expansion memories and the ranking prior are today's.
+
+All is one transaction on one snapshot, which locks no row of the live collection: learning and queries go on, the
+copy is seen whole or not at all, and whatever ends it before its end leaves nothing.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import structlog
+
+from app.core import names
+from app.errors import ConflictError, InvalidRequestError, UnavailableError
+from app.services.keys.attribution import Attribution, Units
+from app.services.keys.evolve import EvolveService
+from app.services.log import replay
+from app.services.undo.restore import Restore
+from app.storage.corpus import collections
+from app.storage.database import Database, Reader, Writer
+from app.storage.keys import evolved_keys, generations, key_log
+from app.storage.learning import experience, memories, weights
+from app.storage.learning.weights import Days
+from app.storage.log import history
+from app.storage.undo import copied_log, copies
+from app.storage.undo.copies import Copy
+
+log = structlog.get_logger(__name__)
+
+PASSAGES = 200
+ROWS = 2_000
+"""Entities or terms that are copied at a time."""
+EVENTS = 100
+CHUNK = 200
+"""Sentences, questions or passages whose states are computed and written together: bounds memory."""
+
+CORPUS = (
+    "passage", "sentence", "entity", "entity_sentence", "lexical_term", "lexical_posting", "lexical_passage",
+)  # fmt: skip
+LOG = ("episode", "feedback_event", "memory_audit", "ranking_audit", "key_evidence", "key_credit")
+STATES = ("sentence_memory", "question", "question_support", "expansion_memory", "passage_key", "evolved_posting")
+
+Report = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What came of it.
+
+    Attributes:
+        collection: the new one, which holds what ``of`` was at ``until``.
+        passages_since: that came later and are left out.
+        passages_updated: that are there as they are now, not as they were.
+        events: verdicts that counted then.
+        events_restored: of these, revoked since.
+        events_assumed: of those restored, applied with noises and caps that were not recorded.
+        sentences_gone: that the verdicts speak of and the copy does not have.
+        key_generation: of the evolved keys that serve; 0: base keys.
+        key_generation_certain: whether no other can have served.
+        learned: table -> rows.
+    """
+
+    collection: str
+    of: str
+    until: datetime
+    passages: int
+    passages_since: int
+    passages_updated: int
+    events: int
+    events_restored: int
+    events_assumed: int
+    sentences_gone: int
+    key_generation: int
+    key_generation_certain: bool
+    learned: Mapping[str, int]
+
+
+class PastService:
+    """Makes collections that are as another was."""
+
+    def __init__(
+        self, database: Database, attribution: Attribution, evolve: EvolveService, restore: Restore
+    ) -> None:
+        self._database = database
+        self._attribution = attribution
+        self._evolve = evolve
+        self._restore = restore
+
+    def replay(
+        self,
+        collection: str,
+        until: datetime,
+        into: str | None = None,
+        report: Report = lambda *_: None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> Past:
+        """Make a collection that holds what ``collection`` had learned at ``until``; it serves without memory.
+
+        Args:
+            into: its name; by default the collection's and the moment.
+            should_stop: polled; once true, nothing is made.
+
+        Raises:
+            NotFoundError: there is no such collection.
+            InvalidRequestError: ``into`` is no name, or the moment is yet to come or has no offset.
+            ConflictError: there is a collection of that name, or another process makes one.
+            UnavailableError: it was told to stop, or Postgres is out of reach.
+        """
+        if until.tzinfo is None:
+            raise InvalidRequestError("The moment needs its offset from UTC, as in 2026-11-21T12:00:00Z.")
+        name = into or f"{collection}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        if not re.fullmatch(names.COLLECTION, name):
+            raise InvalidRequestError(f"{name!r} is no name for a collection.")
+
+        def heard(stage: str, done: int, of: int) -> None:
+            if should_stop():
+                raise UnavailableError("Told to stop before the end.")
+            report(stage, done, of)
+
+        with self._database.hold_lock(f"replay:{name}") as held:
+            if not held:
+                raise ConflictError(f"Another process makes collection {name!r}.")
+            units: Units = {}
+            while True:
+                with self._database.write_long(should_stop) as writer:
+                    source = _checked(writer, collection, until, name)
+                    units, missing = self._restore.units(writer, source, until, units)
+                    if not missing:
+                        copy = copies.open_copy(writer, source, name, until)
+                        past = _Making(writer, copy, self._evolve, self._attribution, heard).make(
+                            collection, name, self._restore, units
+                        )
+                        break
+                units = {**units, **self._attribution.embedded(missing)}  # with no transaction open
+        log.info("past state made", collection=name, of=collection, until=until.isoformat(), events=past.events)
+        return past
+
+
+def _checked(reader: Reader, collection: str, until: datetime, name: str) -> int:
+    """The id of the collection, if this can be done."""
+    source = collections.find(reader, collection).id
+    if until > copies.now(reader):
+        raise InvalidRequestError(f"{until.isoformat()} is yet to come.")
+    if copies.is_taken(reader, name):
+        raise ConflictError(f"There is a collection {name!r} already.")
+    return source
+
+
+class _Making:
+    """One copy: the corpus, the log, and then every state that the log speaks of."""
+
+    def __init__(
+        self, writer: Writer, copy: Copy, evolve: EvolveService, attribution: Attribution, report: Report
+    ) -> None:
+        self._writer = writer
+        self._copy = copy
+        self._evolve = evolve
+        self._attribution = attribution
+        self._report = report
+
+    def make(self, of: str, name: str, restore: Restore, units: Units) -> Past:
+        writer, copy = self._writer, self._copy
+        there = copies.census(writer, copy.source, copy.until)
+        self._pages("passages", there.passages, copies.passages, copies.copy_passages, PASSAGES)
+        self._pages("entities", there.entities, copies.entities, copies.copy_entities, ROWS)
+        self._pages("terms", there.terms, copies.terms, copies.copy_terms, ROWS)
+        copies.settle_counts(writer, copy)
+        copied_log.copy_generations(writer, copy)
+        self._pages("verdicts", there.events, copied_log.events, copied_log.copy_events, EVENTS)
+        self._analyse("statistics", (*CORPUS, *LOG))
+        restored = restore.run(writer, copy, units)
+        gone = self._memories()
+        days = self._questions(restored.questions_gone)
+        self._beliefs(days | restored.days)
+        generation, certain = _serving(writer, copy)
+        self._keys(generation)
+        self._analyse("statistics of states", STATES)
+        return Past(
+            collection=name,
+            of=of,
+            until=copy.until,
+            passages=there.passages,
+            passages_since=there.later,
+            passages_updated=there.updated,
+            events=there.events,
+            events_restored=len(restored.events),
+            events_assumed=restored.assumed,
+            sentences_gone=gone,
+            key_generation=generation,
+            key_generation_certain=certain,
+            learned=copied_log.learned(writer, copy),
+        )
+
+    def _pages(
+        self,
+        stage: str,
+        total: int,
+        read: Callable[[Reader, Copy, int, int], list[int]],
+        write: Callable[[Writer, Copy, Sequence[int]], None],
+        size: int,
+    ) -> None:
+        done, after = 0, 0
+        self._report(stage, 0, total)
+        while page := read(self._writer, self._copy, after, size):
+            write(self._writer, self._copy, page)
+            done, after = done + len(page), page[-1]
+            self._report(stage, done, total)
+
+    def _analyse(self, stage: str, tables: Sequence[str]) -> None:
+        for done, table in enumerate(tables):
+            self._report(stage, done, len(tables))
+            copies.analyse(self._writer, table)
+        self._report(stage, len(tables), len(tables))
+
+    def _memories(self) -> int:
+        """Replay all memories; how many sentences that verdicts speak of are not there."""
+        gone = 0
+
+        def write(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
+            nonlocal gone
+            gone += len(sentences) - len(history.existing(writer, copy.target, sentences))
+            copied_log.begin_memories(writer, copy, sentences)
+            done = list(replay.memories(writer, copy.target, sentences))
+            memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
+            memories.store(writer, copy.target, [replayed.state for replayed in done])
+
+        total = copied_log.count_judged(self._writer, self._copy)
+        self._pages("memories", total, _of_target(history.judged_sentences), write, CHUNK)
+        return gone
+
+    def _questions(self, gone: Mapping[int, bytes]) -> Days:
+        """Replay all questions; the days of which terms of the ranking weights became contested, or no more so."""
+        days = Days()
+
+        def write(writer: Writer, copy: Copy, questions: Sequence[int]) -> None:
+            copied_log.begin_questions(
+                writer, copy, questions, {question: gone[question] for question in questions if question in gone}
+            )
+            asked = history.first_asked(writer, copy.target, questions)
+            put = {question: (first.text, first.embedding) for question, first in asked.items()}
+            experience.put_questions(writer, copy.target, put, [])
+            done = list(replay.supports(writer, copy.target, questions))
+            memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
+            experience.replace_supports(writer, copy.target, [replayed.state for replayed in done], [])
+            against = replay.contradicting(writer, copy.target, questions)
+            days.update(weights.contest(writer, copy.target, questions, against))
+
+        total = copied_log.count_questions(self._writer, self._copy)
+        self._pages("questions", total, _of_target(history.question_ids), write, CHUNK)
+        return days
+
+    def _beliefs(self, days: Days) -> None:
+        writer, target = self._writer, self._copy.target
+        weights.settle(writer, target, days)
+        for prior in history.priors(writer, target):
+            copied_log.begin_belief(writer, self._copy, prior)
+            weights.replace(writer, target, prior, replay.belief(writer, target, prior))
+
+    def _keys(self, generation: int) -> None:
+        """Have the keys of ``generation`` serve. What was due then is not: the copy stays as it is until told."""
+        writer, copy = self._writer, self._copy
+        copied_log.count_generations(writer, copy)
+        generations.go_to(writer, copy.target, generation)
+        if not copied_log.has_keys(writer, copy):
+            return
+        evolved_keys.lock(writer, copy.target)
+        evolved_keys.set_progress(
+            writer, copy.target, replace(self._attribution.count_batches(writer, copy.target), due=None)
+        )
+        total = copied_log.count_keyed(writer, copy)
+
+        def write(writer: Writer, copy: Copy, passages: Sequence[int]) -> None:
+            self._evolve.recompose(writer, copy.target, passages)
+
+        self._pages("keys", total, _of_target(key_log.keyed_passages), write, CHUNK)
+
+
+def _of_target(read: Callable[[Reader, int, int, int], list[int]]) -> Callable[[Reader, Copy, int, int], list[int]]:
+    return lambda reader, copy, after, limit: read(reader, copy.target, after, limit)
+
+
+def _serving(reader: Reader, copy: Copy) -> tuple[int, bool]:
+    """The generation of the source that served then, and whether no other can have: see the module's docstring.
+
+    That somebody rolled back and forth between two evolutions cannot be told, and is not thought of.
+    """
+    before = None
+    serving = generations.serving(reader, copy.source)
+    while page := generations.page(reader, copy.source, before, CHUNK):
+        for generation in page:  # the latest first
+            if generation.created_at <= copy.until:
+                return serving, serving == generation.number
+            serving = generation.parent
+        before = page[-1].number
+    return 0, True

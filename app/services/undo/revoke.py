@@ -1,0 +1,217 @@
+"""Revoking verdicts: what was learned becomes what it would be if they had never come.
+
+Only states that a revoked event touched are computed anew, from what they began as and the events that are left:
+see ``replay``. A revoked event stays in the log with its verdict; a later verdict may say the same again.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+
+from app.errors import InvalidRequestError, NotFoundError, is_out_of_reach
+from app.services.jobs.keyed import open_job
+from app.services.keys.attribution import Attribution
+from app.services.keys.evolve import EvolveService
+from app.services.log import replay
+from app.storage.corpus import collections
+from app.storage.database import Database, Writer
+from app.storage.jobs import jobs
+from app.storage.jobs.jobs import Job
+from app.storage.learning import experience, memories, weights
+from app.storage.learning.weights import Days
+from app.storage.log import feedback, history
+from app.storage.log.feedback import StoredEvent
+from app.storage.undo import revocations
+from app.storage.undo.revocations import Criteria
+
+log = structlog.get_logger(__name__)
+
+MAX_ATTEMPTS = 5
+BATCH = 100
+"""Events that one transaction revokes; learning in their collection waits for it, so it must end within seconds."""
+CHUNK = 200
+"""Sentences or questions whose states are computed and written together: bounds memory."""
+
+
+class RevokeService:
+    """Takes verdicts back, one at a time or by jobs that a worker runs."""
+
+    def __init__(
+        self, database: Database, attribution: Attribution, evolve: EvolveService, *, batch_size: int = BATCH
+    ) -> None:
+        self._database = database
+        self._attribution = attribution
+        self._evolve = evolve
+        self._batch_size = batch_size
+
+    def revoke(self, collection: str, event_id: int) -> StoredEvent:
+        """Revoke one event, applied or not; one that is revoked already stays as it is.
+
+        Raises:
+            NotFoundError: there is no such event or collection.
+        """
+        with self._database.read() as reader:
+            target = collections.find(reader, collection).id
+        with self._database.write() as writer:
+            revoked = self._revoke(writer, target, [event_id])
+            event = feedback.find(writer, target, event_id)
+        if event is None:
+            raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+        if revoked:
+            log.info("feedback revoked", event_id=event_id, judge=event.judge)
+        return event
+
+    def request(
+        self,
+        collection: str,
+        judge: str | None = None,
+        since: datetime | None = None,
+        before: datetime | None = None,
+        key: str | None = None,
+    ) -> UUID:
+        """Queue a job that revokes all verdicts accepted so far that match; the first one of a repeated key.
+
+        Verdicts that wait are revoked at once and are never applied.
+
+        Args:
+            judge: only this judge's.
+            since, before: only those received from ``since`` on and before ``before``.
+            key: the Idempotency-Key, if there is one.
+
+        Raises:
+            NotFoundError: there is no such collection.
+            InvalidRequestError: the time span is empty.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        if since is not None and before is not None and since >= before:
+            raise InvalidRequestError("'from' must come before 'to'.")
+        criteria = Criteria(judge, since, before)
+        job_id, opened = open_job(
+            self._database,
+            collection,
+            key,
+            f"revoke {json.dumps(criteria.as_json(), sort_keys=True)}",
+            lambda writer, target, job: revocations.open_job(writer, target, job, criteria),
+        )
+        if opened:
+            log.info("revocation accepted", job_id=str(job_id), collection=collection, **criteria.as_json())
+        return job_id
+
+    def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Work through every job that no other worker holds, until told to stop; how many were worked on."""
+        with self._database.read() as reader:
+            ready = jobs.ready(reader, revoking=True)
+        return sum(self._run(job, should_stop) for job in ready if not should_stop())
+
+    def _run(self, job: Job, should_stop: Callable[[], bool]) -> bool:
+        """Do a job to its end, or until told to stop; False if nothing came of it.
+
+        Each batch is a transaction that also counts it, so a job that was killed goes on where it was.
+        """
+        with self._database.hold_lock(f"revoke:{job.collection_id}") as held:
+            if not held:
+                return False
+            try:
+                while not should_stop():
+                    with self._database.write() as writer:
+                        if not self._run_batch(writer, job):
+                            return True
+            except Exception as error:
+                if is_out_of_reach(error):
+                    raise
+                log.exception("batch not revoked", job_id=str(job.id))
+                reason = f"{type(error).__name__}: {error}"
+                with self._database.write() as writer:
+                    if jobs.record_failure(writer, job, reason) >= MAX_ATTEMPTS:
+                        jobs.finish(writer, job, reason)
+                return False
+            return True
+
+    def _run_batch(self, writer: Writer, job: Job) -> bool:
+        """Revoke the job's next verdicts, or close it; whether it may have more."""
+        current = jobs.find(writer, job.collection_id, job.id)
+        if current is None or current.status not in {"queued", "running"}:
+            return False
+        batch = revocations.next_events(writer, current, self._batch_size)
+        if not batch:
+            revocations.settle(writer, job)
+            jobs.finish(writer, job)
+            log.info("job finished", job_id=str(job.id), collection=job.collection, revoked=current.updated)
+            return False
+        revocations.advance(writer, job, self._revoke(writer, job.collection_id, batch), batch[-1])
+        return True
+
+    def _revoke(self, writer: Writer, collection_id: int, events: Sequence[int]) -> int:
+        """Revoke those of the events that are not yet; how many there were.
+
+        Locks are taken in the order in which a worker takes them: the collection, the right to learn, events,
+        sentences, keys, weights. While it lasts, no event of the collection is applied.
+        """
+        if not collections.keep(writer, collection_id):
+            return 0
+        collections.lock_learning(writer, collection_id, alone=True)
+        standing = feedback.lock_standing(writer, collection_id, events)
+        feedback.mark_revoked(writer, collection_id, list(standing))
+        applied = [event for event, status in standing.items() if status == "applied"]
+        if applied:
+            questions = experience.questions_of(writer, collection_id, applied)
+            states = memories.withdraw(writer, collection_id, applied)
+            memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
+            _replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
+            days = _replay_questions(writer, collection_id, questions)
+            changed = self._attribution.withdraw(writer, collection_id, applied)
+            self._evolve.recompose(writer, collection_id, changed)
+            days |= weights.withdraw(writer, collection_id, applied)
+            for prior in weights.settle(writer, collection_id, days):
+                weights.replace(writer, collection_id, prior, replay.belief(writer, collection_id, prior))
+        return len(standing)
+
+
+def _replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Make the memories of these sentences, in id order, what the events that are left make them.
+
+    All channels: what a judge said counts against others in each.
+    """
+    for at in range(0, len(sentences), CHUNK):
+        chunk = sentences[at : at + CHUNK]
+        left = list(replay.memories(writer, collection_id, chunk))
+        memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
+        memories.store(writer, collection_id, [replayed.state for replayed in left])
+        kept = {(replayed.state.sentence_id, replayed.state.channel) for replayed in left}
+        memories.delete_all_but(writer, collection_id, chunk, sorted(kept))
+
+
+def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> Days:
+    """Make what these questions, each with sentences, recall what the events that are left make it.
+
+    Returns:
+        Whose terms of the ranking weights are contested no more.
+    """
+    questions, days = list(touched), Days()
+    for at in range(0, len(questions), CHUNK):
+        chunk = questions[at : at + CHUNK]
+        asked = history.first_asked(writer, collection_id, chunk)
+        experience.put_questions(
+            writer,
+            collection_id,
+            {question: (first.text, first.embedding) for question, first in asked.items()},
+            [question for question in chunk if question not in asked],
+        )
+        concerned = {(question, sentence) for question in asked for sentence in touched[question]}
+        sentences = sorted({sentence for _, sentence in concerned})
+        left = [
+            replayed
+            for replayed in replay.supports(writer, collection_id, list(asked), sentences)
+            if (replayed.state.question_id, replayed.state.sentence_id) in concerned
+        ]
+        against = replay.contradicting(writer, collection_id, chunk)
+        days |= weights.contest(writer, collection_id, chunk, against)
+        memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
+        kept = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in left}
+        experience.replace_supports(
+            writer, collection_id, [replayed.state for replayed in left], sorted(concerned - kept)
+        )
+    return days

@@ -1,0 +1,219 @@
+"""Proof that what is learned follows from the log: every learned row is replayed and compared, bit by bit.
+
+All is read on one snapshot, in pages, and nothing is locked, so collections may learn on meanwhile. What a verdict
+was applied with and cannot be told from it (noises, whether its expansions were validated, which passages they
+were credited to) is part of the log. Terms of the ranking weights and credits of expansion units go through
+exponentials and matrix products, whose last bits differ between kinds of processors, and are compared to within
+``TOLERANCE``; what is made of them is compared to the bit.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from app.core import caps
+from app.core.belief import Evidence
+from app.providers.prior import RankingPrior
+from app.services.keys.evolve import EvolveService
+from app.services.log import replay
+from app.services.undo.findings import TOLERANCE, Findings, Report, values
+from app.services.undo.verify_keys import verify_keys
+from app.storage.corpus import collections, passages
+from app.storage.database import Database, Reader
+from app.storage.keys import key_log
+from app.storage.learning import experience, weights
+from app.storage.learning.experience import Support
+from app.storage.learning.memories import Memory
+from app.storage.log import history
+from app.storage.log.history import StoredQuestion, Term
+
+CHUNK = 200
+"""Sentences, questions, terms or passages that are compared at a time: bounds memory."""
+EVENTS = 50
+"""Events whose audit rows, up to some thousands each, are read at a time."""
+
+
+class VerifyService:
+    """Compares what is stored with a replay of the log."""
+
+    def __init__(self, database: Database, prior: RankingPrior, evolve: EvolveService, *, capacity: int) -> None:
+        self._database = database
+        self._prior = prior
+        self._evolve = evolve
+        self._capacity = capacity
+
+    def names(self) -> list[str]:
+        """All collections, in name order."""
+        found: list[str] = []
+        with self._database.read() as reader:
+            while page := collections.page(reader, found[-1] if found else None, 1_000):
+                found += [collection.name for collection in page]
+        return found
+
+    def verify(self, collection: str, most: int = 100) -> Report:
+        """Verify a collection as it is now, keeping ``most`` differences.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        findings = Findings(most)
+        with self._database.snapshot() as reader:
+            target = collections.find(reader, collection).id
+            _events(reader, target, findings)
+            _memories(reader, target, findings)
+            contested = _questions(reader, target, findings)
+            for prior in history.priors(reader, target):
+                _weights(reader, target, prior, self._prior, contested, findings)
+            rules = self._evolve.serving_rules(reader, target)
+            for chunk in _pages(lambda after: key_log.keyed_passages(reader, target, after, CHUNK)):
+                verify_keys(reader, target, chunk, rules, self._capacity, findings)
+            for table in ("memory_audit", "ranking_audit", "key_evidence"):
+                for event, status in history.left_behind(reader, target, table, most):
+                    findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
+        return findings.report(collection)
+
+
+def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
+    """What events left in the audit is what their verdicts speak of, and they taught the questions asked."""
+    after = 0
+    while page := history.events(reader, collection_id, after, EVENTS):
+        after = page[-1].id
+        spoken = {event.id: replay.targets_of(event.verdict, event.activated) for event in page}
+        alive = history.existing(reader, collection_id, sorted({s for named in spoken.values() for s in named}))
+        taught = {event.question_id for event in page if event.question_id is not None}
+        questions = history.stored_questions(reader, collection_id, sorted(taught))
+        for event in page:
+            named = spoken[event.id]
+            name = f"event {event.id}, sentence {{}}, {{}}"
+            for row in event.audit:
+                findings.seen("memory_audit", *values(row))
+                if named.get(row.sentence_id) != row.target:
+                    text = name.format(row.sentence_id, row.channel)
+                    findings.differs("memory_audit", text, "is not what the verdict says")
+            for channel in ("task", "recall"):
+                told = {row.sentence_id for row in event.audit if row.channel == channel}
+                for sentence in sorted(named.keys() & alive - told):
+                    findings.differs("memory_audit", name.format(sentence, channel), "is missing")
+            question = None if event.question_id is None else questions.get(event.question_id)
+            if question is None or question.text_hash != replay.question_hash(event.question):
+                findings.differs("question", f"of event {event.id}", "is not the one that was asked")
+
+
+def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
+    for chunk in _pages(lambda after: history.judged_sentences(reader, collection_id, after, CHUNK)):
+        stored = {(m.sentence_id, m.channel): m for m in history.stored_memories(reader, collection_id, chunk)}
+        for memory in stored.values():
+            findings.seen("sentence_memory", *values(memory))
+        replayed: dict[tuple[int, str], Memory] = {}
+        for done in replay.memories(reader, collection_id, chunk):
+            replayed[done.state.sentence_id, done.state.channel] = done.state
+            _correct(findings, done.corrected)
+        findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")
+
+
+def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
+    """The events that go against what other judges said."""
+    contested: set[int] = set()
+    for chunk in _pages(lambda after: history.question_ids(reader, collection_id, after, CHUNK)):
+        stored = history.stored_questions(reader, collection_id, chunk)
+        for row in stored.values():
+            findings.seen("question", *values(row))
+        wanted = {
+            question: StoredQuestion(question, replay.question_hash(first.text), first.text, first.embedding)
+            for question, first in history.first_asked(reader, collection_id, chunk).items()
+        }
+        findings.compare("question", stored, wanted, "question {}")
+        known = {(s.question_id, s.sentence_id): s for s in experience.supports_of(reader, collection_id, chunk)}
+        for support in known.values():
+            findings.seen("question_support", *values(support))
+        replayed: dict[tuple[int, int], Support] = {}
+        for done in replay.supports(reader, collection_id, chunk):
+            replayed[done.state.question_id, done.state.sentence_id] = done.state
+            _correct(findings, done.corrected)
+        contested |= replay.contradicting(reader, collection_id, chunk)
+        findings.compare("question_support", known, replayed, "question {}, sentence {}")
+    return contested
+
+
+def _correct(findings: Findings, corrected: Sequence[Any]) -> None:
+    for row in corrected:
+        name = f"event {row.event_id}, sentence {row.sentence_id}, {row.channel}"
+        findings.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
+
+
+def _weights(
+    reader: Reader,
+    collection_id: int,
+    prior: str,
+    known: RankingPrior,
+    contested: set[int],
+    findings: Findings,
+) -> None:
+    stored = weights.find(reader, collection_id, prior)
+    replayed = replay.belief(reader, collection_id, prior)
+    for learned in () if stored is None else (stored,):
+        findings.seen(
+            "ranking_belief", prior, learned.evidence.information, learned.evidence.precision, learned.events
+        )
+    findings.compare(
+        "ranking_belief",
+        {} if stored is None else {prior: asdict(stored)},
+        {} if replayed is None else {prior: asdict(replayed)},
+        "prior {}",
+    )
+    after, counts = 0, Counter[tuple[str, str]]()
+    while page := history.terms(reader, collection_id, prior, after, CHUNK):
+        after = page[-1].sequence
+        spoken = {term.event_id: replay.targets_of(term.verdict, term.activated) for term in page}
+        holders = passages.sentences_by_id(
+            reader, collection_id, sorted({sentence for named in spoken.values() for sentence in named})
+        )
+        for term in page:
+            evidence = term.evidence
+            findings.seen(
+                "ranking_audit", term.event_id, prior, term.noise, evidence.information, evidence.precision
+            )
+            counts_now = caps.counted([0 if term.contested else term.cap], counts[term.judge, term.day])[0]
+            counts[term.judge, term.day] += counts_now
+            if term.contested != (term.event_id in contested):
+                findings.differs("ranking_audit", f"event {term.event_id}", f"contested is {term.contested}")
+            if counts_now != term.counted:
+                findings.differs("ranking_audit", f"event {term.event_id}", f"counted is {term.counted}")
+            named = spoken[term.event_id]
+            # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
+            if prior == known.name and named.keys() <= holders.keys():
+                pairs = [(holders[sentence].passage_id, target) for sentence, target in named.items()]
+                if not _same_term(term, pairs, known):
+                    findings.differs("ranking_audit", f"event {term.event_id}", "is not what the verdict says")
+
+
+def _same_term(term: Term, named: Sequence[tuple[int, int]], known: RankingPrior) -> bool:
+    if term.ranked is None or term.features is None:
+        return False
+    seen = replay.observation(
+        term.ranked,
+        term.features,
+        named,
+        term.verdict,
+        prior=known.prior,
+        noise=term.noise,
+    )
+    return seen is not None and _near(term.evidence, seen.evidence)
+
+
+def _near(one: Evidence, other: Evidence) -> bool:
+    scale = TOLERANCE * max(1.0, float(np.abs(other.precision).max()))
+    return np.allclose(one.information, other.information, rtol=TOLERANCE, atol=scale) and np.allclose(
+        one.precision, other.precision, rtol=TOLERANCE, atol=scale
+    )
+
+
+def _pages(read: Any) -> Iterator[list[int]]:
+    """Pages of ids, until there are no more."""
+    after = 0
+    while page := read(after):
+        yield page
+        after = page[-1]

@@ -1,0 +1,1 @@
+"""What keeps a deployment healthy: indexes, statistics, readiness."""

@@ -1,0 +1,158 @@
+"""Keeping the vector indexes healthy: those with too many dead entries are built anew while queries go on."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import groupby
+
+import structlog
+
+from app.errors import UnavailableError
+from app.storage.database import Administrator, Database
+from app.storage.upkeep import maintenance
+from app.storage.upkeep.maintenance import RowCounts, VectorIndex
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """When an index is built anew: both must be reached.
+
+    Attributes:
+        dead_share: dead entries over all entries, in (0, 1).
+        dead_rows: dead entries.
+    """
+
+    dead_share: float
+    dead_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexHealth:
+    """What was found of one index, and what was done about it.
+
+    Attributes:
+        live: entries whose row is there.
+        dead: entries whose row is gone, before anything was done.
+        share: of the dead ones in both.
+        seconds: from the look at the table to the end of what was done for it.
+        healed: whether it was built anew.
+    """
+
+    index: str
+    table: str
+    live: int
+    dead: int
+    share: float
+    bytes_before: int
+    bytes_after: int
+    seconds: float
+    healed: bool
+
+
+class MaintainService:
+    """Measures every HNSW index and builds those anew that need it; queries and writes go on."""
+
+    def __init__(self, database: Database, thresholds: Thresholds, *, memory_mb: int) -> None:
+        self._database = database
+        self._thresholds = thresholds
+        self._memory_mb = memory_mb
+        self._kept: dict[str, int] = {}
+
+    def run(
+        self, *, force: bool = False, should_stop: Callable[[], bool] = lambda: False
+    ) -> list[IndexHealth] | None:
+        """Look at every index once, and heal.
+
+        Args:
+            force: build every index anew, whatever its state.
+            should_stop: polled; once true, what is being done is given up. The next run clears up after it.
+
+        Returns:
+            One report per index, of those that were finished; None if another process is at it.
+
+        Raises:
+            ConfigurationError: this role may not maintain the indexes.
+            UnavailableError: Postgres cannot be reached or has no room left.
+        """
+        with self._database.hold_lock("maintenance") as held:
+            if not held:
+                return None
+            reports: list[IndexHealth] = []
+            try:
+                with self._database.administer(should_stop) as administrator:
+                    self._run(administrator, force, should_stop, reports)
+            except UnavailableError:
+                if not should_stop():
+                    raise
+                log.info("index maintenance given up")
+            return reports
+
+    def _run(
+        self,
+        administrator: Administrator,
+        force: bool,
+        should_stop: Callable[[], bool],
+        reports: list[IndexHealth],
+    ) -> None:
+        for name in maintenance.leftovers(administrator):
+            maintenance.drop(administrator, name)
+            log.info("dropped what an interrupted build left", index=name)
+        for table, group in groupby(maintenance.indexes(administrator), key=lambda index: index.table):
+            if should_stop():
+                return
+            reports += self._look_after(administrator, table, list(group), force)
+
+    def _look_after(
+        self, administrator: Administrator, table: str, indexes: list[VectorIndex], force: bool
+    ) -> list[IndexHealth]:
+        """One table: its indexes are built anew together, or the VACUUM would repair the one that was not."""
+        began = time.monotonic()
+        rows = self._entries(administrator, table)
+        share = rows.dead / max(1, rows.live + rows.dead)
+        before = {index: maintenance.size(administrator, index) for index in indexes}
+        limits = self._thresholds
+        heal = (
+            force
+            or not all(index.valid for index in indexes)
+            or (rows.dead >= limits.dead_rows and share >= limits.dead_share)
+        )
+        if heal:
+            for index in indexes:
+                maintenance.rebuild(administrator, index, self._memory_mb)
+            maintenance.vacuum(administrator, table)
+            self._remember(administrator, table, rows.dead)
+        reports = [
+            IndexHealth(
+                index=index.name,
+                table=table,
+                live=rows.live,
+                dead=rows.dead,
+                share=share,
+                bytes_before=before[index],
+                bytes_after=maintenance.size(administrator, index),
+                seconds=time.monotonic() - began,
+                healed=heal,
+            )
+            for index in indexes
+        ]
+        for report in reports if heal else ():
+            log.info("index built anew", index=report.index, dead=report.dead, live=report.live, s=report.seconds)
+        return reports
+
+    def _entries(self, administrator: Administrator, table: str) -> RowCounts:
+        """Live and dead entries of the table's HNSW indexes: identifiers kept since the last build are in none."""
+        rows = maintenance.count(administrator, table)
+        kept = self._kept[table] = min(self._kept.get(table, 0), rows.dead)
+        return RowCounts(rows.live, rows.dead - kept)
+
+    def _remember(self, administrator: Administrator, table: str, dead: int) -> None:
+        """Note what VACUUM had to keep for someone's old snapshot, lest it start one build after the other."""
+        self._kept[table] = kept = maintenance.count(administrator, table).dead
+        if dead and kept >= dead:
+            log.warning(
+                "dead rows are kept for an old transaction, a prepared one or a replication slot",
+                table=table,
+                rows=kept,
+            )

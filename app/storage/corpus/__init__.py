@@ -1,0 +1,1 @@
+"""Collections, passages and the lexical index."""

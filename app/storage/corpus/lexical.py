@@ -1,0 +1,284 @@
+"""The lexical index: which passages hold which terms how often, and BM25 over it (see ``app.core.lexical``).
+
+Everything is exact at any moment: a term's passage count and the collection's length change in the transaction that
+changes the postings, under ``collections.lock_graph``. A passage's postings are found again by the term ids that
+were stored for it, never by analysing its text anew, so they leave exactly as they came, whatever analyser is next.
+
+Keys that evolved have more of some terms. How rare a term is and how long passages are stays a matter of base keys,
+so what one passage's key gained moves no other passage's score.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from psycopg.types.json import Jsonb
+
+from app.core.lexical import K1, B
+from app.storage.corpus.collections import Collection
+from app.storage.database import Reader, Writer
+from app.storage.parameters import Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class TermCounts:
+    """How often a passage has each of its terms (> 0)."""
+
+    passage_id: int
+    frequencies: Mapping[str, float]
+
+    @property
+    def length(self) -> float:
+        """The passage's length in terms, in the precision in which it is stored."""
+        return float(np.float32(sum(self.frequencies.values())))
+
+
+# MATERIALIZED: what is the same for all postings of a term is computed once, not for each of them.
+# A term that only evolved keys have is no lexical_term: no passage's base key holds it.
+_QUESTION = """
+    corpus AS (
+        SELECT passage_count AS passages, %(k1)s::float8 * (1 - %(b)s::float8) AS base,
+               %(k1)s::float8 * %(b)s::float8 * passage_count / nullif(lexical_length, 0) AS slope
+        FROM collection WHERE id = %(collection)s
+    ), asked AS MATERIALIZED (
+        SELECT term.id, {columns} corpus.base, corpus.slope,
+               asked.weight * ln(1 + (corpus.passages - {held} + 0.5::float8)
+                                     / ({held} + 0.5::float8)) AS weight
+        FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS asked(term, weight)
+        {outer} JOIN lexical_term term ON term.collection_id = %(collection)s AND term.term = asked.term
+        CROSS JOIN corpus
+    )
+"""
+
+_CONTRIBUTION = """
+    asked.weight * posting.frequency / (posting.frequency + asked.base + asked.slope * posting.length)
+"""
+
+# Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
+_SCORE = f"sum({_CONTRIBUTION})::real AS score"
+
+_POSTINGS = """
+    FROM asked JOIN lexical_posting posting
+      ON posting.collection_id = %(collection)s AND posting.term_id = asked.id {chosen}
+"""
+
+# What a term adds for having become more frequent comes on top of what it counts at its base frequency.
+_CORRECTIONS = """
+    FROM asked JOIN evolved_posting posting
+      ON posting.collection_id = %(collection)s AND posting.term = asked.term {chosen}
+    CROSS JOIN LATERAL (SELECT asked.base + asked.slope * posting.length AS value) AS norm
+"""
+_BEST_FIRST = "ORDER BY score DESC, passage_id"
+
+
+def search(
+    reader: Reader,
+    collection: Collection,
+    weights: Mapping[str, float],
+    limit: int,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    evolved: bool = False,
+) -> dict[int, float]:
+    """The ``limit`` passages with the highest BM25 score, best first, equal ones in id order.
+
+    Args:
+        weights: the question's terms, each with its weight > 0: how often the question has it.
+        metadata: only passages whose metadata contain this; the statistics stay those of the whole collection.
+        evolved: count terms as often as evolved keys have them, where passages have some (``Focus.evolved``).
+
+    Returns:
+        passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
+    """
+    question, found = _found(evolved=evolved)
+    if metadata:
+        statement = f"""
+            WITH {question}, found AS MATERIALIZED ({found})
+            SELECT passage_id, score FROM found
+            JOIN passage p ON p.collection_id = %(collection)s AND p.id = passage_id AND p.metadata @> %(metadata)s
+            {_BEST_FIRST} LIMIT %(limit)s
+        """
+    else:
+        statement = f"WITH {question} {found} {_BEST_FIRST} LIMIT %(limit)s"
+    rows = reader.rows(
+        statement, _parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {})))
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def scores(
+    reader: Reader,
+    collection: Collection,
+    weights: Mapping[str, float],
+    passages: Sequence[int],
+    *,
+    evolved: bool = False,
+) -> dict[int, float]:
+    """The BM25 scores of the given passages, as ``search`` has them; those that share no term are absent."""
+    question, found = _found("AND posting.passage_id = ANY(%(passages)s::bigint[])", evolved=evolved)
+    rows = reader.rows(
+        f"WITH {question} {found} {_BEST_FIRST}", _parameters(collection, weights, passages=list(passages))
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent."""
+    rows = reader.rows(
+        """
+        SELECT collection.passage_count, term.term, term.passage_count
+        FROM collection LEFT JOIN lexical_term term
+          ON term.collection_id = collection.id AND term.term = ANY(%(terms)s::text[])
+        WHERE collection.id = %(collection)s
+        """,
+        {"collection": collection.id, "terms": list(terms)},
+    )
+    return (rows[0][0] if rows else 0), {row[1]: row[2] for row in rows if row[1] is not None}
+
+
+def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], analyser: int) -> float:
+    """Make these passages' postings exactly the given ones, which come in place of what they had.
+
+    Args:
+        analyser: the version of the analysis that gave the terms, recorded with each passage.
+
+    Returns:
+        By how much the collection's length changed, for ``collections.add_counts``.
+    """
+    freed, emptied = _remove(writer, collection_id, [passage.passage_id for passage in passages])
+    containing = Counter(term for passage in passages for term in passage.frequencies)
+    ids = _count(writer, collection_id, containing)
+    postings = np.fromiter(
+        (
+            (ids[term], passage.passage_id, frequency, passage.length)
+            for passage in passages
+            for term, frequency in passage.frequencies.items()
+        ),
+        dtype=[("term", np.int64), ("passage", np.int64), ("frequency", np.float32), ("length", np.float32)],
+        count=containing.total(),
+    )
+    postings.sort(order=["term", "passage"])  # the index's order: neighbours go to the same page
+    writer.execute(
+        """
+        WITH posting AS (
+            SELECT * FROM unnest(
+                %(terms)s::bigint[], %(passages)s::bigint[], %(frequencies)s::real[], %(lengths)s::real[]
+            ) AS row(term_id, passage_id, frequency, length)
+        ), inserted AS (
+            INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
+            SELECT %(collection)s, posting.* FROM posting
+        )
+        INSERT INTO lexical_passage (collection_id, passage_id, analyser, length, term_ids)
+        SELECT %(collection)s, passage_id, %(analyser)s, max(length), array_agg(term_id)
+        FROM posting GROUP BY passage_id
+        """,
+        {
+            "collection": collection_id,
+            "terms": Numbers(postings["term"]),
+            "passages": Numbers(postings["passage"]),
+            "frequencies": Numbers(postings["frequency"]),
+            "lengths": Numbers(postings["length"]),
+            "analyser": analyser,
+        },
+    )
+    _forget_terms(writer, collection_id, emptied)
+    return sum(passage.length for passage in passages) - freed
+
+
+def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float:
+    """Take passages out of the index, before they are deleted themselves.
+
+    Returns:
+        By how much the collection's length changed (<= 0), for ``collections.add_counts``.
+    """
+    freed, emptied = _remove(writer, collection_id, passages)
+    _forget_terms(writer, collection_id, emptied)
+    return -freed
+
+
+def _found(chosen: str = "", *, evolved: bool) -> tuple[str, str]:
+    """The parts of a statement: the question's terms, and the score of each (``chosen``) passage that has one."""
+    postings = _POSTINGS.format(chosen=chosen)
+    if not evolved:
+        question = _QUESTION.format(columns="", outer="", held="term.passage_count")
+        return question, f"SELECT posting.passage_id, {_SCORE} {postings} GROUP BY posting.passage_id"
+    question = _QUESTION.format(columns="asked.term,", outer="LEFT", held="coalesce(term.passage_count, 0)")
+    found = f"""
+        SELECT passage_id, sum(score)::real AS score FROM (
+            SELECT posting.passage_id, {_CONTRIBUTION} AS score {postings}
+            UNION ALL
+            SELECT posting.passage_id,
+                   asked.weight * (posting.frequency / (posting.frequency + norm.value)
+                                   - posting.base / (posting.base + norm.value)) AS score
+            {_CORRECTIONS.format(chosen=chosen)}
+        ) AS contribution GROUP BY passage_id
+    """
+    return question, found
+
+
+def _parameters(collection: Collection, weights: Mapping[str, float], **more: Any) -> dict[str, Any]:
+    return {
+        "collection": collection.id,
+        "k1": K1,
+        "b": B,
+        "terms": list(weights),
+        "weights": [float(weight) for weight in weights.values()],
+        **more,
+    }
+
+
+def _remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> tuple[float, list[int]]:
+    """Remove the passages' postings, if they have any; their summed length, and the terms left with none."""
+    row = writer.row(
+        """
+        WITH old AS (
+            DELETE FROM lexical_passage
+            WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s::bigint[])
+            RETURNING passage_id, length, term_ids
+        ), gone AS (
+            SELECT old.passage_id, term.id AS term_id FROM old CROSS JOIN unnest(old.term_ids) AS term(id)
+        ), deleted AS (
+            DELETE FROM lexical_posting posting USING gone
+            WHERE posting.collection_id = %(collection)s
+              AND posting.term_id = gone.term_id AND posting.passage_id = gone.passage_id
+        ), counted AS (
+            UPDATE lexical_term term SET passage_count = term.passage_count - lost.passages
+            FROM (SELECT term_id, count(*) AS passages FROM gone GROUP BY term_id) AS lost
+            WHERE term.collection_id = %(collection)s AND term.id = lost.term_id
+            RETURNING term.id, term.passage_count
+        )
+        SELECT (SELECT coalesce(sum(length::float8), 0) FROM old),
+               (SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM counted WHERE passage_count = 0)
+        """,
+        {"collection": collection_id, "passages": list(passages)},
+    )
+    return row[0], row[1]
+
+
+def _count(writer: Writer, collection_id: int, containing: Mapping[str, int]) -> dict[str, int]:
+    """Count that many more passages for each term, which is made where it is new; term -> id."""
+    names = sorted(containing)
+    rows = writer.rows(
+        """
+        INSERT INTO lexical_term AS held (collection_id, term, passage_count)
+        SELECT %(collection)s, row.* FROM unnest(%(terms)s::text[], %(counts)s::bigint[]) AS row
+        ON CONFLICT (collection_id, term) DO UPDATE SET passage_count = held.passage_count + excluded.passage_count
+        RETURNING term, id
+        """,
+        {"collection": collection_id, "terms": names, "counts": [containing[name] for name in names]},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def _forget_terms(writer: Writer, collection_id: int, terms: Sequence[int]) -> None:
+    """Remove those of the given terms that no passage holds any more."""
+    if terms:
+        writer.execute(
+            """
+            DELETE FROM lexical_term
+            WHERE collection_id = %(collection)s AND id = ANY(%(ids)s::bigint[]) AND passage_count = 0
+            """,
+            {"collection": collection_id, "ids": list(terms)},
+        )

@@ -1,0 +1,1 @@
+"""Jobs, their staged lines, and first answers of keyed writes."""

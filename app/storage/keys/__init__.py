@@ -1,0 +1,1 @@
+"""Expansion units, credits, evolved keys and their generations."""

@@ -1,0 +1,208 @@
+"""Evidence for keys as a log: what to take out with a revoked event, and what a verification looks at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.storage.database import Reader, Writer
+from app.storage.keys.evolved_keys import EvolvedKey, Posting
+from app.storage.keys.key_credits import Credit
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What revoked events had a part in.
+
+    Attributes:
+        passages: whose scores the events had raised, in id order.
+        units: that the events had brought or brought again, in id order.
+        waited: whether a validated one of the events waited for an evolution.
+    """
+
+    passages: list[int]
+    units: list[int]
+    waited: bool
+
+
+def any_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> bool:
+    """Whether one of the events carried expansions and is applied."""
+    found: bool = reader.scalar(
+        """
+        SELECT EXISTS (
+            SELECT FROM key_evidence WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
+        )
+        """,
+        {"collection": collection_id, "events": list(events)},
+    )
+    return found
+
+
+def credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
+    """Passages that the events credit or weighed and found wanting, in id order."""
+    rows = reader.rows(
+        """
+        SELECT DISTINCT passage_id FROM key_credit
+        WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s) ORDER BY passage_id
+        """,
+        {"collection": collection_id, "events": list(events)},
+    )
+    return [row[0] for row in rows]
+
+
+def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withdrawn:
+    """Remove the events' evidence and credits, and count them out of the evolutions that took them in."""
+    parameters: dict[str, Any] = {"collection": collection_id, "events": list(events)}
+    credits = writer.rows(
+        """
+        SELECT DISTINCT passage_id, unit_id, weight > 0 FROM key_credit
+        WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
+        """,
+        parameters,
+    )
+    evidence = writer.rows(
+        """
+        DELETE FROM key_evidence WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
+        RETURNING gate, generation
+        """,
+        parameters,
+    )
+    writer.execute(
+        """
+        UPDATE key_generation made SET events = made.events - taken.events
+        FROM (
+            SELECT number, count(*) AS events FROM unnest(%(numbers)s::bigint[]) AS number GROUP BY number
+        ) AS taken
+        WHERE made.collection_id = %(collection)s AND made.number = taken.number
+        """,
+        parameters | {"numbers": [row[1] for row in evidence if row[1] is not None]},
+    )
+    return Withdrawn(
+        sorted({row[0] for row in credits if row[2]}),
+        sorted({row[1] for row in credits}),
+        any(gate != "none" and generation is None for gate, generation in evidence),
+    )
+
+
+def bringers(
+    reader: Reader, collection_id: int, units: Sequence[int]
+) -> dict[int, tuple[bytes, list[dict[str, str]]]]:
+    """Unit -> its text hash and the expansions of the first event that it was credited for.
+
+    Units without any credit are left out.
+    """
+    rows = reader.rows(
+        """
+        SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.verdict -> 'expansions'
+        FROM expansion_unit unit
+        JOIN key_credit credit ON credit.collection_id = unit.collection_id AND credit.unit_id = unit.id
+        JOIN feedback_event event ON event.collection_id = credit.collection_id AND event.id = credit.event_id
+        WHERE unit.collection_id = %(collection)s AND unit.id = ANY(%(ids)s)
+        ORDER BY unit.id, event.applied_sequence
+        """,
+        {"collection": collection_id, "ids": list(units)},
+    )
+    return {row[0]: (bytes(row[1]), row[2]) for row in rows}
+
+
+def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], gone: Sequence[int]) -> None:
+    """Say by which method units came first, and remove the units ``gone``."""
+    writer.execute(
+        """
+        UPDATE expansion_unit unit SET method = new.method
+        FROM unnest(%(ids)s::bigint[], %(methods)s::text[]) AS new(id, method)
+        WHERE unit.collection_id = %(collection)s AND unit.id = new.id AND unit.method <> new.method
+        """,
+        {"collection": collection_id, "ids": list(methods), "methods": list(methods.values())},
+    )
+    writer.execute(
+        "DELETE FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(gone)},
+    )
+
+
+def waiting_gains(reader: Reader, collection_id: int) -> list[float]:
+    """The gains of validated events that no evolution took in yet, in the order in which they were applied."""
+    rows = reader.rows(
+        """
+        SELECT evidence.gain FROM key_evidence evidence
+        JOIN feedback_event event ON event.collection_id = evidence.collection_id AND event.id = evidence.event_id
+        WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND evidence.gate <> 'none'
+        ORDER BY event.applied_sequence
+        """,
+        {"collection": collection_id},
+    )
+    return [row[0] for row in rows]
+
+
+def keyed_passages(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
+    """The next passages, in id order, that verdicts left anything of in their keys."""
+    parts = "\nUNION\n".join(
+        f"""
+        (SELECT DISTINCT passage_id AS id FROM {table}
+         WHERE collection_id = %(collection)s AND passage_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
+        """
+        for table in ("key_credit", "expansion_memory", "passage_key", "evolved_posting")
+    )
+    rows = reader.rows(
+        f"SELECT id FROM ({parts}) AS keyed ORDER BY id LIMIT %(limit)s",
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    return [row[0] for row in rows]
+
+
+def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Credit]:
+    """All credits of the passages, by passage, event and unit."""
+    rows = reader.rows(
+        """
+        SELECT event_id, passage_id, unit_id, gain, weight FROM key_credit
+        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)
+        ORDER BY passage_id, event_id, unit_id
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return [Credit(*row) for row in rows]
+
+
+def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[dict[str, str]]]:
+    """Applied event -> the expansions, method and text, that its verdict brought."""
+    rows = reader.rows(
+        """
+        SELECT id, verdict -> 'expansions' FROM feedback_event
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status = 'applied'
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:
+    """Unit -> hash of its text."""
+    rows = reader.rows(
+        "SELECT id, text_hash FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(units)},
+    )
+    return {row[0]: bytes(row[1]) for row in rows}
+
+
+def evolved(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[EvolvedKey]:
+    """The passages' evolved keys as they stand, by passage; without their terms, which ``postings`` has."""
+    rows = reader.rows(
+        """
+        SELECT passage_id, generation, vector, units, scores FROM passage_key
+        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s) ORDER BY passage_id
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return [EvolvedKey(row[0], row[1], row[2].to_numpy(), row[3], row[4], {}) for row in rows]
+
+
+def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Posting]:
+    """The terms of the passages' evolved keys as they stand, by passage and term."""
+    rows = reader.rows(
+        """
+        SELECT term, passage_id, base, frequency, length FROM evolved_posting
+        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s) ORDER BY passage_id, term COLLATE "C"
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return [Posting(*row) for row in rows]

@@ -1,0 +1,1 @@
+"""Learned rows: memories, supports of questions, ranking weights, settings of judges."""

@@ -1,0 +1,248 @@
+"""What verdicts taught about whole questions: which sentences supported them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.caps import UNTOUCHED, Pulled, Said
+from app.storage.database import Reader, Writer
+from app.storage.learning.memories import as_json, pulled_of
+from app.storage.parameters import Documents, floats, integers
+from app.storage.retrieval.hops import Focus
+
+
+@dataclass(frozen=True, slots=True)
+class PastSupport:
+    """A sentence that supported a past question near to the present one."""
+
+    question_id: int
+    question: str
+    similarity: float
+    shares_entity: bool
+    sentence_id: int
+    passage_id: int
+    support: float
+    perplexity: float
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How surely a sentence supports a question; ``support`` and ``perplexity`` lie in [0, 1].
+
+    As it begins, it is that of a sentence that no verdict spoke of.
+    """
+
+    question_id: int
+    sentence_id: int
+    support: float = 0.0
+    perplexity: float = 1.0
+    update_count: int = 0
+    complete: bool = False
+    pulled: Pulled = UNTOUCHED
+    said: Said = ()
+
+
+# Supported rather than rejected: see ``core.recall.net_support``.
+_SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
+
+
+def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
+    """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``.
+
+    A past question shares an entity if one of its supporting sentences names one of ``entities``.
+    """
+    rows = reader.rows(
+        f"""
+        WITH near AS (
+            SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
+            WHERE collection_id = %(collection)s ORDER BY embedding <#> %(q)s LIMIT %(questions)s
+        )
+        SELECT near.id, near.text, near.similarity, EXISTS (
+                   SELECT FROM question_support any_of
+                   JOIN entity_sentence link ON link.collection_id = %(collection)s
+                       AND link.sentence_id = any_of.sentence_id AND link.entity_id = ANY(%(entities)s::bigint[])
+                   WHERE any_of.collection_id = %(collection)s AND any_of.question_id = near.id
+                     AND {_SUPPORTED.format(row="any_of")}
+               ), s.id, s.passage_id, known.support, known.perplexity,
+               known.complete
+        FROM near
+        JOIN question_support known ON known.collection_id = %(collection)s AND known.question_id = near.id
+        JOIN sentence s ON s.collection_id = %(collection)s AND s.id = known.sentence_id
+        {"JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id" if focus.metadata else ""}
+        WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="known")}
+        {"AND p.metadata @> %(metadata)s" if focus.metadata else ""}
+        ORDER BY near.similarity DESC, near.id, s.id
+        """,
+        focus.parameters(entities=list(entities), gate=gate, questions=questions),
+    )
+    return [PastSupport(*row) for row in rows]
+
+
+def lock_questions(
+    writer: Writer, collection_id: int, questions: Mapping[bytes, tuple[str, NDArray[np.float32]]]
+) -> dict[bytes, int]:
+    """Hash -> the question with this text hash, made if it is new, locked until the transaction ends.
+
+    New ones are made before any other is locked, both in order of hash: whoever waits for a question that is being
+    made holds none but earlier ones.
+
+    Args:
+        questions: text hash -> text and embedding, (d,).
+    """
+    hashes = sorted(questions)
+    writer.execute(
+        """
+        INSERT INTO question (collection_id, text_hash, text, embedding)
+        SELECT %(collection)s, new.* FROM unnest(%(hashes)s::bytea[], %(texts)s::text[], %(embeddings)b::vector[])
+            AS new(hash, text, embedding)
+        ORDER BY new.hash ON CONFLICT DO NOTHING
+        """,
+        {
+            "collection": collection_id,
+            "hashes": hashes,
+            "texts": [questions[key][0] for key in hashes],
+            "embeddings": [questions[key][1] for key in hashes],
+        },
+    )
+    rows = writer.rows(
+        """
+        SELECT text_hash, id FROM question
+        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) ORDER BY text_hash FOR UPDATE
+        """,
+        {"collection": collection_id, "hashes": hashes},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def supports_of(
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
+) -> list[Support]:
+    """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
+    rows = reader.rows(
+        """
+        SELECT question_id, sentence_id, support, perplexity, update_count, complete, pulled, said
+        FROM question_support
+        WHERE collection_id = %(collection)s AND question_id = ANY(%(questions)s)
+          AND (%(sentences)s::bigint[] IS NULL OR sentence_id = ANY(%(sentences)s))
+        ORDER BY question_id, sentence_id
+        """,
+        {
+            "collection": collection_id,
+            "questions": list(questions),
+            "sentences": None if sentences is None else list(sentences),
+        },
+    )
+    return [
+        Support(row[0], row[1], row[2], row[3], row[4], row[5], pulled_of(row[6]), tuple(map(tuple, row[7])))
+        for row in rows
+    ]
+
+
+_ROWS = """
+    unnest(
+        %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
+        %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
+    ) AS new(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
+"""
+
+
+def _columns(supports: Sequence[Support]) -> dict[str, Any]:
+    return {
+        "questions": integers(row.question_id for row in supports),
+        "sentences": integers(row.sentence_id for row in supports),
+        "supports": floats(row.support for row in supports),
+        "perplexities": floats(row.perplexity for row in supports),
+        "counts": integers(row.update_count for row in supports),
+        "complete": [row.complete for row in supports],
+        "pulled": Documents([as_json(row.pulled) for row in supports]),
+        "said": Documents([row.said for row in supports]),
+    }
+
+
+def store_supports(writer: Writer, collection_id: int, supports: Sequence[Support]) -> None:
+    """Write supports, in order, whether they are there already or not."""
+    writer.execute(
+        f"""
+        INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
+                                      complete, pulled, said)
+        SELECT %(collection)s, new.* FROM {_ROWS}
+        ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
+            support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
+            complete = excluded.complete, pulled = excluded.pulled, said = excluded.said
+        """,
+        {"collection": collection_id, **_columns(supports)},
+    )
+
+
+def replace_supports(
+    writer: Writer, collection_id: int, changed: Sequence[Support], gone: Sequence[tuple[int, int]]
+) -> None:
+    """Write these supports, which are there already, and remove those of the (question, sentence) ``gone``."""
+    writer.execute(
+        f"""
+        UPDATE question_support SET support = new.support, perplexity = new.perplexity,
+            update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said
+        FROM {_ROWS}
+        WHERE question_support.collection_id = %(collection)s AND question_support.question_id = new.question_id
+          AND question_support.sentence_id = new.sentence_id
+        """,
+        {"collection": collection_id, **_columns(changed)},
+    )
+    writer.execute(
+        """
+        DELETE FROM question_support known
+        USING unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)
+        WHERE known.collection_id = %(collection)s AND known.question_id = gone.question_id
+          AND known.sentence_id = gone.sentence_id
+        """,
+        {
+            "collection": collection_id,
+            "questions": [question for question, _ in gone],
+            "sentences": [sentence for _, sentence in gone],
+        },
+    )
+
+
+def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
+    """Question -> sentences that the events' verdicts said something of for it, by the audit."""
+    rows = reader.rows(
+        """
+        SELECT event.question_id, audit.sentence_id FROM feedback_event event
+        LEFT JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
+            AND audit.channel = 'recall'
+        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.question_id IS NOT NULL
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    found: dict[int, set[int]] = {}
+    for question, sentence in rows:
+        found.setdefault(question, set()).update(() if sentence is None else (sentence,))
+    return {question: sorted(sentences) for question, sentences in sorted(found.items())}
+
+
+def put_questions(
+    writer: Writer, collection_id: int, put: Mapping[int, tuple[str, NDArray[np.float32]]], gone: Sequence[int]
+) -> None:
+    """Have these questions read as given, where they do not yet, and remove those ``gone`` with their supports."""
+    writer.execute(
+        """
+        UPDATE question SET text = new.text, embedding = new.embedding
+        FROM unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS new(id, text, embedding)
+        WHERE question.collection_id = %(collection)s AND question.id = new.id
+          AND (question.text <> new.text OR question.embedding <> new.embedding)
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(put),
+            "texts": [text for text, _ in put.values()],
+            "embeddings": [embedding for _, embedding in put.values()],
+        },
+    )
+    writer.execute(
+        "DELETE FROM question WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(gone)},
+    )

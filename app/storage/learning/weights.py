@@ -1,0 +1,258 @@
+"""What verdicts taught a collection about its ranking weights: a sum, and the term of every event in it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from app.core import caps as caps_of
+from app.core.belief import Evidence, no_evidence
+from app.storage.database import Reader, Writer
+from app.storage.log.days import DAY, on_day
+from app.storage.parameters import Numbers, floats, integers
+
+Days = set[tuple[str, str, str]]
+"""Prior, judge and day (UTC), as 2026-05-01."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The sum over ``events`` verdicts."""
+
+    evidence: Evidence
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTerm:
+    """What one event says of the ranking.
+
+    Attributes:
+        judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
+        cap: the judge's verdicts of a day that count; None: all.
+        contested: whether it goes against what other judges said; such a verdict does not count at all.
+        noise: R of the verdict.
+        surprise: in [0, 1], the probability that the prior gave to a rival of the supported passages.
+    """
+
+    event_id: int
+    judge: str
+    day: str
+    cap: int | None
+    evidence: Evidence
+    noise: float
+    surprise: float
+    contested: bool = False
+
+
+def find(reader: Reader, collection_id: int, prior: str) -> Learned | None:
+    """What the collection learned from this prior on; None if nothing yet."""
+    return _learned(reader, collection_id, prior, "")
+
+
+def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> None:
+    """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
+    size = len(terms[0].evidence.information)
+    known = _learned(writer, collection_id, prior, "FOR UPDATE") or _begun(writer, collection_id, prior, size)
+    total = known.evidence
+    counted = _counted(writer, collection_id, prior, terms)
+    for term in terms:
+        if counted[term.event_id]:
+            total = total + term.evidence
+    events = known.events + sum(counted.values())
+    replace(writer, collection_id, prior, Learned(total, events) if events else None)
+    # All rows' numbers come in one array, from which each row cuts its own: unnest takes arrays of arrays apart to
+    # the last number.
+    writer.execute(
+        """
+        INSERT INTO ranking_audit
+            (collection_id, event_id, prior, observation_noise, surprise, information, precision, counted,
+             contested)
+        SELECT %(collection)s, new.event, %(prior)s, new.noise, new.surprise,
+               (%(information)s::float8[])[(new.n - 1) * %(size)s + 1 : new.n * %(size)s],
+               (%(precision)s::float8[])[(new.n - 1) * %(size)s * %(size)s + 1 : new.n * %(size)s * %(size)s],
+               new.counted, new.contested
+        FROM unnest(%(events)s::bigint[], %(noises)s::float8[], %(surprises)s::float8[], %(counted)s::boolean[],
+                    %(contested)s::boolean[])
+            WITH ORDINALITY AS new(event, noise, surprise, counted, contested, n)
+        """,
+        {
+            "collection": collection_id,
+            "prior": prior,
+            "size": size,
+            "events": integers(term.event_id for term in terms),
+            "noises": floats(term.noise for term in terms),
+            "surprises": floats(term.surprise for term in terms),
+            "information": Numbers(np.concatenate([term.evidence.information for term in terms])),
+            "precision": Numbers(np.concatenate([term.evidence.precision.ravel() for term in terms])),
+            "counted": [counted[term.event_id] for term in terms],
+            "contested": [term.contested for term in terms],
+        },
+    )
+
+
+def _begun(writer: Writer, collection_id: int, prior: str, size: int) -> Learned:
+    """The prior's sum, made of nothing if nobody else made it meanwhile, and locked."""
+    writer.execute(
+        """
+        INSERT INTO ranking_belief (collection_id, prior, information, precision)
+        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
+        """,
+        {"collection": collection_id, "prior": prior} | _columns(no_evidence(size)),
+    )
+    known = _learned(writer, collection_id, prior, "FOR UPDATE")
+    if known is None:
+        raise RuntimeError("a row that was just written is not there")
+    return known
+
+
+def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> dict[int, bool]:
+    """Event -> whether its term is within its judge's cap of the day. The prior's sum is locked."""
+    own: dict[tuple[str, str], list[WeightTerm]] = {}
+    for term in terms:
+        own.setdefault((term.judge, term.day), []).append(term)
+    caps = {of: [0 if term.contested else term.cap for term in those] for of, those in own.items()}
+    # More than the highest cap makes no difference, so the count need not go through a whole day.
+    most = [max((cap for cap in those if cap is not None), default=0) for those in caps.values()]
+    rows = writer.rows(
+        f"""
+        SELECT asked.judge, asked.day, (
+            SELECT count(*) FROM (
+                SELECT FROM feedback_event event
+                JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+                WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
+                  AND {on_day("asked.day")}
+                  AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
+                ORDER BY event.received_at LIMIT asked.most
+            ) AS earlier
+        )
+        FROM unnest(%(judges)s::text[], %(days)s::text[], %(most)s::bigint[]) AS asked(judge, day, most)
+        """,
+        {
+            "collection": collection_id,
+            "prior": prior,
+            "judges": [judge for judge, _ in own],
+            "days": [day for _, day in own],
+            "most": most,
+        },
+    )
+    found: dict[int, bool] = {}
+    for judge, day, before in rows:
+        events = (term.event_id for term in own[judge, day])
+        found |= dict(zip(events, caps_of.counted(caps[judge, day], before), strict=True))
+    return found
+
+
+def recount(writer: Writer, collection_id: int, prior: str, days: Collection[tuple[str, str]]) -> None:
+    """Say anew which terms of these (judge, day) count. The prior's sum is locked."""
+    for judge, day in sorted(days):
+        rows = terms_of_day(writer, collection_id, prior, judge, day)
+        counts = caps_of.counted([cap for _, cap, _ in rows])
+        wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
+        writer.execute(
+            """
+            UPDATE ranking_audit SET counted = new.counted
+            FROM unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS new(event, counted)
+            WHERE collection_id = %(collection)s AND event_id = new.event
+            """,
+            {
+                "collection": collection_id,
+                "events": [event for event, _ in wrong],
+                "counted": [counts for _, counts in wrong],
+            },
+        )
+
+
+def terms_of_day(
+    reader: Reader, collection_id: int, prior: str, judge: str, day: str
+) -> list[tuple[int, int | None, bool]]:
+    """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, CASE WHEN term.contested THEN 0 ELSE (event.constants ->> 'comparisons')::int END,
+               term.counted
+        FROM feedback_event event
+        JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+        WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
+          AND {on_day("%(day)s")}
+          AND event.status = 'applied' AND term.prior = %(prior)s
+        ORDER BY event.applied_sequence
+        """,
+        {"collection": collection_id, "judge": judge, "day": day, "prior": prior},
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learned | None:
+    row = reader.row(
+        f"""
+        SELECT information, precision, events FROM ranking_belief
+        WHERE collection_id = %(collection)s AND prior = %(prior)s {lock}
+        """,
+        {"collection": collection_id, "prior": prior},
+    )
+    if row is None:
+        return None
+    information = np.array(row.information, dtype=np.float64)
+    precision = np.array(row.precision, dtype=np.float64).reshape(len(information), -1)
+    return Learned(Evidence(information, precision), row.events)
+
+
+def _columns(evidence: Evidence) -> dict[str, Numbers]:
+    return {"information": Numbers(evidence.information), "precision": Numbers(evidence.precision.ravel())}
+
+
+def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
+    """Remove the events' terms, which lets later ones of their judges count; whose sums and days change by it."""
+    rows = writer.rows(
+        f"""
+        DELETE FROM ranking_audit term USING feedback_event event
+        WHERE term.collection_id = %(collection)s AND term.event_id = ANY(%(events)s)
+          AND event.collection_id = term.collection_id AND event.id = term.event_id
+        RETURNING term.prior, event.judge, {DAY}
+        """,
+        {"collection": collection_id, "events": list(events)},
+    )
+    return {(row[0], row[1], row[2]) for row in rows}
+
+
+def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
+    """Of the terms of these questions' events, have those of the events ``contested`` be so and no others."""
+    rows = writer.rows(
+        f"""
+        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s) FROM feedback_event event
+        WHERE term.collection_id = %(collection)s AND event.collection_id = term.collection_id
+          AND event.id = term.event_id AND event.question_id = ANY(%(questions)s)
+          AND term.contested <> (term.event_id = ANY(%(contested)s))
+        RETURNING term.prior, event.judge, {DAY}
+        """,
+        {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
+    )
+    return {(row[0], row[1], row[2]) for row in rows}
+
+
+def settle(writer: Writer, collection_id: int, days: Days) -> list[str]:
+    """Say anew which terms of these days count; the priors whose sums change by it, in order, each locked."""
+    priors = sorted({prior for prior, _, _ in days})
+    for prior in priors:
+        _learned(writer, collection_id, prior, "FOR UPDATE")
+        recount(writer, collection_id, prior, {(judge, day) for of, judge, day in days if of == prior})
+    return priors
+
+
+def replace(writer: Writer, collection_id: int, prior: str, learned: Learned | None) -> None:
+    """Make this the prior's sum; None: nothing is learned from it any more."""
+    parameters = {"collection": collection_id, "prior": prior}
+    if learned is None:
+        writer.execute(
+            "DELETE FROM ranking_belief WHERE collection_id = %(collection)s AND prior = %(prior)s", parameters
+        )
+        return
+    writer.execute(
+        """
+        UPDATE ranking_belief SET information = %(information)s, precision = %(precision)s, events = %(events)s,
+            updated_at = now()
+        WHERE collection_id = %(collection)s AND prior = %(prior)s
+        """,
+        parameters | _columns(learned.evidence) | {"events": learned.events},
+    )

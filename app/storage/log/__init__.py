@@ -1,0 +1,1 @@
+"""The log of verdicts: appended to, read in the order of application."""

@@ -1,0 +1,1 @@
+"""The log as an explanation reads it."""

@@ -1,0 +1,301 @@
+"""The log as an explanation of an answer reads it: the strongest verdicts behind what a query came upon."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from app.core.belief import Evidence
+from app.storage.database import Reader
+from app.storage.log.days import DAY
+from app.storage.retrieval.hops import Focus
+
+_APPLIED = """
+    JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
+        AND event.status = 'applied'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCause:
+    """An applied event: whose it is, on which question, and when it was applied."""
+
+    event_id: int
+    judge: str
+    question: str
+    applied_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """An event that moved a sentence's memory; ``total`` is how many did."""
+
+    sentence_id: int
+    event_id: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A sentence whose memory some of the given events moved, and how many steps its memories took in all."""
+
+    sentence_id: int
+    steps: int
+    events: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class NearQuestion:
+    """A past question near to the present one; ``events`` taught it, in ``steps`` steps of its supports."""
+
+    id: int
+    text: str
+    similarity: float
+    events: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a sentence stands.
+
+    Attributes:
+        similarity: cosine with the question.
+        shares_entity: whether it names an entity of the question.
+        passing: whether the query's filter lets its passage through.
+    """
+
+    sentence_id: int
+    passage_id: int
+    similarity: float
+    shares_entity: bool
+    passing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTerm:
+    """What an event says of the ranking weights; ``cap``: how many of its judge's of that day count, None: all.
+
+    ``contested``: it goes against what other judges said, and does not count.
+    """
+
+    event_id: int
+    judge: str
+    day: str
+    cap: int | None
+    counted: bool
+    contested: bool
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An evolved key as it serves: cosines with what keys are compared with, and its units, best first."""
+
+    passage_id: int
+    similarity: float
+    base_similarity: float
+    units: list[int]
+    scores: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """A verdict that brought a passage's unit, of ``total``."""
+
+    passage_id: int
+    unit_id: int
+    event_id: int
+    gain: float
+    weight: float
+    total: int
+
+
+def strongest_movers(
+    reader: Reader, collection_id: int, sentences: Sequence[int], channels: Sequence[str], limit: int
+) -> list[Mover]:
+    """The ``limit`` events of each sentence that moved its memory most as they came, the strongest of each first.
+
+    By gain times residual; of equals the latest.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT sentence_id, event_id, total FROM (
+            SELECT moved.*, count(*) OVER (PARTITION BY sentence_id) AS total, row_number() OVER (
+                PARTITION BY sentence_id ORDER BY strength DESC, applied_sequence DESC
+            ) AS place
+            FROM (
+                SELECT audit.sentence_id, audit.event_id, event.applied_sequence,
+                       sum(audit.gain * abs(audit.residual)) AS strength
+                FROM memory_audit audit {_APPLIED}
+                WHERE audit.collection_id = %(collection)s AND audit.sentence_id = ANY(%(ids)s)
+                  AND audit.channel = ANY(%(channels)s)
+                GROUP BY audit.sentence_id, audit.event_id, event.applied_sequence
+            ) AS moved
+        ) AS ranked WHERE place <= %(limit)s ORDER BY place, sentence_id
+        """,
+        {"collection": collection_id, "ids": list(sentences), "channels": list(channels), "limit": limit},
+    )
+    return [Mover(*row) for row in rows]
+
+
+def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]) -> list[Touched]:
+    """Those of the sentences whose memories the events moved, in id order."""
+    rows = reader.rows(
+        f"""
+        SELECT audit.sentence_id, count(*),
+               array_agg(DISTINCT audit.event_id) FILTER (WHERE audit.event_id = ANY(%(events)s))
+        FROM memory_audit audit {_APPLIED}
+        WHERE audit.collection_id = %(collection)s AND audit.sentence_id = ANY(%(ids)s)
+          AND audit.channel IN ('task', 'time')
+        GROUP BY audit.sentence_id HAVING bool_or(audit.event_id = ANY(%(events)s)) ORDER BY audit.sentence_id
+        """,
+        {"collection": collection_id, "ids": list(sentences), "events": list(events)},
+    )
+    return [Touched(*row) for row in rows]
+
+
+def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
+    """Those of the ``limit`` nearest past questions whose cosine is at least ``gate``, nearest first."""
+    rows = reader.rows(
+        """
+        SELECT near.id, near.text, near.similarity, (
+                   SELECT count(*) FROM feedback_event event
+                   WHERE event.collection_id = %(collection)s AND event.question_id = near.id
+                     AND event.status = 'applied'
+               ), (
+                   SELECT count(*) FROM feedback_event event
+                   JOIN memory_audit audit ON audit.collection_id = event.collection_id
+                       AND audit.event_id = event.id AND audit.channel = 'recall'
+                   WHERE event.collection_id = %(collection)s AND event.question_id = near.id
+                     AND event.status = 'applied'
+               )
+        FROM (
+            SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
+            WHERE collection_id = %(collection)s ORDER BY embedding <#> %(q)s LIMIT %(limit)s
+        ) AS near
+        WHERE near.similarity >= %(gate)s ORDER BY near.similarity DESC, near.id
+        """,
+        focus.parameters(gate=gate, limit=limit),
+    )
+    return [NearQuestion(*row) for row in rows]
+
+
+def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]) -> dict[int, Placed]:
+    """Sentence -> where it stands, of those that exist."""
+    rows = reader.rows(
+        """
+        SELECT s.id, s.passage_id, -(s.embedding <#> %(q)s), EXISTS (
+                   SELECT FROM entity_sentence link
+                   WHERE link.collection_id = s.collection_id AND link.sentence_id = s.id
+                     AND link.entity_id = ANY(%(entities)s::bigint[])
+               ), p.metadata @> %(metadata)s
+        FROM sentence s JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
+        WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+        """,
+        focus.parameters(entities=list(entities), ids=list(sentences)),
+    )
+    return {row[0]: Placed(*row) for row in rows}
+
+
+def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> list[LoggedTerm]:
+    """What the ``limit`` latest events say of the ranking weights, in the order of application."""
+    rows = reader.rows(
+        f"""
+        SELECT audit.event_id, event.judge, {DAY},
+               (event.constants ->> 'comparisons')::int, audit.counted, audit.contested, audit.information,
+               audit.precision
+        FROM ranking_audit audit {_APPLIED}
+        WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
+        ORDER BY event.applied_sequence DESC LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "prior": prior, "limit": limit},
+    )
+    return [
+        LoggedTerm(
+            event_id=row[0],
+            judge=row[1],
+            day=row[2],
+            cap=row[3],
+            counted=row[4],
+            contested=row[5],
+            evidence=Evidence(np.array(row[6]), np.array(row[7]).reshape(len(row[6]), -1)),
+        )
+        for row in reversed(rows)
+    ]
+
+
+def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, int]:
+    """Event -> the question that it taught, of applied events."""
+    rows = reader.rows(
+        """
+        SELECT id, question_id FROM feedback_event
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status = 'applied'
+          AND question_id IS NOT NULL
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedCause]:
+    """Event -> who judged which question when, of applied events."""
+    rows = reader.rows(
+        """
+        SELECT event.id, event.judge, episode.question, event.applied_at FROM feedback_event event
+        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.status = 'applied'
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row[0]: LoggedCause(*row) for row in rows}
+
+
+def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served]:
+    """The evolved keys of these passages, of those that have one."""
+    rows = reader.rows(
+        """
+        SELECT p.id, -(key.vector <#> %(key)s), -(p.embedding <#> %(key)s), key.units, key.scores
+        FROM passage_key key JOIN passage p ON p.collection_id = key.collection_id AND p.id = key.passage_id
+        WHERE key.collection_id = %(collection)s AND key.passage_id = ANY(%(ids)s) ORDER BY p.id
+        """,
+        focus.parameters(ids=list(passages)),
+    )
+    return [Served(*row) for row in rows]
+
+
+def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Unit -> method and text."""
+    rows = reader.rows(
+        "SELECT id, method, text FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(units)},
+    )
+    return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def bringers(
+    reader: Reader, collection_id: int, passages: Sequence[int], units: Sequence[int], limit: int
+) -> list[Brought]:
+    """The ``limit`` verdicts that credit each (passage, unit) most, of those that were taken in, best first."""
+    rows = reader.rows(
+        """
+        SELECT passage_id, unit_id, event_id, gain, weight, total FROM (
+            SELECT credit.passage_id, credit.unit_id, credit.event_id, credit.gain, credit.weight,
+                   count(*) OVER (PARTITION BY credit.passage_id, credit.unit_id) AS total,
+                   row_number() OVER (
+                       PARTITION BY credit.passage_id, credit.unit_id
+                       ORDER BY credit.gain * credit.weight DESC, credit.event_id DESC
+                   ) AS place
+            FROM key_credit credit
+            JOIN key_evidence evidence ON evidence.collection_id = credit.collection_id
+                AND evidence.event_id = credit.event_id
+            JOIN key_generation generation ON generation.collection_id = evidence.collection_id
+                AND generation.number = evidence.generation AND generation.active
+            WHERE credit.collection_id = %(collection)s AND credit.passage_id = ANY(%(passages)s)
+              AND credit.unit_id = ANY(%(units)s) AND credit.weight > 0
+        ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, unit_id, place
+        """,
+        {"collection": collection_id, "passages": list(passages), "units": list(units), "limit": limit},
+    )
+    return [Brought(*row) for row in rows]

@@ -1,0 +1,1 @@
+"""What a query reads, and the episode it leaves."""

@@ -1,0 +1,57 @@
+"""What exploration asks of the database: what is known of candidates, and what to show of a passage."""
+
+from collections.abc import Iterable, Sequence
+
+from app.storage.corpus.passages import StoredSentence
+from app.storage.database import Reader
+from app.storage.retrieval.hops import Vector
+
+RECENT = 200
+"""Answers that are looked through for passages that they explored or activated."""
+
+
+def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, int]:
+    """Passage -> how often verdicts spoke of its sentences, and recent answers activated one or explored it.
+
+    Passages that nothing touched are left out.
+    """
+    rows = reader.rows(
+        """
+        WITH candidate AS (
+            SELECT id AS sentence_id, passage_id FROM sentence
+            WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)
+        ), recent AS (
+            SELECT id, activated, explored FROM episode WHERE collection_id = %(collection)s
+            ORDER BY created_at DESC LIMIT %(recent)s
+        ), touch(passage_id, times) AS (
+            SELECT passage_id, sum(update_count) FROM candidate JOIN question_support support
+                ON support.collection_id = %(collection)s AND support.sentence_id = candidate.sentence_id
+            GROUP BY passage_id
+            UNION ALL
+            SELECT passage_id, count(DISTINCT recent.id)
+            FROM recent, unnest(recent.activated) AS activated(sentence_id) JOIN candidate USING (sentence_id)
+            GROUP BY passage_id
+            UNION ALL
+            SELECT passage_id, count(*) FROM recent, unnest(recent.explored) AS explored(passage_id)
+            WHERE passage_id = ANY(%(ids)s) GROUP BY passage_id
+        )
+        SELECT passage_id, sum(times)::bigint FROM touch GROUP BY passage_id
+        """,
+        {"collection": collection_id, "ids": list(passages), "recent": RECENT},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def nearest_sentences(
+    reader: Reader, collection_id: int, question: Vector, passages: Iterable[int]
+) -> dict[int, StoredSentence]:
+    """Passage -> its sentence nearest to the question (d,); equally near ones in reading order."""
+    rows = reader.rows(
+        """
+        SELECT DISTINCT ON (passage_id) id, passage_id, position, text FROM sentence
+        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)
+        ORDER BY passage_id, embedding <#> %(q)s, position
+        """,
+        {"collection": collection_id, "ids": list(passages), "q": question},
+    )
+    return {row.passage_id: StoredSentence(*row) for row in rows}

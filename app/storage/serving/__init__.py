@@ -1,0 +1,1 @@
+"""What verdicts say of the queries that a collection served."""

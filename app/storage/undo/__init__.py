@@ -1,0 +1,1 @@
+"""Revocations, and copies of a collection as it was."""

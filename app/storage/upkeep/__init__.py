@@ -1,0 +1,1 @@
+"""Health of vector indexes and of the planner's statistics."""

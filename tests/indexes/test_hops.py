@@ -1,0 +1,303 @@
+"""What the graph's statements read: passages by the time they speak of, and by their keys."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from app.composition import Application, Servers
+from app.core.temporal import find_time_expressions
+from app.storage.corpus import collections, passages
+from app.storage.corpus.passages import PassageRow
+from app.storage.database import Database, Reader
+from app.storage.retrieval import hops
+from app.storage.retrieval.hops import Focus, GraphLimits
+from tests.conftest import Ingest
+from tests.support.keys import Vector, evolve, statements, unit
+
+
+def timely(application: Application, name: str, asked: str) -> dict[str, float]:
+    """External id -> timeliness of every passage for a time constraint."""
+    with application.database.read() as reader:
+        collection = collections.find(reader, name)
+        ids = {
+            row.id: row.external_id
+            for row in reader.rows(
+                "SELECT id, external_id FROM passage WHERE collection_id = %(c)s", {"c": collection.id}
+            )
+        }
+        vector = np.zeros(application.embedder.dimension, dtype=np.float32)
+        focus = Focus(collection, vector, None, False, True, None, asked=find_time_expressions(asked))
+        found = hops.timely_passages(reader, focus, list(ids))
+    return {ids[passage]: share for passage, share in found.items()}
+
+
+def test_a_passage_is_as_timely_as_its_best_sentence(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    ingest(
+        {"id": "mill", "text": "The mill was built in 1790. It was a school from 1920 to 1931."},
+        {"id": "barn", "text": "The barn burnt down in 1850."},
+        {"id": "well", "text": "The well is deep."},
+        into=collection,
+    )
+
+    found = timely(application, collection, "from 1920 to 1925")
+
+    assert found.keys() == {"mill", "barn"}
+    assert found["mill"] == 1.0
+    assert 0 < found["barn"] < 0.1
+
+
+def test_nothing_is_timely_for_a_question_without_a_time(application: Application, curie: str) -> None:
+    assert timely(application, curie, "never") == {}
+
+
+def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    ingest(
+        {"id": "mill", "title": "Old Mill", "text": "It was built in 1790. It was a school in 1920. It is wet."},
+        into=collection,
+    )
+    limits = GraphLimits(hub_limit=10, candidate_limit=10, exact_search_limit=100)
+    with application.database.read() as reader:
+        corpus = collections.find(reader, collection)
+        mill = hops.exact_entities(reader, corpus, ["old mill"])["old mill"][0]
+        vector = application.embedder.embed(["What was the Old Mill in 1920?"])[0]
+        for use_memory in (False, True):
+            timeless = Focus(corpus, vector, None, use_memory, True, None)
+            timed = replace(timeless, asked=find_time_expressions("in 1920"))
+            walks = [hops.linked_sentences(reader, focus, {mill: 1.0}, [], limits) for focus in (timeless, timed)]
+            scans = [hops.all_sentences(reader, focus, None, [], limits) for focus in (timeless, timed)]
+            nothing = hops.linked_sentences(reader, timed, {}, [], limits)
+            for without, with_time in (walks, scans):
+                assert without.agreement.tolist() == [0.0, 0.0, 0.0]
+                assert with_time.agreement[1] == 1.0
+                assert 0 < with_time.agreement[0] < 0.1
+                assert with_time.agreement[2] == 0.0
+                np.testing.assert_array_equal(without.semantic, with_time.semantic)
+            assert len(nothing) == 0
+
+
+def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    """Also where another collection names the same one."""
+    other = f"{collection}-other"
+    ingest(
+        {"id": "a", "text": "Ada Lovelace wrote to Charles Babbage. Ada Lovelace was born in London."},
+        {"id": "b", "text": "Charles Babbage lived in London. Ada Lovelace died in London."},
+        into=collection,
+    )
+    ingest({"id": "c", "text": "Ada Lovelace read. Ada Lovelace wrote. Ada Lovelace rode."}, into=other)
+    names = ["ada lovelace", "charles babbage", "london"]
+    with application.database.read() as reader:
+        corpus = collections.find(reader, collection)
+        ids = {name: found[0] for name, found in hops.exact_entities(reader, corpus, names).items()}
+        foreign = hops.exact_entities(reader, collections.find(reader, other), names[:1])["ada lovelace"][0]
+
+        def counted(most: int, *wanted: int) -> dict[int, int]:
+            return hops.sentence_counts(reader, corpus, wanted, most)
+
+        ada, babbage, london = (ids[name] for name in names)
+        assert counted(1000, ada, babbage, london) == {ada: 3, babbage: 2, london: 3}
+        assert counted(2, babbage, ada) == {ada: 2, babbage: 2}
+        assert counted(1000, foreign) == {foreign: 0}  # it is no entity of this collection
+        assert counted(1000) == {}
+
+
+EXACT = GraphLimits(hub_limit=10, candidate_limit=10, exact_search_limit=1_000)
+INDEXED = replace(EXACT, exact_search_limit=0)
+both_ways = pytest.mark.parametrize("limits", [EXACT, INDEXED], ids=["exact", "indexed"])
+
+
+@pytest.fixture
+def reader(own: Servers) -> Iterator[Reader]:
+    """A reader whose planner takes the vector index wherever a statement lets it, however few the rows."""
+    database = Database(own.database_url, pool_size=1)
+    with database.read() as reader:
+        reader.row("SELECT set_config('enable_seqscan', 'off', false), set_config('enable_sort', 'off', false)")
+        yield reader
+    database.close()
+
+
+class Keys:
+    """A collection of 16 passages near one direction, odd and even ones, and evolved keys for four of them."""
+
+    def __init__(self, application: Application, name: str) -> None:
+        random = np.random.default_rng(crc32(name.encode()))  # vectors of its own: equal ones would crowd the index
+        dimension = application.embedder.dimension
+        self.question: Vector = unit(random.normal(size=dimension))
+        # Nearer to the question than what other tests left in the index.
+        near = [unit(self.question + random.normal(scale=0.04, size=dimension)) for _ in range(16)]
+        self.base: dict[str, Vector] = {f"p{at}": vector for at, vector in enumerate(near)}
+        rows = [
+            PassageRow(key, f"Title of {key}", key, {"odd": int(key[1:]) % 2 == 1}, b"", vector)
+            for key, vector in self.base.items()
+        ]
+        with application.database.write() as writer:
+            target = collections.open_for_writing(writer, name).collection_id
+            self.ids = passages.upsert(writer, target, rows)
+            collections.add_counts(writer, target, passages=16, sentences=0, entities=0, lexical_length=0.0)
+        # p0 comes nearest of all, p4 goes far away, the others go either way.
+        self.evolved: dict[str, Vector] = {
+            "p0": unit(self.question + 0.1 * near[0]),
+            "p4": unit(random.normal(size=dimension) - self.question),
+            "p9": unit(near[9] + 0.5 * unit(random.normal(size=dimension))),
+            "p13": unit(near[13] + 0.5 * self.question),
+        }
+
+    def expected(self, keys: Mapping[str, Vector], asked: Vector, odd: bool | None = None) -> dict[str, float]:
+        """External id -> cosine, best first."""
+        cosines = {
+            key: float(vector @ asked) for key, vector in keys.items() if odd is None or int(key[1:]) % 2 == odd
+        }
+        return dict(sorted(cosines.items(), key=lambda pair: -pair[1]))
+
+    def named(self, found: Mapping[int, hops.Keyed]) -> dict[str, float]:
+        """External id -> similarity, in the order found."""
+        names = {identity: key for key, identity in self.ids.items()}
+        assert all(keyed.title == f"Title of {names[identity]}" for identity, keyed in found.items())
+        return {names[identity]: keyed.similarity for identity, keyed in found.items()}
+
+
+@pytest.fixture
+def keys(application: Application, collection: str) -> Keys:
+    return Keys(application, collection)
+
+
+def focused(reader: Reader, name: str, vector: Vector, *, use_memory: bool = True, **more: Any) -> Focus:
+    more = {"metadata": None} | more
+    return Focus(collections.find(reader, name), vector, None, use_memory, True, **more)
+
+
+def assert_near(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
+    """The same passages in the same order."""
+    assert list(found) == list(expected)
+    assert list(found.values()) == pytest.approx(list(expected.values()), abs=1e-6)
+
+
+@both_ways
+class TestKeys:
+    def test_an_evolved_key_takes_the_place_of_its_base_key(
+        self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
+    ) -> None:
+        evolve(application, collection, keys.evolved)
+        focus = focused(reader, collection, keys.question)
+        expected = keys.expected(keys.base | keys.evolved, keys.question)
+        assert [*expected][:: len(expected) - 1] == ["p0", "p4"]
+
+        for limit in (1, 3, 15, 16, 50):
+            found = keys.named(hops.nearest_passages(reader, focus, limit, limits))
+            assert_near(found, dict(list(expected.items())[:limit]))
+        given = {key: keys.ids[key] for key in ("p4", "p5", "p9", "p0")}
+        found = keys.named(hops.keyed_passages(reader, focus, list(given.values())))
+        assert found == pytest.approx({key: expected[key] for key in given}, abs=1e-6)
+
+    def test_without_memory_base_keys_serve(
+        self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
+    ) -> None:
+        evolve(application, collection, keys.evolved)
+        focus = focused(reader, collection, keys.question, use_memory=False)
+        expected = keys.expected(keys.base, keys.question)
+
+        assert_near(keys.named(hops.nearest_passages(reader, focus, 16, limits)), expected)
+        found = keys.named(hops.keyed_passages(reader, focus, list(keys.ids.values())))
+        assert found == pytest.approx(expected, abs=1e-6)
+
+    def test_a_filter_holds_for_evolved_keys_too(
+        self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
+    ) -> None:
+        evolve(application, collection, keys.evolved)
+        for odd in (False, True):
+            focus = focused(reader, collection, keys.question, metadata={"odd": odd})
+            expected = keys.expected(keys.base | keys.evolved, keys.question, odd)
+            for limit in (2, 8, 50):
+                found = keys.named(hops.nearest_passages(reader, focus, limit, limits))
+                assert_near(found, dict(list(expected.items())[:limit]))
+
+    def test_where_every_key_evolved_none_is_missing(
+        self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
+    ) -> None:
+        turned = dict(zip(keys.base, reversed(keys.base.values()), strict=True))
+        evolve(application, collection, turned)
+        focus = focused(reader, collection, keys.question)
+
+        found = keys.named(hops.nearest_passages(reader, focus, 16, limits))
+
+        assert_near(found, keys.expected(turned, keys.question))
+
+    def test_keys_are_compared_with_the_key_vector(
+        self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
+    ) -> None:
+        other = unit(keys.question + keys.base["p7"])
+        for evolved in ({}, keys.evolved):
+            evolve(application, collection, evolved)
+            focus = focused(reader, collection, keys.base["p3"], key_vector=other)
+            expected = keys.expected(keys.base | evolved, other)
+            assert_near(keys.named(hops.nearest_passages(reader, focus, 16, limits)), expected)
+            found = keys.named(hops.keyed_passages(reader, focus, list(keys.ids.values())))
+            assert found == pytest.approx(expected, abs=1e-6)
+
+    def test_other_collections_keys_have_no_say(
+        self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
+    ) -> None:
+        other = f"{collection}-other"
+        neighbours = Keys(application, other)
+        evolve(application, other, neighbours.evolved)
+        evolve(application, collection, {"p1": keys.question})
+
+        found = keys.named(hops.nearest_passages(reader, focused(reader, collection, keys.question), 50, limits))
+
+        assert_near(found, keys.expected(keys.base | {"p1": keys.question}, keys.question))
+
+    def test_a_collection_without_evolved_keys_pays_nothing(
+        self, application: Application, collection: str, keys: Keys, limits: GraphLimits
+    ) -> None:
+        ids = list(keys.ids.values())
+        with application.database.read() as reader, statements(application) as sent:
+            for use_memory in (False, True):
+                focus = focused(reader, collection, keys.question, use_memory=use_memory)
+                hops.nearest_passages(reader, focus, 5, limits)
+                hops.keyed_passages(reader, focus, ids)
+        assert sent[:3] == sent[3:]
+        assert not [statement for statement in sent if "passage_key" in statement]
+
+
+@pytest.mark.parametrize("metadata", [None, {"odd": True}])
+def test_the_index_serves_the_keys_that_did_not_evolve(
+    application: Application, collection: str, reader: Reader, keys: Keys, metadata: Any
+) -> None:
+    evolve(application, collection, keys.evolved)
+    focus = focused(reader, collection, keys.question, metadata=metadata)
+    with statements(application) as sent, application.database.read() as other:
+        hops.nearest_passages(other, focus, 5, INDEXED)
+    assert len(sent) == 1
+    plan = "\n".join(row[0] for row in reader.rows(f"EXPLAIN {sent[0]}", focus.parameters(limit=5)))
+    assert plan.count("passage_embedding_hnsw") == 1
+
+
+def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    ingest({"id": "mill", "text": "The Old Mill is wet. Bread is baked in it."}, into=collection)
+    question, other = application.embedder.embed(["Where is bread baked?", "A treatise on shipbuilding"])
+    with application.database.read() as reader:
+        plain = focused(reader, collection, question)
+        widened = replace(plain, key_vector=other)
+        for candidates in (
+            lambda focus: hops.all_sentences(reader, focus, None, [], EXACT),
+            lambda focus: hops.linked_sentences(
+                reader,
+                focus,
+                {hops.exact_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
+                [],
+                EXACT,
+            ),
+        ):
+            np.testing.assert_array_equal(candidates(plain).semantic, candidates(widened).semantic)
+            assert len(candidates(plain).semantic)

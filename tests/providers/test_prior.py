@@ -1,0 +1,149 @@
+"""The prior of the ranking weights as a file: written and read alike, and refused in one line where it is none."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.composition import Application, Servers
+from app.core.belief import Prior
+from app.core.ranking import FEATURES
+from app.errors import ConfigurationError
+from app.providers.prior import SHIPPED, as_json, from_json, load_prior
+from app.settings import Settings
+
+SIZE = len(FEATURES)
+
+
+def some_prior(seed: int = 0) -> Prior:
+    draw = np.random.default_rng(seed)
+    root = draw.normal(size=(SIZE, SIZE))
+    return Prior(draw.normal(size=SIZE) * 10.0 ** draw.integers(-8, 8, SIZE), root @ root.T + np.eye(SIZE))
+
+
+def content(**changed: Any) -> dict[str, Any]:
+    return as_json(some_prior(), ("one", "other")) | changed
+
+
+def write(path: Path, document: object) -> Path:
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    prior = some_prior()
+    read = load_prior(write(tmp_path / "prior.json", as_json(prior, ("one", "other"))))
+
+    np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
+    np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
+    assert read.fitted == ("one", "other")
+
+
+def test_rounding_is_done_once(tmp_path: Path) -> None:
+    first = load_prior(write(tmp_path / "first.json", content()))
+    second = load_prior(write(tmp_path / "second.json", as_json(first.prior, first.fitted)))
+
+    assert second.name == first.name
+    np.testing.assert_array_equal(second.prior.mean, first.prior.mean)
+    np.testing.assert_array_equal(second.prior.precision, first.prior.precision)
+
+
+def test_the_name_is_that_of_the_numbers() -> None:
+    name = from_json(content()).name
+    other = some_prior()
+    other.mean[3] += 1.0
+    firmer = Prior(some_prior().mean, 2.0 * some_prior().precision)
+
+    assert from_json(content(fitted=["elsewhere"])).name == name
+    assert len({name, from_json(as_json(other, ())).name, from_json(as_json(firmer, ())).name}) == 3
+
+
+def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
+    shipped = load_prior()
+
+    assert shipped.fitted
+    assert shipped.name == load_prior(SHIPPED).name
+    assert shipped.prior.mean[FEATURES.index("similarity")] > 0
+
+
+def lopsided(precision: list[list[float]]) -> list[list[float]]:
+    return [[precision[0][0], precision[0][1] + 1.0, *precision[0][2:]], *precision[1:]]
+
+
+def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
+    return content(**{name: change(content()[name])})
+
+
+@pytest.mark.parametrize(
+    ("damaged", "message"),
+    [
+        ([1, 2], "holds no ranking prior"),
+        ("a prior", "holds no ranking prior"),
+        (None, "holds no ranking prior"),
+        ({}, "features"),
+        ({name: value for name, value in content().items() if name != "mean"}, "mean"),
+        ({name: value for name, value in content().items() if name != "fitted"}, "fitted"),
+        (content(fitted=None), "holds no ranking prior"),
+        (content(features=None), "holds no ranking prior"),
+        (replaced("features", lambda names: names[::-1]), "its features are not similarity, "),
+        (replaced("features", lambda names: names[:-1]), "its features are not"),
+        (content(mean="heavy"), "holds no ranking prior"),
+        (content(mean=None), f"a mean of {SIZE}"),
+        (replaced("mean", lambda mean: mean[:-1]), f"a mean of {SIZE} and a precision of {SIZE} x {SIZE}"),
+        (replaced("mean", lambda mean: [mean]), f"a mean of {SIZE}"),
+        (replaced("mean", lambda mean: [*mean[:-1], "x"]), "holds no ranking prior"),
+        (replaced("mean", lambda mean: [*mean[:-1], [1.0]]), "holds no ranking prior"),
+        (replaced("mean", lambda mean: [*mean[:-1], float("nan")]), "must be finite"),
+        (replaced("mean", lambda mean: [*mean[:-1], float("-inf")]), "must be finite"),
+        (replaced("mean", lambda mean: [*mean[:-1], 10**400]), "holds no ranking prior"),
+        (replaced("precision", lambda rows: rows[:-1]), f"a precision of {SIZE} x {SIZE}"),
+        (replaced("precision", lambda rows: [rows[0][:-1], *rows[1:]]), "holds no ranking prior"),
+        (replaced("precision", lambda rows: [[float("nan")] * SIZE, *rows[1:]]), "must be finite"),
+        (replaced("precision", lopsided), "symmetric and positive definite"),
+        (content(precision=np.zeros((SIZE, SIZE)).tolist()), "symmetric and positive definite"),
+        (content(precision=(-np.eye(SIZE)).tolist()), "symmetric and positive definite"),
+        (content(precision=np.ones((SIZE, SIZE)).tolist()), "symmetric and positive definite"),
+    ],
+)
+def test_what_is_no_prior_is_refused_in_one_line(tmp_path: Path, damaged: object, message: str) -> None:
+    path = write(tmp_path / "prior.json", damaged)
+    with pytest.raises(ConfigurationError) as refusal:
+        load_prior(path)
+
+    assert message in refusal.value.detail
+    assert refusal.value.detail.startswith(str(path))
+    assert "\n" not in refusal.value.detail
+
+
+def test_what_cannot_be_read_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{broken", encoding="utf-8")
+    (tmp_path / "empty.json").touch()
+    (tmp_path / "latin.json").write_bytes(b"\xff{}")
+    for name in ("absent.json", "broken.json", "empty.json", "latin.json", "."):
+        with pytest.raises(ConfigurationError, match="holds no ranking prior") as refusal:
+            load_prior(tmp_path / name)
+        assert "\n" not in refusal.value.detail
+
+
+def test_the_setting_names_the_file(
+    application: Application, addresses: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "prior.json", content())
+    monkeypatch.setenv("ENGRAM_RANKING_PRIOR", str(path))
+    services = Application(Settings(_env_file=None), addresses)
+    assert services.prior.name == load_prior(path).name != application.prior.name
+    services.close()
+
+
+def test_a_file_that_is_none_is_found_out_before_the_first_request(
+    application: Application, addresses: Servers, tmp_path: Path
+) -> None:
+    wrong = application.settings.model_copy(update={"ranking_prior": tmp_path / "absent.json"})
+    services = Application(wrong, addresses)
+    services.embedder, services.language = application.embedder, application.language
+    with pytest.raises(ConfigurationError, match="absent"):
+        services.warm_up()
+    services.close()

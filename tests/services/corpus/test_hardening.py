@@ -1,0 +1,198 @@
+"""What once broke: oversized keys, replans, unlike entities, vanished passages, partial verdicts, filtered hubs."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.composition import Application, Servers
+from app.errors import UnavailableError
+from app.providers.language import Language, PassageText, SentenceAnalysis
+from app.services.learning.learn import LearnService
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.query import Query
+from app.storage.database import Database, Writer
+from app.storage.learning import memories
+from app.storage.learning.memories import AuditRow
+from app.storage.retrieval import hops
+from tests.support import state
+
+Ingest = Callable[..., Mapping[str, Any]]
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        {"id": "dates", "text": "Founded in " + ", ".join(f"{1000 + n}" for n in range(1000)) + "."},
+        {"id": "title", "title": "界" * 2000, "text": "A short text."},
+        {"id": "names", "text": "It was " + "Alpha " * 800 + "again."},
+    ],
+    ids=lambda passage: passage["id"],
+)
+def test_overlong_names_and_dates_are_ingested_without_them(ingest: Ingest, passage: Mapping[str, Any]) -> None:
+    job = ingest(passage)
+    assert (job["status"], job["created"]) == ("succeeded", 1)
+
+
+class Dating:
+    """The application's language, except that it dates every sentence as it is told."""
+
+    name = "dating"
+
+    def __init__(self, language: Language, expression: str) -> None:
+        self._language = language
+        self._expression = expression
+
+    def analyse_passages(self, passages: list[PassageText]) -> list[list[SentenceAnalysis]]:
+        analyses = self._language.analyse_passages(passages)
+        return [[replace(s, time_expression=self._expression) for s in sentences] for sentences in analyses]
+
+    def analyse_question(self, text: str) -> Any:
+        return self._language.analyse_question(text)
+
+
+def test_a_kept_sentence_takes_its_new_time_expression(
+    application: Application, ingest: Ingest, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest({"id": "a", "text": "It opened in 1998. It stands near the river."})
+    monkeypatch.setattr(application.index, "_language", Dating(application.language, "1998"))
+    assert ingest({"id": "a", "text": "It stands near the river."})["status"] == "succeeded"
+    with application.database.read() as reader:
+        row = reader.row(
+            """
+            SELECT t.text FROM sentence s JOIN collection c ON c.id = s.collection_id
+            JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
+            WHERE c.name = %(name)s
+            """,
+            {"name": collection},
+        )
+    assert row.text == "1998"
+
+
+@pytest.mark.parametrize("profile", ["paper", "default"])
+def test_an_unlike_entity_activates_nothing(
+    application: Application, ingest: Ingest, collection: str, profile: Any
+) -> None:
+    ingest({"id": "k", "text": "Not far from Kubernetes a strange thing was seen."})
+    text = "Not far from which strange thing was Opera seen?"
+    answer = application.retrieve.query(Query(text=text, collection=collection, profile=profile))
+    assert [passage.passage_id for passage in answer.passages] == ["k"]
+
+
+def test_a_passage_may_vanish_while_its_query_runs(
+    application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nearest = hops.nearest_passages
+
+    def after_a_delete(*arguments: Any) -> Any:
+        if not deleted:
+            deleted.append(True)
+            application.ingest.delete_passage(curie, "curie")
+        return nearest(*arguments)
+
+    deleted: list[bool] = []
+    monkeypatch.setattr(hops, "nearest_passages", after_a_delete)
+    answer = application.retrieve.query(Query(text="Where was Marie Curie born?", collection=curie))
+    assert deleted
+    assert "curie" not in {passage.passage_id for passage in answer.passages}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        ({"partial": True}, "max_hops"),
+        ({"retrieval_success": False}, "max_hops"),
+        ({}, "sufficient"),
+    ],
+)
+def test_only_a_verdict_on_all_evidence_ends_the_hops(
+    application: Application, curie: str, verdict: dict[str, Any], reason: str
+) -> None:
+    ask = Query(text="Into which sea flows the river of Marie Curie's birthplace?", collection=curie)
+    first = application.retrieve.query(ask)
+    supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
+    application.feedback.accept(
+        Verdict(query_id=first.query_id, collection=curie, supporting=supporting, **verdict), "k", wait=True
+    )
+    assert application.retrieve.query(ask).stop_reason == reason
+
+
+def test_a_filter_sees_past_the_limit_of_a_hub(
+    application: Application, ingest: Ingest, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest(
+        *(
+            {"id": f"p{n}", "text": f"Warsaw saw event number {n}.", "metadata": {"n": n}, "title": "Warsaw"}
+            for n in range(8)
+        )
+    )
+    narrow = replace(application.retrieve._propagation.limits, hub_limit=3)
+    monkeypatch.setattr(
+        application.retrieve, "_propagation", replace(application.retrieve._propagation, limits=narrow)
+    )
+    answer = application.retrieve.query(
+        Query(text="What did Warsaw see?", collection=collection, metadata={"n": 7})
+    )
+    assert [sentence.text for passage in answer.passages for sentence in passage.sentences] == [
+        "Warsaw saw event number 7."
+    ]
+
+
+def test_a_letter_names_no_sentence(application: Application, curie: str) -> None:
+    answer = application.retrieve.query(Query(text="Where was Marie Curie born?", collection=curie))
+    verdict = Verdict(query_id=answer.query_id, collection=curie, supporting=[Named(passage_id="curie", text="a")])
+    with pytest.raises(Exception, match="has no sentence 'a'"):
+        application.feedback.accept(verdict, "letter")
+
+
+@pytest.fixture
+def hasty(application: Application, addresses: Servers) -> Iterator[LearnService]:
+    """Learning on connections whose statements have little time."""
+    database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=0.5)
+    yield LearnService(
+        database, application.noise, application.prior, application.attribution, application.evolve, max_attempts=2
+    )
+    database.close()
+
+
+class TestTimeouts:
+    def test_waiting_for_somebody_counts_as_no_try(
+        self, application: Application, curie: str, hasty: LearnService
+    ) -> None:
+        query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
+        event = state.judge(application, curie, query_id, state.all_sentences(application, curie)[:1]).event.id
+        target = state.collection_id(application, curie)
+        with application.database.write() as writer:
+            writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", {"id": target})
+            with pytest.raises(UnavailableError):
+                hasty.apply(target, [event])
+        (row,) = state.rows(application, curie, "feedback_event")
+        assert (row["status"], row["attempts"]) == ("pending", 0)
+
+    def test_an_event_that_takes_too_long_is_parked_and_holds_nobody_back(
+        self, application: Application, curie: str, hasty: LearnService, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sentences = state.all_sentences(application, curie)
+        events = [
+            state.judge(
+                application,
+                curie,
+                state.given_episode(application, curie, question, []),
+                sentences[:1],
+            ).event.id
+            for question in ("Where was Marie Curie born?", "What is the capital of Japan?")
+        ]
+        target = state.collection_id(application, curie)
+        record = memories.record
+
+        def slow(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None:
+            record(writer, collection_id, rows)
+            if any(row.event_id == events[0] for row in rows):
+                writer.row("SELECT pg_sleep(5)")
+
+        monkeypatch.setattr(memories, "record", slow)
+        assert hasty.apply(target, events) == 1
+        assert state.event_statuses(application, curie) == {events[0]: "pending", events[1]: "applied"}
+        assert hasty.apply(target, events[:1]) == 0
+        assert state.event_statuses(application, curie)[events[0]] == "parked"

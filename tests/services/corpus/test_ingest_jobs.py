@@ -1,0 +1,229 @@
+"""Ingest jobs: interrupted, shared between workers, failing, abandoned, raced by deletes."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from app.composition import Application
+from app.errors import NotFoundError
+from app.services.corpus.index import MAX_ATTEMPTS, IndexService
+from tests.support import state
+
+INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
+MANY = [
+    {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund in {1900 + n}. It is long."}
+    for n in range(7)
+]
+
+
+class Disturbed:
+    """The real encoder, with something happening before a call."""
+
+    def __init__(self, application: Application, before: Callable[[Sequence[str]], None]) -> None:
+        self._embedder = application.embedder
+        self._before = before
+        self.model, self.fingerprint = self._embedder.model, self._embedder.fingerprint
+        self.dimension = self._embedder.dimension
+        self.calls = 0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls += 1
+        self._before(texts)
+        return self._embedder.embed(texts)
+
+
+def indexer(application: Application, embedder: Any, batch_size: int = 3) -> IndexService:
+    return IndexService(application.database, embedder, application.language, batch_size=batch_size)
+
+
+def content(application: Application, collection: str) -> dict[str, list[Any]]:
+    """The graph without the ids that sequences drew."""
+    graph = state.snapshot(
+        application, collection, ("passage", "sentence", "entity", "time_expression"), INCIDENTAL
+    )
+    return {table: sorted(rows, key=str) for table, rows in graph.items()}
+
+
+class TestInterruptions:
+    def test_a_failed_batch_keeps_the_ones_before_and_is_done_again(
+        self, application: Application, collection: str
+    ) -> None:
+        def fail_once(_: Sequence[str]) -> None:
+            if flaky.calls == 2:
+                raise RuntimeError("out of memory")
+
+        flaky = Disturbed(application, fail_once)
+        index = indexer(application, flaky)
+        job_id = state.staged(application, collection, *MANY)
+
+        assert index.run_ready_jobs() == 0
+        halfway = application.ingest.job(collection, job_id)
+        assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
+        assert halfway.error == "RuntimeError: out of memory"
+        assert state.counts(application, collection) == state.true_counts(application, collection)
+        assert state.counts(application, collection)[0] == 3
+
+        assert index.run_ready_jobs() == 1
+        finished = application.ingest.job(collection, job_id)
+        assert (finished.status, finished.created, finished.unchanged, finished.error) == ("succeeded", 7, 0, None)
+
+        straight = f"{collection}-straight"
+        state.staged(application, straight, *MANY)
+        application.index.run_ready_jobs()
+        assert content(application, collection) == content(application, straight)
+        assert state.counts(application, collection) == state.counts(application, straight)
+
+    def test_a_job_that_keeps_failing_fails_for_good(self, application: Application, collection: str) -> None:
+        def fail(_: Sequence[str]) -> None:
+            raise RuntimeError("out of memory")
+
+        index = indexer(application, Disturbed(application, fail))
+        job_id = state.staged(application, collection, *MANY)
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            assert application.ingest.job(collection, job_id).status == "queued"
+            assert index.run_ready_jobs() == 0
+            assert application.ingest.job(collection, job_id).attempts == attempt
+
+        failed = application.ingest.job(collection, job_id)
+        assert (failed.status, failed.error) == ("failed", "RuntimeError: out of memory")
+        assert failed.finished_at is not None
+        assert application.index.run_ready_jobs() == 0
+
+    def test_failures_count_from_the_last_batch_that_went_well(
+        self, application: Application, collection: str
+    ) -> None:
+        def fail_but_once(_: Sequence[str]) -> None:
+            if flaky.calls != MAX_ATTEMPTS:
+                raise RuntimeError("out of memory")
+
+        flaky = Disturbed(application, fail_but_once)
+        job_id = state.staged(application, collection, *MANY)
+        for _ in range(MAX_ATTEMPTS):
+            indexer(application, flaky).run_ready_jobs()
+
+        halfway = application.ingest.job(collection, job_id)
+        assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
+
+    def test_a_worker_told_to_stop_leaves_the_rest_for_later(
+        self, application: Application, collection: str
+    ) -> None:
+        index = indexer(application, application.embedder)
+        job_id = state.staged(application, collection, *MANY)
+        answers = iter([False, True])
+
+        index.run_ready_jobs(lambda: next(answers))
+        assert (application.ingest.job(collection, job_id).status, state.counts(application, collection)[0]) == (
+            "running",
+            3,
+        )
+        index.run_ready_jobs()
+        assert application.ingest.job(collection, job_id).created == 7
+
+    def test_lines_that_never_all_arrived_go(self, application: Application, collection: str) -> None:
+        reception = application.ingest.receive(collection)
+        reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
+        application.index.run_ready_jobs()
+        assert application.ingest.job(collection, reception.job_id).status == "receiving"
+        with application.database.write() as writer:
+            writer.execute(
+                "UPDATE ingest_job SET updated_at = now() - interval '11 minutes' WHERE id = %(id)s",
+                {"id": reception.job_id},
+            )
+
+        application.index.run_ready_jobs()
+
+        assert self.left_of(application, reception.job_id) == [0, 0, 0]
+
+    def test_an_aborted_reception_leaves_nothing(self, application: Application, collection: str) -> None:
+        reception = application.ingest.receive(collection)
+        reception.add([(1, {"id": "a", "text": "Bees fly."})], [(2, "not JSON")])
+        assert self.left_of(application, reception.job_id) == [1, 1, 1]
+        reception.abort()
+
+        assert self.left_of(application, reception.job_id) == [0, 0, 0]
+
+    def left_of(self, application: Application, job_id: UUID) -> list[int]:
+        """How many rows there are of a job, its lines and its errors."""
+        tables = {"ingest_job": "id", "ingest_line": "job_id", "ingest_error": "job_id"}
+        with application.database.read() as reader:
+            return [
+                reader.scalar(f"SELECT count(*) FROM {table} WHERE {column} = %(job)s", {"job": job_id})
+                for table, column in tables.items()
+            ]
+
+
+class TestTwoWorkers:
+    def test_they_never_do_the_same_job(self, application: Application, collection: str) -> None:
+        embedding, go_on = threading.Event(), threading.Event()
+
+        def wait(_: Sequence[str]) -> None:
+            embedding.set()
+            assert go_on.wait(30)
+
+        busy = indexer(application, Disturbed(application, wait), batch_size=100)
+        job_id = state.staged(application, collection, *MANY)
+        worked: list[int] = []
+        first = threading.Thread(target=lambda: worked.append(busy.run_ready_jobs()))
+        first.start()
+        assert embedding.wait(30)
+
+        assert application.index.run_ready_jobs() == 0
+        go_on.set()
+        first.join()
+
+        assert worked == [1]
+        job = application.ingest.job(collection, job_id)
+        assert (job.status, job.created, job.unchanged) == ("succeeded", 7, 0)
+
+    def test_many_at_once_do_every_job_once(self, application: Application, collection: str) -> None:
+        names = [f"{collection}-{n}" for n in range(3)]
+        ids = {
+            name: [state.staged(application, name, *MANY[:4]), state.staged(application, name, *MANY[2:])]
+            for name in names
+        }
+        state.together(*[indexer(application, application.embedder, batch_size=2).run_ready_jobs] * 4)
+        application.index.run_ready_jobs()
+
+        for name in names:
+            done = [application.ingest.job(name, job_id) for job_id in ids[name]]
+            assert [job.status for job in done] == ["succeeded"] * 2
+            assert [sum((job.created, job.updated, job.unchanged)) for job in done] == [4, 5]
+            assert sum(job.created for job in done) == 7
+            assert state.counts(application, name) == state.true_counts(application, name)
+
+    @pytest.mark.parametrize("deleted", ["Ada Lund met Bo Falk.", "They met in 1931.", "Bo Falk left in 1931."])
+    def test_what_a_deleted_passage_shared_with_the_batch_comes_back(
+        self, application: Application, collection: str, deleted: str
+    ) -> None:
+        """Names and times that the batch took for known go with a passage that is deleted before it is written."""
+
+        def delete_once(_: Sequence[str]) -> None:
+            if racing.calls == 1:
+                application.ingest.delete_passage(collection, "old")
+
+        state.staged(application, collection, {"id": "old", "text": deleted})
+        application.index.run_ready_jobs()
+        racing = Disturbed(application, delete_once)
+        state.staged(application, collection, {"id": "new", "text": "Bo Falk met Ada Lund again in 1931."})
+
+        assert indexer(application, racing).run_ready_jobs() == 1
+
+        assert {row["name"] for row in state.rows(application, collection, "entity")} == {"ada lund", "bo falk"}
+        assert [row["text"] for row in state.rows(application, collection, "time_expression")] == ["1931"]
+        assert all(row["time_expression_id"] for row in state.rows(application, collection, "sentence"))
+        assert state.counts(application, collection) == state.true_counts(application, collection)
+
+    def test_a_collection_deleted_while_its_batch_is_embedded_stays_deleted(
+        self, application: Application, collection: str
+    ) -> None:
+        racing = Disturbed(application, lambda _: application.ingest.delete_collection(collection))
+        state.staged(application, collection, *MANY)
+
+        assert indexer(application, racing).run_ready_jobs() == 0
+        with pytest.raises(NotFoundError):
+            application.ingest.collection(collection)

@@ -1,0 +1,277 @@
+"""Several connections on the same state: every event once, in an order that a replay repeats, never a deadlock."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from app.composition import Application
+from app.errors import NotFoundError
+from app.services.learning.learn import LearnService
+from app.storage.learning import memories
+from app.storage.log import feedback
+from tests.conftest import CURIE, Ingest
+from tests.support import lexical, state
+
+QUESTIONS = (
+    "Who was born in Warsaw?",
+    "What flows into the Baltic Sea?",
+    "What happened in 1898?",
+    "Where is Tokyo?",
+)
+GONE = range(2**40, 2**40 + 8)
+"""Passages that an episode ranked and that were deleted since."""
+
+
+def accepted(application: Application, collection: str, count: int, seed: int) -> list[int]:
+    """Events on few questions and few sentences, so that most of them overlap."""
+    draw = random.Random(seed)
+    everything = state.all_sentences(application, collection)
+    ranked = [*state.passages(application, collection).values(), *GONE]
+    asked = [
+        state.given_episode(
+            application,
+            collection,
+            question,
+            everything[:4],
+            "1898" if "1898" in question else None,
+            ranked=ranked,
+            features=state.some_features(len(ranked), seed=number),
+        )
+        for number, question in enumerate(QUESTIONS)
+    ]
+    return [
+        state.judge(
+            application,
+            collection,
+            draw.choice(asked),
+            draw.sample(everything, 3),
+            confidence=draw.choice([1.0, 0.8]),
+        ).event.id
+        for _ in range(count)
+    ]
+
+
+def replayed(application: Application, collection: str) -> None:
+    """Learn everything anew, one event at a time, in the order in which it was applied."""
+    order = state.applied_order(application, collection)
+    target = state.collection_id(application, collection)
+    state.forget_everything(application, collection)
+    for event in order:
+        assert application.learn.apply(target, [event]) == 1
+
+
+class TestOneEvent:
+    def test_applying_it_again_changes_nothing(self, application: Application, curie: str) -> None:
+        target = state.collection_id(application, curie)
+        (event,) = accepted(application, curie, 1, seed=1)
+        assert application.learn.apply(target, [event]) == 1
+        learned, log = state.learned(application, curie), state.rows(application, curie, "feedback_event")
+
+        assert application.learn.apply(target, [event]) == 0
+        assert application.learn.apply(target, [event, event]) == 0
+        assert application.learn.apply_overdue(0.0, 1000) >= 0
+
+        assert state.learned(application, curie) == learned
+        assert state.rows(application, curie, "feedback_event") == log
+
+    def test_an_event_in_another_connections_hands_is_stepped_over(
+        self, application: Application, curie: str
+    ) -> None:
+        target = state.collection_id(application, curie)
+        first, second = accepted(application, curie, 2, seed=2)
+
+        def apply_while_another_holds_the_first_and_dies() -> None:
+            with application.database.write() as writer:
+                assert [event.id for event in feedback.lock_pending(writer, target, [first])] == [first]
+                assert application.learn.apply(target, [first, second]) == 1
+                raise KeyError("dead")
+
+        with pytest.raises(KeyError):
+            apply_while_another_holds_the_first_and_dies()
+        assert state.event_statuses(application, curie) == {first: "pending", second: "applied"}
+        assert application.learn.apply(target, [first, second]) == 1
+
+    def test_many_connections_at_once_apply_it_once(self, application: Application, curie: str) -> None:
+        target = state.collection_id(application, curie)
+        applied: list[int] = []
+        for event in accepted(application, curie, 5, seed=3):
+            state.together(*[lambda event=event: applied.append(application.learn.apply(target, [event]))] * 6)
+
+        assert sum(applied) == 5
+        concurrent = state.learned(application, curie)
+        replayed(application, curie)
+        assert state.learned(application, curie) == concurrent
+
+
+class TestOverlappingEvents:
+    @pytest.mark.parametrize("batch", [1, 7])
+    def test_any_interleaving_is_the_serial_order_it_reports(
+        self, application: Application, curie: str, batch: int
+    ) -> None:
+        target = state.collection_id(application, curie)
+        events = accepted(application, curie, 60, seed=batch)
+        applied: list[int] = []
+
+        def worker(seed: int) -> Callable[[], None]:
+            mine = random.Random(seed).sample(events, len(events))
+
+            def work() -> None:
+                for start in range(0, len(mine), batch):
+                    applied.append(application.learn.apply(target, mine[start : start + batch]))
+
+            return work
+
+        state.together(*(worker(seed) for seed in range(6)))
+        while application.learn.apply(target, events):
+            pass
+
+        assert sorted(state.applied_order(application, curie)) == events
+        assert sum(applied) <= len(events)
+        concurrent = state.learned(application, curie)
+        assert {row["event_id"] for row in concurrent["memory_audit"]} == set(events)
+        assert {row["event_id"] for row in concurrent["ranking_audit"]} == set(events)
+        replayed(application, curie)
+        assert state.learned(application, curie) == concurrent
+
+    def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
+        target = state.collection_id(application, curie)
+        events = accepted(application, curie, 30, seed=9)
+        other = LearnService(
+            application.database,
+            application.noise,
+            application.prior,
+            application.attribution,
+            application.evolve,
+            max_attempts=5,
+        )
+        state.together(
+            lambda: [application.learn.apply(target, [event]) for event in events],
+            lambda: [other.apply(target, [event]) for event in reversed(events)],
+        )
+
+        assert sorted(state.applied_order(application, curie)) == events
+        concurrent = state.learned(application, curie)
+        replayed(application, curie)
+        assert state.learned(application, curie) == concurrent
+
+
+class TestIngestAndDeletion:
+    def test_the_lexical_index_stays_true_to_the_passages(self, application: Application, curie: str) -> None:
+        bodies = [{"id": f"p{n}", "text": f"Passage {n} is about bees and ants. Bees fly."} for n in range(8)]
+        changed = [{**body, "text": body["text"].replace("Bees", "Wasps and bees")} for body in bodies]
+        done = threading.Event()
+
+        def ingest() -> None:
+            for turn in range(4):
+                state.staged(application, curie, *(changed if turn % 2 else bodies), *CURIE)
+                application.index.run_ready_jobs()
+            done.set()
+
+        def delete(seed: int) -> Callable[[], None]:
+            draw = random.Random(seed)
+
+            def work() -> None:
+                while not done.is_set():
+                    with suppress(NotFoundError):
+                        application.ingest.delete_passage(curie, draw.choice([*bodies, *CURIE])["id"])
+
+            return work
+
+        state.together(ingest, delete(1), delete(2))
+
+        assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
+        assert state.counts(application, curie) == state.true_counts(application, curie)
+
+
+class TestBesideIngest:
+    def test_learning_goes_on_while_its_sentences_come_and_go(
+        self, application: Application, curie: str, ingest: Ingest
+    ) -> None:
+        target = state.collection_id(application, curie)
+        changed = [{**body, "text": body["text"].split(". ")[-1] + " It is old."} for body in CURIE]
+        done = threading.Event()
+
+        def ingest_both() -> None:
+            for turn in range(6):
+                state.staged(application, curie, *(changed if turn % 2 == 0 else CURIE))
+                application.index.run_ready_jobs()
+                application.ingest.delete_passage(curie, "tokyo")
+            done.set()
+
+        def learn(seed: int) -> Callable[[], None]:
+            def work() -> None:
+                while not done.is_set():
+                    for event in accepted_where_possible(application, curie, seed):
+                        application.learn.apply(target, [event])
+
+            return work
+
+        state.together(ingest_both, learn(1), learn(2), learn(3))
+        application.learn.apply_overdue(0.0, 1000)
+
+        assert set(state.event_statuses(application, curie).values()) == {"applied"}
+        assert state.counts(application, curie) == state.true_counts(application, curie)
+        alive = set(state.all_sentences(application, curie))
+        for table in state.LEARNED:
+            assert {row["sentence_id"] for row in state.rows(application, curie, table)} <= alive
+
+    def test_a_deletion_waits_without_holding_what_learning_comes_to_next(
+        self, application: Application, curie: str
+    ) -> None:
+        target = state.collection_id(application, curie)
+        first, second = sorted(state.sentences(application, curie, "warsaw").values())
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        )
+        with ThreadPoolExecutor(1) as pool:
+            with application.database.write() as writer, application.database.read() as reader:
+                memories.lock(writer, target, [first], [])
+                deletion = pool.submit(application.ingest.delete_passage, curie, "warsaw")
+                while not (reader.scalar(waiting) or deletion.done()):
+                    time.sleep(0.01)
+                assert len(memories.lock(writer, target, [second], [])) == 1
+            deletion.result()
+
+        assert {first, second}.isdisjoint(state.all_sentences(application, curie))
+
+    def test_a_collection_can_be_deleted_while_it_learns_and_grows(
+        self, application: Application, curie: str
+    ) -> None:
+        for turn in range(4):
+            name = f"{curie}-{turn}"
+            state.staged(application, name, *CURIE)
+            application.index.run_ready_jobs()
+            target = state.collection_id(application, name)
+            events = accepted(application, name, 12, seed=turn)
+            state.staged(application, name, *({**body, "text": f"New. {body['text']}"} for body in CURIE))
+            gone: list[bool] = []
+
+            def learn(target: int = target, events: list[int] = events) -> None:
+                for event in events:
+                    with suppress(NotFoundError):
+                        application.learn.apply(target, [event])
+
+            def delete(name: str = name, gone: list[bool] = gone) -> None:
+                application.ingest.delete_collection(name)
+                gone.append(True)
+
+            state.together(learn, application.index.run_ready_jobs, delete)
+
+            assert gone == [True]
+            with pytest.raises(NotFoundError):
+                application.ingest.collection(name)
+
+
+def accepted_where_possible(application: Application, collection: str, seed: int) -> list[int]:
+    """A few events; none if a sentence drawn for one has just been deleted."""
+    try:
+        return accepted(application, collection, 3, seed)
+    except Exception as error:
+        if "There is no sentence" in str(error):
+            return []
+        raise

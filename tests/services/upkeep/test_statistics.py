@@ -1,0 +1,37 @@
+"""Tables that grow are analysed, so that plans made while they were empty are made again."""
+
+from app.composition import Application
+from app.storage.upkeep import statistics
+from tests.support import state
+
+
+def pages(application: Application, table: str) -> int:
+    with application.database.read() as reader:
+        found: int = reader.scalar(
+            "SELECT relpages FROM pg_class WHERE oid = %(table)s::regclass", {"table": table}
+        )
+    return found
+
+
+def test_a_table_that_outgrew_its_statistics_is_analysed_once(application: Application, curie: str) -> None:
+    application.statistics.run()
+    known = pages(application, "question")
+    with application.database.write() as writer:
+        writer.execute(
+            """
+            INSERT INTO question (collection_id, text_hash, text, embedding)
+            SELECT %(c)s, int8send(n), repeat('x', 2000), array_fill(1, ARRAY[384])::vector
+            FROM generate_series(1, %(rows)s) AS n
+            """,
+            {"c": state.collection_id(application, curie), "rows": 4 * statistics.GROWTH * max(known, 8)},
+        )
+    with application.database.read() as reader:
+        assert "question" in statistics.outgrown(reader)
+    assert "question" in application.statistics.run()
+    assert pages(application, "question") > known
+    assert "question" not in application.statistics.run()
+
+
+def test_where_nothing_grew_nothing_is_done(application: Application) -> None:
+    application.statistics.run()
+    assert application.statistics.run() == []
