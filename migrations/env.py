@@ -45,6 +45,7 @@ def run() -> None:
         connection.commit()
         try:
             _refuse_strangers(connection)
+            connection.rollback()  # what a look began; each migration has a transaction of its own
             context.configure(
                 connection=connection,
                 target_metadata=metadata,
