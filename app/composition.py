@@ -145,7 +145,7 @@ class Application:
     def limits(self) -> GraphLimits:
         """Bounds on what one statement reads."""
         settings = self.settings
-        return GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit)
+        return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     @cached_property
     def retrieve(self) -> RetrieveService:
@@ -278,7 +278,12 @@ class Application:
         """Keeps the vector indexes healthy."""
         settings = self.settings
         thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(self.database, thresholds, memory_mb=settings.maintenance_memory_mb)
+        return MaintainService(
+            self.database,
+            thresholds,
+            memory_mb=settings.maintenance_memory_mb,
+            exact_search_limit=settings.exact_search_limit,
+        )
 
     @cached_property
     def statistics(self) -> StatisticsService:

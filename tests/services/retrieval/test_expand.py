@@ -25,7 +25,7 @@ from tests.support.openai_server import Handler, OpenAiServer, Reply
 
 QUESTION = "Where was Marie Curie born?"
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
-LIMITS = GraphLimits(hub_limit=100, candidate_limit=100, exact_search_limit=10_000)
+LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 
 
 @pytest.fixture
