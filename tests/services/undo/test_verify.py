@@ -215,4 +215,4 @@ class TestDifferences:
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
         narrow = VerifyService(application.database, application.prior, application.evolve, capacity=1)
-        assert {d.table for d in narrow.verify(taught).differences} == {"expansion_memory"}
+        assert {d.table for d in narrow.verify(application.access.scope(taught)).differences} == {"expansion_memory"}
