@@ -340,14 +340,19 @@ class TestBySize:
             )
 
     def test_a_large_collection_gets_an_index_of_its_own_and_a_small_one_none(
-        self, application: Application, curie: str, filled: str
+        self, application: Application, ingest: Ingest, filled: str
     ) -> None:
+        small = f"{filled}-small"
+        ingest({"id": "a", "title": "Old Mill", "text": "It was built in 1790."}, into=small)
+        run(service(application))
+        assert self.indexed(application, small) == ["entity", "passage"]
+
         reports = run(self.limited(application, 299))
 
         assert self.indexed(application, filled) == ["passage"]
-        assert self.indexed(application, curie) == []
+        assert self.indexed(application, small) == []
         assert of_passages(application, filled) in reports
-        assert of_passages(application, curie) not in reports
+        assert of_passages(application, small) not in reports
 
     def test_an_index_goes_once_a_collection_is_half_as_large_or_gone(
         self, application: Application, filled: str
@@ -362,7 +367,7 @@ class TestBySize:
 
         self.resize(application, filled, 300)
         assert index in run(maintain)
-        assert application.ingest.delete_collection(filled)
+        application.ingest.delete_collection(application.access.scope(filled))
         assert index not in run(maintain)
 
     def test_tables_without_a_vector_index_are_left_to_autovacuum(
