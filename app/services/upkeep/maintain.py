@@ -109,6 +109,7 @@ class MaintainService:
             if should_stop():
                 return
             reports += self._look_after(administrator, table, list(group), force)
+        self._announce(administrator, maintenance.indexes(administrator))
 
     def _fit(self, administrator: Administrator, should_stop: Callable[[], bool]) -> None:
         """Index what is large, and drop the indexes of what is gone or has become small.
