@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from app.composition import Application
-from app.errors import NotFoundError
 from app.services.undo.findings import TABLES, Report
 from app.services.undo.verify import VerifyService
 from tests.conftest import Ingest
@@ -136,10 +135,6 @@ class TestClean:
         state.together(look, learn)
         assert reports
         assert [report.differences for report in reports if not report.clean] == []
-
-    def test_an_unknown_collection_is_an_error(self, application: Application) -> None:
-        with pytest.raises(NotFoundError):
-            application.verify.verify(application.access.scope("no-such-collection"))
 
     def test_names_are_those_of_all_collections(
         self, application: Application, taught: str, ingest: Ingest
