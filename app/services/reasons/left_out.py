@@ -16,7 +16,8 @@ from app.core.belief import Evidence, no_evidence
 from app.core.caps import counted
 from app.providers.prior import RankingPrior
 from app.services.log import replay
-from app.services.retrieval.propagate import RECALL_QUESTIONS, Walk, heard
+from app.services.retrieval.propagate import RECALL_QUESTIONS, heard
+from app.services.retrieval.walk import Walk
 from app.storage.database import Reader
 from app.storage.learning import weights
 from app.storage.learning.experience import PastSupport, Support
@@ -152,7 +153,7 @@ class Supports:
         """How many verdicts spoke of the sentence."""
         return len(self._by_sentence.get(sentence, ()))
 
-    def priors(self, without: int | None = None) -> dict[int, float]:
+    def priors(self, without: int | None = None) -> Mapping[int, float]:
         """Sentence -> recall prior, the strongest few: see ``propagate.heard``; ``leave_out`` comes first."""
         if self._given is not None:
             return self._given
