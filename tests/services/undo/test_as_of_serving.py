@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.errors import ConflictError, InvalidRequestError, NotFoundError, UnavailableError
+from app.errors import ConflictError, InvalidRequestError, UnavailableError
 from app.services.retrieval.query import Query
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
@@ -178,8 +178,6 @@ class TestMaking:
 
     def test_what_cannot_be_done_is_an_error(self, application: Application, taught: str) -> None:
         moment = now(application)
-        with pytest.raises(NotFoundError):
-            application.past.replay(application.access.scope("no-such-collection"), moment)
         with pytest.raises(InvalidRequestError, match="yet to come"):
             application.past.replay(application.access.scope(taught), moment + timedelta(hours=1))
         with pytest.raises(InvalidRequestError, match="offset"):
