@@ -207,9 +207,11 @@ class TestGate:
         ingest(*(dict(p) | {"metadata": {"mine": p["id"] == "tokyo"}} for p in CURIE))
         strict = with_learning(application, gate_top_k=1)
         target = state.collection_id(application, collection)
-        query = Query(text=QUESTION, collection=collection, strategy="dense", metadata={"mine": True})
+        query = Query(
+            text=QUESTION, scope=application.access.scope(collection), strategy="dense", metadata={"mine": True}
+        )
         for asked, gate in ((replace(query, metadata=None), "none"), (query, "retrieval")):
-            query_id = application.retrieve.query(asked).query_id
+            query_id = application.ask.query(asked).query_id
             event = give(application, collection, query_id, ["tokyo"], [RIVER], wait=False).event
             strict.apply(target, [event.id])
             evidence = {row["event_id"]: row["gate"] for row in rows(application, collection, "key_evidence")}
