@@ -252,9 +252,8 @@ def move_memories(
         )
         for at, memory in enumerate(memories)
     ]
-    return list(
-        zip(after, _audit(observations, [memory.channel for memory in memories], prior, update), strict=True)
-    )
+    channels = [memory.channel for memory in memories]
+    return list(zip(after, _audit(observations, channels, prior, update), strict=True))
 
 
 def move_supports(supports: Sequence[Support], observations: Sequence[Observation]) -> list[tuple[Support, Audit]]:
