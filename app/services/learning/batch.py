@@ -19,7 +19,7 @@ from app.storage.log.feedback import PendingEvent, Vector
 RECALL = "recall"
 
 Targets = Mapping[int, Mapping[int, int]]
-"""Event -> sentence -> y, see ``replay.targets_of``."""
+"""Event -> sentence -> y, see ``LoggedVerdict.targets``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Batch:
             noise.process,
             most=observed.most,
         )
-        complete = not event.verdict["partial"] and event.verdict.get("retrieval_success") is not False
+        complete = event.verdict.complete
         for at, support in enumerate(before):
             supports[support.question_id, support.sentence_id] = replace(
                 support,
@@ -185,7 +185,7 @@ class Batch:
     ) -> Observed:
         """What the event says of states, those of the sentences ``said``, and how far it may move each."""
         noise = self._noises[event.id]
-        confidence = float(event.verdict["confidence"])
+        confidence = event.verdict.confidence
         perplexities = [state.perplexity for state in states]
         return Observed(
             targets=np.array([float(one.target) for one in said]),

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from app.core import keys as core
 from app.core.belief import Observation, Prior, no_evidence, observe
 from app.core.caps import Pulled, Said, contested, most_gain, with_word
 from app.core.keys import KeyRules
+from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
 from app.storage.keys.evolved_keys import Base, EvolvedKey
 from app.storage.keys.key_credits import Credit, Pair, Scored
@@ -51,21 +52,6 @@ class Replayed(Generic[State]):
 def question_hash(question: str) -> bytes:
     """Equal questions meet here; white space and case do not make another question."""
     return hashlib.sha256(" ".join(question.casefold().split()).encode()).digest()
-
-
-def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int, int]:
-    """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial.
-
-    Of a passage that helped as a whole it is not known which sentences did: those are left alone.
-
-    Raises:
-        ValueError, TypeError, KeyError: the verdict names something that is no sentence id.
-    """
-    spared = set(verdict.get("spared", ()))
-    targets = {} if verdict["partial"] else {sentence: 0 for sentence in activated if sentence not in spared}
-    targets.update(dict.fromkeys(map(int, verdict["rejects"]), 0))
-    targets.update(dict.fromkeys(map(int, verdict["supports"]), 1))
-    return targets
 
 
 def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[Memory]]:
@@ -321,7 +307,7 @@ def observation(
     ranked: Sequence[int],
     features: NDArray[np.float32],
     named: Sequence[tuple[int, int]],
-    verdict: Mapping[str, Any],
+    verdict: LoggedVerdict,
     *,
     prior: Prior,
     noise: float,
@@ -338,8 +324,8 @@ def observation(
     if features.shape[1] != len(prior.mean):
         return None  # of a version with other features
     verdicts = {passage: 0 for passage, _ in named} | {passage: 1 for passage, target in named if target}
-    verdicts |= dict.fromkeys(verdict.get("passages", ()), 1)
-    spoken = np.array([passage in verdicts or not verdict["partial"] for passage in ranked])
+    verdicts |= dict.fromkeys(verdict.passages, 1)
+    spoken = np.array([passage in verdicts or not verdict.partial for passage in ranked])
     supported = np.array([verdicts.get(passage) == 1 for passage in ranked])
     return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise)
 

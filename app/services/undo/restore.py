@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from app.core.verdict import Expansion
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution, Units, text_hash
 from app.services.learning.learn import LearnService
@@ -57,12 +58,12 @@ class Restore:
 
     def units(
         self, reader: Reader, source: int, until: datetime, known: Units
-    ) -> tuple[Units, Mapping[bytes, Mapping[str, str]]]:
+    ) -> tuple[Units, Mapping[bytes, Expansion]]:
         """The expansion units that are needed, and the expansions of those neither stored nor ``known``."""
-        wanted: dict[bytes, Mapping[str, str]] = {}
+        wanted: dict[bytes, Expansion] = {}
         for event in copied_log.revoked_since(reader, source, until):
             for expansion in event.expansions:
-                wanted.setdefault(text_hash(expansion["text"]), expansion)
+                wanted.setdefault(text_hash(expansion.text), expansion)
         found = {**known, **key_credits.stored_units(reader, source, list(wanted))}
         return found, {digest: expansion for digest, expansion in wanted.items() if digest not in found}
 
@@ -75,9 +76,9 @@ class Restore:
             some = events[at : at + BATCH]
             noises = {event.id: self._noise_of(event) for event in some}
             pending = feedback.lock_pending(writer, copy.target, list(noises))
-            targets = {event.id: replay.targets_of(event.verdict, event.activated) for event in pending}
+            targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises))
-            if any(event.verdict["expansions"] for event in pending):
+            if any(event.verdict.expansions for event in pending):
                 self._attribution.credit(writer, copy.target, pending, targets, units)
             terms = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
             if terms:
@@ -127,7 +128,7 @@ def _audit(
     dated = copied_log.dated(reader, copy, sorted(alive))
     rows = []
     for event in events:
-        noise, confidence = noises[event.id], float(event.verdict["confidence"])
+        noise, confidence = noises[event.id], event.verdict.confidence
         for sentence, target in sorted(targets[event.id].items()):
             timed = event.time_embedding is not None and sentence in dated
             for channel in ("recall", "task", *(("time",) if timed else ())):

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.belief import Evidence
+from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
 from app.storage.learning.memories import AuditRow, Memory, memory_of
 from app.storage.log.days import DAY
+from app.storage.log.verdicts import verdict_of
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
@@ -226,7 +228,7 @@ class Term:
     noise: float
     surprise: float
     evidence: Evidence
-    verdict: dict[str, Any]
+    verdict: LoggedVerdict
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
@@ -263,7 +265,7 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
             row[3],
             row[4],
             Evidence(np.array(row[5]), np.array(row[6]).reshape(len(row[5]), -1)),
-            row[7],
+            verdict_of(row[7]),
             row[8],
             row[9],
             np.frombuffer(row[10], dtype="<f4").reshape(len(row[9]), -1) if row[9] and row[10] else None,
@@ -370,7 +372,7 @@ class LoggedEvent:
     id: int
     question_id: int | None
     question: str
-    verdict: dict[str, Any]
+    verdict: LoggedVerdict
     activated: list[int]
     audit: list[AuditRow]
 
@@ -398,7 +400,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
         parameters | {"ids": list(audit)},
     ):
         audit[row[0]].append(AuditRow(*row))
-    return [LoggedEvent(row[0], row[1], row[2], row[3], row[4], audit[row[0]]) for row in rows]
+    return [LoggedEvent(row[0], row[1], row[2], verdict_of(row[3]), row[4], audit[row[0]]) for row in rows]
 
 
 def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
