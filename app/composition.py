@@ -271,7 +271,7 @@ class Application:
     @cached_property
     def past(self) -> PastService:
         """Makes past states."""
-        restore = Restore(self.learn, self.attribution, self.noise, self.prior)
+        restore = Restore(self.learn, self.attribution, self.prior)
         return PastService(self.database, self.attribution, self.evolve, restore)
 
     @cached_property

@@ -111,7 +111,7 @@ CREATE INDEX feedback_event_pending_idx ON feedback_event (received_at) WHERE st
 COMMENT ON TABLE feedback_event IS 'The log of verdicts: everything learned is a function of it.';
 COMMENT ON COLUMN feedback_event.applied_sequence IS 'Order of application; replay follows it.';
 COMMENT ON COLUMN feedback_event.question_id IS 'The question that it taught; null until it is applied.';
-COMMENT ON COLUMN feedback_event.constants IS 'Noises and caps by which it was applied; null: it was not, or before there were caps.';
+COMMENT ON COLUMN feedback_event.constants IS 'Noises and caps by which it was applied; null until then.';
 
 CREATE TABLE memory_audit (
     collection_id BIGINT NOT NULL,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from app.core.states import Audit
 from app.core.verdict import LoggedVerdict
 from app.errors import ConflictError, NotFoundError
 from app.services.learning.intake import Accepted, Intake
@@ -14,7 +15,6 @@ from app.storage.corpus import collections
 from app.storage.database import Database, Reader
 from app.storage.keys import key_history
 from app.storage.keys.key_history import KeyEffect
-from app.storage.learning.memories import AuditRow
 from app.storage.log import feedback
 from app.storage.log.feedback import StoredEvent
 from app.storage.stream import WakeStream
@@ -31,7 +31,7 @@ class Receipt:
     """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
 
     event: StoredEvent
-    changes: list[AuditRow] | None
+    changes: list[Audit] | None
     keys: KeyEffect | None = None
 
 
