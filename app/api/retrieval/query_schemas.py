@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 from app.api.learning.feedback_schemas import ExpansionIn
 from app.api.reasons.influence_schemas import PassageTraceOut, SentenceInfluenceOut
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Text, Whole
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from app.services.retrieval.query import Include, Memory, ProfileName, Query, StopReason, Strategy, Sufficiency
 
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"

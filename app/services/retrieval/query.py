@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from app.storage.corpus.collections import Collection
 
 Memory = Literal["off", "read"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from app.services.retrieval.query import Answer, PassageTrace, Query, SentenceTrace, Trace
 from tests.support import state, undo
 from tests.support.keys import statements
