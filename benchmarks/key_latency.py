@@ -32,7 +32,7 @@ from pgvector.psycopg import register_vector
 
 import common
 from app.composition import Application, Servers
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from app.services.reasons.influence import Influences
 from app.services.retrieval.query import Memory, Query
 from app.services.retrieval.retrieve import RetrieveService

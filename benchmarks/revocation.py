@@ -32,8 +32,9 @@ from typing import Any
 import common
 from app import sample
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.errors import UnavailableError
-from app.services.learning.verdict import Expansion, Named, Verdict
+from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from app.core.key_text import KeyBuilding
 from app.core.profiles import ProfileName
+from app.core.verdict import Expansion
 from app.errors import ConflictError, EngramError
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.judges import Judge, Shown
@@ -20,7 +21,7 @@ from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
 from app.services.keys.evolve import EvolveService
 from app.services.learning.feedback import FeedbackService, Receipt
-from app.services.learning.verdict import Expansion, Verdict
+from app.services.learning.verdict import Verdict
 from app.services.reasons.explain import ExplainService
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.dense import DenseService

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.query import Query
 from app.services.retrieval.trace import PassageTrace, SentenceTrace, Trace
@@ -201,7 +201,7 @@ def test_where_the_log_is_too_long_nothing_is_guessed(
 ) -> None:
     taught(application, curie)
     _, whole = asked(application, curie)
-    monkeypatch.setattr(f"app.services.{bound}", 0)
+    monkeypatch.setattr(f"app.services.reasons.{bound}", 0)
     _, cut = asked(application, curie)
     born = next(row for row in selected(cut).values() if row.text == BORN)
     assert (born.influences, born.influences_cut) == ([], True)
