@@ -187,7 +187,7 @@ def delete_unused(writer: Writer, collection_id: int) -> None:
     writer.execute(
         """
         DELETE FROM collection c WHERE id = %(id)s AND passage_count = 0
-          AND NOT EXISTS (SELECT FROM ingest_job WHERE collection_id = c.id)
+          AND NOT EXISTS (SELECT FROM job WHERE collection_id = c.id)
           AND NOT EXISTS (SELECT FROM episode WHERE collection_id = c.id)
         """,
         parameters,
