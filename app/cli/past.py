@@ -47,7 +47,7 @@ def replay(
     with application(settings()) as services:
         on_stop(stopping.set)
         try:
-            past = services.past.replay(collection, moment, into, show, stopping.is_set)
+            past = services.past.replay(services.access.scope(collection), moment, into, show, stopping.is_set)
         except UnavailableError as error:
             if stopping.is_set():
                 raise UnavailableError("Stopped before the end; no collection was made.") from error

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from app.storage.corpus.collections import Collection
-
-LOCAL = "local"
-"""The principal, and the tenant, of a deployment without access control."""
+from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection, Opened
+from app.storage.database import Database, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,17 +16,56 @@ class Principal:
         tenant: whose collections it reaches.
     """
 
-    name: str = LOCAL
-    tenant: str = LOCAL
+    name: str
+    tenant: str
 
     def judge(self, claimed: str) -> str:
         """The judge that its verdicts are of: without access control, the one they name."""
         return claimed
 
 
+LOCAL = Principal("local", "local")
+"""Whoever asks where there is no access control."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A principal at a collection, as that was when the request came in."""
+    """A principal at a collection, as that was when the request came in.
+
+    It may be gone since: whoever writes keeps or locks its row by its id first, and an id is never given again.
+    """
 
     principal: Principal
     collection: Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A principal at a collection that is made, if it does not exist, by the first thing that is put into it."""
+
+    principal: Principal
+    name: str
+
+    def open(self, writer: Writer) -> Opened:
+        """The collection, kept from deletion by this transaction."""
+        return collections.open_for_writing(writer, self.name)
+
+
+class AccessService:
+    """Finds what a principal asks for by its name: nothing behind it goes by a collection's name again."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def scope(self, name: str, principal: Principal = LOCAL) -> Scope:
+        """The principal at the collection called ``name``.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            return Scope(principal, collections.find(reader, name))
+
+    def opening(self, name: str, principal: Principal = LOCAL) -> Opening:
+        """The principal at a collection that need not exist yet."""
+        return Opening(principal, name)

@@ -17,6 +17,7 @@ import numpy as np
 from app.core import caps
 from app.core.belief import Evidence
 from app.providers.prior import RankingPrior
+from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
 from app.services.undo.findings import TOLERANCE, Findings, Report, values
@@ -53,15 +54,15 @@ class VerifyService:
                 found += [collection.name for collection in page]
         return found
 
-    def verify(self, collection: str, most: int = 100) -> Report:
+    def verify(self, scope: Scope, most: int = 100) -> Report:
         """Verify a collection as it is now, keeping ``most`` differences.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: it was deleted meanwhile.
         """
         findings = Findings(most)
         with self._database.snapshot() as reader:
-            target = collections.find(reader, collection).id
+            target = collections.by_id(reader, scope.collection.id).id
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
@@ -73,7 +74,7 @@ class VerifyService:
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
                 for event, status in history.left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
-        return findings.report(collection)
+        return findings.report(scope.collection.name)
 
 
 def _events(reader: Reader, collection_id: int, findings: Findings) -> None:

@@ -88,7 +88,7 @@ def test_a_passage_may_vanish_while_its_query_runs(
     def after_a_delete(*arguments: Any) -> Any:
         if not deleted:
             deleted.append(True)
-            application.ingest.delete_passage(curie, "curie")
+            application.ingest.delete_passage(application.access.scope(curie), "curie")
         return nearest(*arguments)
 
     deleted: list[bool] = []
