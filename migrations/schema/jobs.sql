@@ -46,7 +46,7 @@ CREATE UNIQUE INDEX job_running_idx ON job (collection_id, lane) WHERE status = 
 CREATE UNIQUE INDEX job_single_idx ON job (collection_id, kind) WHERE single AND status IN ('queued', 'running');
 CREATE INDEX job_turn_idx ON job (collection_id, lane, claimed_at);
 COMMENT ON COLUMN job.number IS 'The order in which jobs came.';
-COMMENT ON COLUMN job.lane IS 'Jobs of one lane of a collection are done one by one, in their order.';
+COMMENT ON COLUMN job.lane IS 'Jobs of a collection''s lane are done one by one, in their order.';
 COMMENT ON COLUMN job.single IS 'At most one of its kind is open in a collection.';
 COMMENT ON COLUMN job.payload IS 'What is asked for.';
 COMMENT ON COLUMN job.stage IS 'What a job that has several stages is at.';

@@ -1,9 +1,9 @@
 """Doing jobs: claimed one at a time in each lane, kept while they last, tried again, and closed.
 
-A claim is a lease: a beat puts its end off while the job runs, and whatever ends the worker lets it run out. No
-connection and no transaction is held for it, so it also ends with a worker that hangs or a machine that is lost, and
-it works through a pooler that hands out connections by the transaction. A worker that was overtaken finds out with
-its next transaction, which is undone.
+A claim is a lease: a beat puts its end off while the job runs, and whatever ends the worker lets it run out. It
+holds neither a connection nor a transaction, so it also ends with a worker that hangs or a machine that is lost,
+and works through a pooler that hands out connections by the transaction. A worker that was overtaken finds out
+with its next transaction, which is undone.
 """
 
 import threading
@@ -74,6 +74,8 @@ class Runner:
         kind, handler = self._kinds[job.kind]
         work = Work(job, kind, should_stop)
         try:
+            if job.attempts >= MAX_ATTEMPTS:  # the last of its workers was lost
+                return self._end(work, handler, "failed", job.error)
             return self._try(work, handler)
         except ClaimLostError:
             log.warning("job taken over or gone", job_id=str(job.id), collection=job.collection, kind=job.kind)
@@ -81,14 +83,10 @@ class Runner:
 
     def _try(self, work: Work, handler: Handler) -> bool:
         job = work.job
-        if job.attempts >= MAX_ATTEMPTS:  # the last of its workers was lost
-            return self._end(work, handler, "failed", job.error)
         try:
             if not work.cancelled:
                 with self._kept(work):
                     handler.run(work)
-            if not (work.finished or work.should_stop()):
-                raise RuntimeError(f"what does jobs of kind {job.kind!r} returned before the end")
         except ClaimLostError:
             raise
         except LlmError as error:  # the endpoint may come back
@@ -104,6 +102,8 @@ class Runner:
             return True
         if work.cancelled:
             return self._end(work, handler, "cancelled")
+        if not work.should_stop():
+            return self._failed(work, handler, RuntimeError("its handler returned before the end"))
         self._put_back(work)
         return False
 

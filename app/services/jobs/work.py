@@ -32,7 +32,7 @@ class ClaimLostError(Exception):
 
 
 class Work:
-    """A claimed job. Its handler passes each transaction that does some of it to ``advance``, ``report`` or ``finish``.
+    """A claimed job. Each transaction that does some of it is passed to ``advance``, ``report`` or ``finish``.
 
     Attributes:
         job: as it was claimed; its counts are those of then.
@@ -68,9 +68,7 @@ class Work:
             ClaimLostError: the job is not ours any more.
         """
         self.hear(
-            jobs.advance(
-                writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position
-            )
+            jobs.advance(writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position)
         )
 
     def report(

@@ -20,7 +20,8 @@ class Collection:
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
         experiment, exploration: as ``services.serving`` reads them; None for none.
-        past: of a copy that a replay made: ``of`` which collection, and as of when (``until``); None: it is none.
+        past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
+            its ``report``; None: it is none.
     """
 
     id: int

@@ -1,9 +1,9 @@
 """Jobs: opened, claimed by one worker at a time under a lease, counted, and closed.
 
-A claim is the pair of a row's ``claimant`` and ``due_at``, the end of its lease: while the claimant lives it puts the
-end off (``keep``), and whatever ends it (a kill, a hang, a machine that is lost) leaves a lease that runs out.
-Whoever writes for a job says so in the same transaction (``advance``, ``report``, ``close``), which finds out a
-claimant that was overtaken and undoes what it did.
+A claim is a row's ``claimant`` and its ``due_at``, the end of a lease: while the claimant lives it puts the end off
+(``keep``), and whatever ends it (a kill, a hang, a lost machine) leaves a lease that runs out. Whoever writes for a
+job says so in the same transaction (``advance``, ``report``, ``close``), which finds out a claimant that was
+overtaken and undoes what it did.
 """
 
 from collections.abc import Mapping, Sequence
@@ -136,7 +136,9 @@ def receive(writer: Writer, collection_id: int, job: UUID, *, received: int, rej
 def release(writer: Writer, collection_id: int, job: UUID) -> None:
     """All has arrived: let a worker begin."""
     writer.execute(
-        f"UPDATE job SET status = 'queued', due_at = now(), updated_at = now() WHERE {_JOB} AND status = 'receiving'",
+        f"""
+        UPDATE job SET status = 'queued', due_at = now(), updated_at = now() WHERE {_JOB} AND status = 'receiving'
+        """,
         {"collection": collection_id, "job": job},
     )
 
@@ -163,9 +165,9 @@ def claim(
 ) -> Job | None:
     """Take the next job of these lanes in hand, whose lease ``keep`` puts off; None if there is none.
 
-    Of each lane of a collection only the first open job is ever taken, so that its jobs are done in turn. Of several
-    collections, whichever was served least recently comes first, one whose jobs came later than that as of then:
-    none waits for all jobs of another.
+    Of each lane of a collection only the first open job is taken, so that its jobs are done in turn. Of several
+    collections, whichever was served least recently comes first, where a job that came later than that counts as of
+    then: none waits for all jobs of another.
 
     What ``claimant`` has in hand in these lanes already it gets again: a worker that a server failed asks anew. A
     claim that takes over another's whose lease ran out counts as a failed try, since the job may be what ended it.
@@ -269,8 +271,8 @@ def report(
     row = writer.row(
         f"""
         UPDATE job SET received = %(received)s, updated = %(updated)s, unchanged = %(unchanged)s, stage = %(stage)s,
-            attempts = CASE WHEN %(kept)s THEN 0 ELSE attempts END, error = CASE WHEN %(kept)s THEN NULL ELSE error END,
-            updated_at = now()
+            attempts = CASE WHEN %(kept)s THEN 0 ELSE attempts END,
+            error = CASE WHEN %(kept)s THEN NULL ELSE error END, updated_at = now()
         WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
         """,
         _of(job) | {"received": received, "updated": updated, "unchanged": unchanged, "stage": stage, "kept": kept},

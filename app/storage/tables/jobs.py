@@ -32,7 +32,10 @@ job = Table(
     Column("number", BigInteger, Identity(), nullable=False, comment="The order in which jobs came."),
     Column("kind", Text, nullable=False),
     Column(
-        "lane", Text, nullable=False, comment="Jobs of one lane of a collection are done one by one, in their order."
+        "lane",
+        Text,
+        nullable=False,
+        comment="Jobs of a collection's lane are done one by one, in their order.",
     ),
     Column(
         "single",
