@@ -229,7 +229,9 @@ def staged(application: Application, name: str, *passages: Mapping[str, Any], ke
 
 def until_waiting(database: Database) -> None:
     """Wait until somebody waits for a lock that another transaction holds."""
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         with database.read() as reader:
