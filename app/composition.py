@@ -178,7 +178,7 @@ class Application:
     def limits(self) -> GraphLimits:
         """Bounds on what one statement reads."""
         settings = self.settings
-        return GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit)
+        return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     @cached_property
     def retrieve(self) -> RetrieveService:
@@ -298,7 +298,7 @@ class Application:
     @cached_property
     def past(self) -> PastService:
         """Makes past states."""
-        restore = Restore(self.learn, self.attribution, self.noise, self.prior)
+        restore = Restore(self.learn, self.attribution, self.prior)
         return PastService(self.database, self.attribution, self.evolve, restore)
 
     @cached_property
@@ -311,7 +311,12 @@ class Application:
         """Keeps the vector indexes healthy."""
         settings = self.settings
         thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(self.database, thresholds, memory_mb=settings.maintenance_memory_mb)
+        return MaintainService(
+            self.database,
+            thresholds,
+            memory_mb=settings.maintenance_memory_mb,
+            exact_search_limit=settings.exact_search_limit,
+        )
 
     @cached_property
     def statistics(self) -> StatisticsService:

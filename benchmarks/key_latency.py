@@ -92,14 +92,14 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
     return len(rows)
 
 
-def retrieval(app: Application, database: Database, exact_search_limit: int) -> RetrieveService:
-    """The service with its limit of exact search moved."""
+def retrieval(app: Application, database: Database, *, exact: bool) -> RetrieveService:
+    """The service, with vector indexes or without."""
     settings = app.settings
     return RetrieveService(
         database,
         app.embedder,
         app.language,
-        limits=GraphLimits(settings.hub_limit, settings.candidate_limit, exact_search_limit),
+        limits=GraphLimits(settings.hub_limit, settings.candidate_limit, exact),
         recall_gate=settings.recall_gate,
         prior=app.prior,
     )
@@ -142,10 +142,11 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
             target = copy(connection, app.access.scope(source).collection.id, name)
             keys = evolve(connection, target, seed)
             connection.execute("VACUUM (ANALYZE) passage, passage_key, lexical_posting, lexical_term")
+            common.index_all(app)
             size = app.access.scope(name).collection.passage_count
             print(f"{source}: {size} passages, {keys} with an evolved key; {len(asked)} questions")
             given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
-            exact, hnsw = retrieval(app, app.database, 2**62), retrieval(app, indexed, 0)
+            exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {
                 "exact, base keys": asking(exact, name, "off"),
                 "exact, evolved keys": asking(exact, name, "read"),

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application, Servers, servers
 from app.main import create_app
+from app.services.access.scope import Scope
 from app.settings import Settings
 from app.storage.schema import migrate
 from tests.support.command import Cli
@@ -73,6 +74,15 @@ def env(addresses: Servers) -> dict[str, str]:
 def collection() -> str:
     """The name of a collection that no other test uses."""
     return f"test-{uuid.uuid4().hex}"
+
+
+Scoped = Callable[[str], Scope]
+
+
+@pytest.fixture(scope="session")
+def scoped(application: Application) -> Scoped:
+    """What a collection's name is resolved to."""
+    return application.access.scope
 
 
 Ingest = Callable[..., Mapping[str, Any]]

@@ -58,7 +58,6 @@ def _print(past: dict[str, Any]) -> None:
     _remark(past["passages_updated"], "that changed since are as they are now")
     say(f"     {past['events']} verdicts")
     _remark(past["events_restored"], "of them were revoked since")
-    _remark(past["events_assumed"], "of these with the noises of today, as theirs were not recorded")
     _remark(past["sentences_gone"], "sentences that they speak of are not there")
     say(f"     key generation {past['key_generation']}")
     if not past["key_generation_certain"]:

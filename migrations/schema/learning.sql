@@ -61,10 +61,8 @@ CREATE TABLE question (
     CONSTRAINT question_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT question_collection_id_text_hash_key UNIQUE (collection_id, text_hash),
     CONSTRAINT question_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
-)
- WITH (vacuum_index_cleanup = off);
+);
 ALTER TABLE question ALTER COLUMN embedding SET STORAGE PLAIN;
-CREATE INDEX question_embedding_hnsw ON question USING hnsw (embedding vector_ip_ops);
 COMMENT ON TABLE question IS 'Questions that verdicts were given for; insert-only.';
 
 CREATE TABLE ranking_belief (
@@ -111,7 +109,7 @@ CREATE INDEX feedback_event_pending_idx ON feedback_event (received_at) WHERE st
 COMMENT ON TABLE feedback_event IS 'The log of verdicts: everything learned is a function of it.';
 COMMENT ON COLUMN feedback_event.applied_sequence IS 'Order of application; replay follows it.';
 COMMENT ON COLUMN feedback_event.question_id IS 'The question that it taught; null until it is applied.';
-COMMENT ON COLUMN feedback_event.constants IS 'Noises and caps by which it was applied; null: it was not, or before there were caps.';
+COMMENT ON COLUMN feedback_event.constants IS 'Noises and caps by which it was applied; null until then.';
 
 CREATE TABLE memory_audit (
     collection_id BIGINT NOT NULL,

@@ -8,7 +8,7 @@ import structlog
 from app.core.keys import KeyRules
 from app.errors import NotFoundError, is_out_of_reach
 from app.services.access.scope import Scope
-from app.services.log import replay
+from app.services.keys import composition
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.keys import evolved_keys, generations, key_credits
@@ -39,7 +39,11 @@ class EvolveService:
         self._rules = rules
 
     def evolve(self, scope: Scope) -> Generation | None:
-        """Take in all evidence that waits, now; None if nothing would change."""
+        """Take in all evidence that waits, now; None if nothing would change.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+        """
         return self._evolve(scope.collection.id, requested=True)
 
     def run_due(self) -> int:
@@ -148,6 +152,8 @@ class EvolveService:
         hold = collections.lock_graph if requested else collections.try_lock_graph
         with self._database.write() as writer:
             if not hold(writer, collection_id):
+                if requested:  # it is not held by somebody else, but gone
+                    raise NotFoundError("The collection was deleted meanwhile.")
                 return None
             state = evolved_keys.lock(writer, collection_id)
             reason = "requested" if requested else state.due
@@ -186,7 +192,7 @@ class EvolveService:
         units = sorted({scored.unit_id for scored in standing})
         vectors = key_credits.embeddings(writer, collection_id, units)
         terms = key_credits.frequencies(writer, collection_id, units)
-        evolved = replay.evolved_keys(standing, bases, vectors, terms, rules)
+        evolved = composition.evolved_keys(standing, bases, vectors, terms, rules)
         evolved_keys.replace_keys(writer, collection_id, passages, evolved, bases)
 
 
@@ -194,7 +200,7 @@ def _credits(writer: Writer, collection_id: int, pairs: Sequence[Pair]) -> list[
     """The credits of these pairs by the base keys as they are now."""
     bases = evolved_keys.lock_bases(writer, collection_id, sorted({pair.passage_id for pair in pairs}))
     units = key_credits.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))
-    return replay.credits(pairs, bases, units)
+    return composition.credits(pairs, bases, units)
 
 
 def _chunks(passages: Sequence[int]) -> Iterator[list[int]]:

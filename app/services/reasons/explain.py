@@ -7,12 +7,13 @@ from itertools import groupby
 from uuid import UUID
 
 from app.core.influence import similarity_after
+from app.core.states import Vector
 from app.errors import NotFoundError
 from app.providers.embedder import Embedder
 from app.services.access.scope import Scope
 from app.storage.database import Database
 from app.storage.learning import memories
-from app.storage.learning.memories import Standing, Vector
+from app.storage.learning.memories import Standing
 from app.storage.reasons import explanations
 from app.storage.reasons.explanations import FoundSentence, MoveRow, QuestionSupport
 

@@ -79,7 +79,6 @@ class Past:
         passages_updated: that are there as they are now, not as they were.
         events: verdicts that counted then.
         events_restored: of these, revoked since.
-        events_assumed: of those restored, applied with noises and caps that were not recorded.
         sentences_gone: that the verdicts speak of and the copy does not have.
         key_generation: of the evolved keys that serve; 0: base keys.
         key_generation_certain: whether no other can have served.
@@ -94,7 +93,6 @@ class Past:
     passages_updated: int
     events: int
     events_restored: int
-    events_assumed: int
     sentences_gone: int
     key_generation: int
     key_generation_certain: bool
@@ -272,7 +270,6 @@ class _Making:
             passages_updated=there.updated,
             events=there.events,
             events_restored=len(restored.events),
-            events_assumed=restored.assumed,
             sentences_gone=gone,
             key_generation=generation,
             key_generation_certain=certain,

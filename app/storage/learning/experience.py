@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.caps import UNTOUCHED, Pulled, Said
+from app.core.states import Support
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.parameters import Documents, floats, integers
 from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.nearness import nearness
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +30,6 @@ class PastSupport:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
-    """How surely a sentence supports a question; ``support`` and ``perplexity`` lie in [0, 1].
-
-    As it begins, it is that of a sentence that no verdict spoke of.
-    """
-
-    question_id: int
-    sentence_id: int
-    support: float = 0.0
-    perplexity: float = 1.0
-    update_count: int = 0
-    complete: bool = False
-    pulled: Pulled = UNTOUCHED
-    said: Said = ()
-
-
 # Supported rather than rejected: see ``core.recall.net_support``.
 _SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 
@@ -55,11 +39,12 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
 
     A past question shares an entity if one of its supporting sentences names one of ``entities``.
     """
+    past = nearness(focus.collection, "question", "embedding", "q")
     rows = reader.rows(
         f"""
         WITH near AS (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-            WHERE collection_id = %(collection)s ORDER BY embedding <#> %(q)s LIMIT %(questions)s
+            WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(questions)s
         )
         SELECT near.id, near.text, near.similarity, EXISTS (
                    SELECT FROM question_support any_of

@@ -549,10 +549,6 @@ class TestRequests:
         with pytest.raises(IdempotencyConflictError):
             application.rekey.request(application.access.scope(corpus), "title", "once")
 
-    def test_a_collection_that_is_not_there(self, application: Application, collection: str) -> None:
-        with pytest.raises(NotFoundError, match=collection):
-            application.rekey.request(application.access.scope(collection), "title")
-
 
 def rekeyed_by_application(application: Application, name: str, building: KeyBuilding) -> None:
     application.rekey.request(application.access.scope(name), building)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.errors import NotFoundError
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -322,9 +321,3 @@ class TestSettings:
         view = application.judges.set(application.access.scope(curie), "a")
         assert view.constants == application.noise
         assert application.judges.page(application.access.scope(curie), "", 10) == []
-
-    def test_a_collection_that_is_not_there(self, application: Application) -> None:
-        with pytest.raises(NotFoundError):
-            application.judges.page(application.access.scope("no-such-collection"), "", 10)
-        with pytest.raises(NotFoundError):
-            application.judges.set(application.access.scope("no-such-collection"), "a", share=0.1)

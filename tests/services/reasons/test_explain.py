@@ -7,7 +7,6 @@ import pytest
 
 from app.cli.evaluate import varied
 from app.composition import Application, Servers
-from app.errors import NotFoundError
 from app.evaluation.variations import Variation
 from app.services.retrieval.query import Query, Trace
 from tests.support.state import given_episode, judge, sentences
@@ -63,11 +62,6 @@ def test_a_verdict_moves_memories_and_leaves_their_bases(application: Applicatio
     assert towards @ moved[FOUND].vector < towards @ moved[FOUND].base
     untimed = after[ids[BORN]]["time"]  # the question names no time
     assert (untimed.perplexity, untimed.update_count) == (1.0, 0)
-
-
-def test_memories_of_an_unknown_collection(application: Application, collection: str) -> None:
-    with pytest.raises(NotFoundError, match="There is no collection"):
-        application.explain.memories(application.access.scope(collection), [1])
 
 
 @pytest.mark.parametrize("text", [QUESTION, "in which city was the chemist born?"], ids=["entities", "no entities"])

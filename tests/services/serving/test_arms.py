@@ -9,7 +9,7 @@ import pytest
 
 from app.composition import Application
 from app.core.assignment import assign
-from app.errors import InvalidRequestError, NotFoundError
+from app.errors import InvalidRequestError
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.services.serving.arms import merged
@@ -121,25 +121,25 @@ def test_shadow_answers_as_if_nothing_had_been_learned(application: Application,
 
 
 def test_patches_change_what_they_name(application: Application, curie: str) -> None:
-    configure = application.serving.configure
-    fresh = application.access.scope(curie).collection
+    scope, configure = application.access.scope(curie), application.serving.configure
+    fresh = scope.collection
     assert (fresh.serving, fresh.experiment, fresh.exploration) == ("live", None, None)
-    assert configure(curie, {}) == fresh
-    made = configure(curie, {"serving": "shadow", "exploration": {"share": 0.5, "slots": 3, "seed": 4}})
+    assert configure(scope, {}) == fresh
+    made = configure(scope, {"serving": "shadow", "exploration": {"share": 0.5, "slots": 3, "seed": 4}})
     assert (made.serving, made.exploration) == ("shadow", {"share": 0.5, "slots": 3, "seed": 4})
-    made = configure(curie, {"exploration": {"share": 0.25, "seed": None}})
+    made = configure(scope, {"exploration": {"share": 0.25, "seed": None}})
     assert (made.serving, made.exploration) == ("shadow", {"share": 0.25, "slots": 3, "seed": None})
-    made = configure(curie, {"experiment": ARMS})
+    made = configure(scope, {"experiment": ARMS})
     assert made.experiment == {
         "arms": [
             {"name": "without", "percent": 40.0, "memory": "off", "profile": "default", "strategy": "graph"},
             {"name": "words", "percent": 30, "memory": "read", "profile": "paper", "strategy": "lexical"},
         ]
     }
-    one = configure(curie, {"experiment": {"arms": [{"name": "only", "percent": 5}]}}).experiment
+    one = configure(scope, {"experiment": {"arms": [{"name": "only", "percent": 5}]}}).experiment
     assert one is not None
     assert [arm["name"] for arm in one["arms"]] == ["only"]
-    assert configure(curie, {"serving": None, "experiment": None, "exploration": None}) == fresh
+    assert configure(scope, {"serving": None, "experiment": None, "exploration": None}) == fresh
     assert application.access.scope(curie).collection == fresh
 
 
@@ -181,11 +181,6 @@ def test_what_is_no_setting_changes_nothing(application: Application, curie: str
         application.serving.configure(application.access.scope(curie), {"serving": "shadow", **patch})
     assert application.access.scope(curie).collection.serving == "live"
     assert before is None or application.access.scope(curie).collection == before
-
-
-def test_a_collection_that_is_not_there_has_no_settings(application: Application) -> None:
-    with pytest.raises(NotFoundError):
-        application.serving.configure(application.access.scope("no-such-collection"), {"serving": "shadow"})
 
 
 # RFC 7396, Appendix A.

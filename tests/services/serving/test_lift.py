@@ -9,7 +9,7 @@ import pytest
 
 from app.composition import Application
 from app.core.lift import Sums, mean_difference, share_difference
-from app.errors import InvalidRequestError, NotFoundError
+from app.errors import InvalidRequestError
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.services.serving.lift import ArmLift, Lift
@@ -274,8 +274,3 @@ def test_real_queries_are_measured(application: Application, curie: str) -> None
     assert means(only_arm)["reciprocal_rank"] == pytest.approx(1 / 2)
     assert means(only_arm)["hops"] == answer.hops
     assert only_arm.median_total_ms == pytest.approx(answer.timings.total_ms, rel=1e-4)
-
-
-def test_a_collection_that_is_not_there_has_no_lift(application: Application) -> None:
-    with pytest.raises(NotFoundError):
-        report(application, "no-such-collection")

@@ -50,7 +50,7 @@ class TestStates:
         assert all(live.values())
         assert {row["channel"] for row in live["sentence_memory"]} == {"task", "time"}
         assert past.events == 16
-        assert (past.events_restored, past.events_assumed) == (0, 0)
+        assert past.events_restored == 0
         assert (past.passages_since, past.passages_updated, past.sentences_gone) == (0, 0, 0)
         assert (past.key_generation, past.key_generation_certain) == (1, True)
         assert past.learned["sentence_memory"] == len(live["sentence_memory"])
@@ -97,7 +97,6 @@ class TestStates:
         past = replayed(application, curie, until)
         undo.assert_same(meant(application, past.collection), then)
         assert (past.events, past.events_restored) == (14, len(events[:14][revoked]))
-        assert past.events_assumed == 0
 
     def test_what_was_revoked_by_then_does_not_count(self, application: Application, taught: str) -> None:
         for event in state.applied_order(application, taught)[::3]:
@@ -105,24 +104,6 @@ class TestStates:
         past = replayed(application, taught, now(application))
         undo.assert_same(learned(application, past.collection), learned(application, taught))
         assert past.events == 16 - 6
-
-    def test_of_unrecorded_noises_todays_are_taken_and_counted(self, application: Application, taught: str) -> None:
-        then, until = meant(application, taught), now(application)
-        order = state.applied_order(application, taught)
-        for event in order[:4]:
-            application.revoke.revoke(application.access.scope(taught), event)
-        with application.database.write() as writer:
-            writer.execute(
-                "UPDATE feedback_event SET constants = NULL WHERE collection_id = %(c)s AND id = ANY(%(ids)s)",
-                {"c": state.collection_id(application, taught), "ids": order[1:3]},
-            )
-        past = replayed(application, taught, until)
-        assert (past.events_restored, past.events_assumed) == (4, 2)
-        noises = [
-            {(row["event_id"], row["sentence_id"], row["channel"], row["observation_noise"]) for row in rows}
-            for rows in (then["memory_audit"], meant(application, past.collection)["memory_audit"])
-        ]
-        assert noises[0] == noises[1]
 
     def test_caps_are_those_of_the_day(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
