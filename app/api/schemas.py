@@ -18,7 +18,6 @@ from pydantic import (
 from app.core.names import COLLECTION
 
 MAX_DEPTH = 20
-MAX_SENTENCE_CHARACTERS = 20_000
 MAX_ID = 2**63 - 1
 
 

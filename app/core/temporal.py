@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 Days = NDArray[np.float64]
 
+# Characters between two dates of a range or a list, at most: what stands there is a word and white space.
+_APART = 40
 # Days apart at which two dates agree half: text dates most events by their year.
 HALF_AGREEMENT = 365.0
 
@@ -245,12 +247,14 @@ def _is_year(text: str, match: re.Match[str], previous: int) -> bool:
     after = text[match.end() : match.end() + 30]
     if before[-1:] in ("-", "–", "—") and before[-2:-1].isalnum():
         return match.start() - 1 == previous or before.lower().endswith(("pre-", "post-", "pre–", "post–"))
-    if match["part"] or (previous > 0 and _RANGE.fullmatch(text, previous, match.start())):
+    # Of many that are no years each would read on from the last one that is.
+    follows = previous > 0 and match.start() - previous <= _APART
+    if match["part"] or (follows and _RANGE.fullmatch(text, previous, match.start())):
         return True
     if _COUNTED.match(after) or (_NO_YEAR_BEFORE.search(before) and not _HEDGED.search(before)):
         return False
     is_plural, is_round = _PLURAL.match(after) is not None, number % 100 == 0
-    listed = previous > 0 and _LIST.fullmatch(text, previous, match.start()) is not None
+    listed = follows and _LIST.fullmatch(text, previous, match.start()) is not None
     if listed or _STRONG_YEAR.search(before) or _DETERMINED_YEAR.search(before):
         return not (is_plural and is_round)
     return number >= 1800 and not is_plural and not (is_round and before.rstrip()[-1:].isalnum())

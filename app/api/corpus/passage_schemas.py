@@ -14,17 +14,17 @@ from pydantic import (
     model_validator,
 )
 
-from app.api.schemas import MAX_SENTENCE_CHARACTERS, ExternalId, JsonObject, Model, Storable, Text
+from app.api.schemas import ExternalId, JsonObject, Model, Storable, Text
 from app.api.serving.serving_schemas import ExperimentOut, ExplorationOut
 from app.core.key_text import KeyBuilding
+from app.core.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 from app.services.serving.arms import Serving
 
 MAX_PASSAGES = 1_000
-MAX_SENTENCES = 20_000
 
 
-Sentence = Annotated[Text, Field(max_length=MAX_SENTENCE_CHARACTERS)]
-_SENTENCES = TypeAdapter(Annotated[list[Sentence], Field(max_length=MAX_SENTENCES)])
+Sentence = Annotated[Text, Field(max_length=SENTENCE_CHARACTERS)]
+_SENTENCES = TypeAdapter(Annotated[list[Sentence], Field(max_length=SENTENCES)])
 PASSAGE_EXAMPLE: dict[str, JsonValue] = {
     "id": "warsaw",
     "title": "Warsaw",
@@ -42,13 +42,16 @@ class PassageIn(Model):
         validation_alias=AliasChoices("id", "_id"), description="Yours; the same id again replaces the passage."
     )
     title: Storable | None = Field(default=None, max_length=2_000)
-    text: Text = Field(max_length=500_000)
+    text: Text = Field(max_length=TEXT_CHARACTERS)
     metadata: JsonObject = Field(default_factory=dict, description="Kept as given; queries can filter on it.")
     sentences: list[Sentence] | None = Field(
         default=None,
         min_length=1,
-        max_length=MAX_SENTENCES,
-        description="The passage's sentences in order; without them Engram splits the text itself.",
+        max_length=SENTENCES,
+        description=(
+            "The passage's sentences in order, together no longer than a text may be; without them Engram splits "
+            "the text itself."
+        ),
     )
 
     @model_validator(mode="after")
@@ -61,6 +64,12 @@ class PassageIn(Model):
             except ValidationError as error:
                 raise ValueError(f"metadata.sentences must be a list of sentences: {_first(error)}") from error
             self.metadata = {key: value for key, value in self.metadata.items() if key != "sentences"}
+        return self
+
+    @model_validator(mode="after")
+    def _bound_sentences(self) -> Self:
+        if sum(map(len, self.sentences or ())) > TEXT_CHARACTERS:
+            raise ValueError(f"sentences must not be longer than {TEXT_CHARACTERS} characters together")
         return self
 
     def body(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 from app.api.keys.key_schemas import KeyEffectOut
 from app.api.schemas import (
     DEFAULT_COLLECTION,
-    MAX_SENTENCE_CHARACTERS,
     CollectionName,
     ExternalId,
     Flag,
@@ -18,6 +17,7 @@ from app.api.schemas import (
     RowId,
     Text,
 )
+from app.core.sizes import SENTENCE_CHARACTERS
 from app.core.verdict import Expansion
 from app.services.learning.verdict import Named, Verdict
 
@@ -34,7 +34,7 @@ class SentenceByText(Model):
     """A sentence by your id of its passage and its text."""
 
     passage_id: ExternalId
-    text: Text = Field(max_length=MAX_SENTENCE_CHARACTERS)
+    text: Text = Field(max_length=SENTENCE_CHARACTERS)
 
 
 def _way(reference: Any) -> str:

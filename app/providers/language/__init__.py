@@ -5,10 +5,9 @@ from app.providers.language.base import (
     PassageText,
     QuestionAnalysis,
     SentenceAnalysis,
-    normalise_entity,
-    title_entities,
 )
 from app.providers.language.key_text import key_text
+from app.providers.language.names import normalise_entity, title_entities
 from app.providers.language.spacy_pipeline import load_language
 from app.providers.language.terms import ANALYSER, surface_words, terms
 

@@ -1,19 +1,18 @@
 """What retrieval needs from a language: sentences, the names in them, and the time they speak of."""
 
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 from app.core.temporal import time_constraint
+from app.providers.language.names import distinct_entities, normalise_entity, title_entities
 
-_POSSESSIVE = re.compile(r"['’`](?:s|S)?$")
-_EDGE_PUNCTUATION = " \t\"'`´“”‘’«»,.;:!?¡¿…*_~|/\\-–—"
-_ARTICLES = ("the ", "a ", "an ")
-_BRACKETS = {")": "(", "]": "[", "}": "{"}
-_DISAMBIGUATION = re.compile(r"^(.*\S)\s*\([^()]*\)$", re.DOTALL)
+NAMES_PER_SENTENCE = 500
+"""Names in one sentence, its passage's title first. What names more is a list; ordinary text has up to 70."""
+NAMES_PER_PASSAGE = 10_000
+"""Names in one passage, give or take a sentence: each takes milliseconds to embed and to index."""
+NAMES_PER_QUESTION = 100
+"""Names in a question: each costs a look for the nearest entity. Ordinary questions have up to ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,56 +55,6 @@ class Language(Protocol):
         """Names and time constraint of a question."""
 
 
-@lru_cache(maxsize=16_384)
-def normalise_entity(surface: str) -> str:
-    """The key under which equal names meet; applying it twice changes nothing.
-
-    NFKC, case-folded, white space collapsed; punctuation and a possessive at the edges and a leading article go.
-    A name made of nothing else ("!!!", "The The") keeps its last part, so only blank text gives the empty key.
-    """
-    key = " ".join(unicodedata.normalize("NFKC", surface).casefold().split())
-    # Case-folding can undo NFKC and each trim can bare the next one: repeat until nothing changes.
-    while (trimmed := _trim(key)) != key:
-        key = trimmed
-    return key
-
-
-def _trim(key: str) -> str:
-    trimmed = _strip_unbalanced(key.strip(_EDGE_PUNCTUATION))
-    trimmed = _POSSESSIVE.sub("", trimmed)
-    for article in _ARTICLES:
-        if trimmed.startswith(article):
-            trimmed = trimmed[len(article) :]
-            break
-    return " ".join(unicodedata.normalize("NFKC", trimmed).casefold().split()) or key
-
-
-def _strip_unbalanced(key: str) -> str:
-    """Drop a bracket at an edge whose partner is missing: "mercury (planet)" stays, "fbi)" does not."""
-    if key and key[-1] in _BRACKETS and _BRACKETS[key[-1]] not in key:
-        return key.rstrip(key[-1])
-    if key and key[0] in _BRACKETS.values() and not any(c in key for c, o in _BRACKETS.items() if o == key[0]):
-        return key.lstrip(key[0])
-    return key
-
-
-def distinct_entities(surfaces: Iterable[str]) -> tuple[str, ...]:
-    """The first surface form of each name, in order of appearance."""
-    by_key: dict[str, str] = {}
-    for surface in surfaces:
-        if key := normalise_entity(surface):
-            by_key.setdefault(key, " ".join(surface.split()))
-    return tuple(by_key.values())
-
-
-def title_entities(title: str | None) -> tuple[str, ...]:
-    """Names a title stands for: itself, and itself without a disambiguation ("Mercury (planet)", "Mercury")."""
-    if not title or not title.strip():
-        return ()
-    match = _DISAMBIGUATION.match(title.strip())
-    return (title.strip(), match.group(1)) if match else (title.strip(),)
-
-
 def passages_of(
     passages: Sequence[PassageText], split: Iterable[Sequence[str]], names: Iterable[Sequence[str]]
 ) -> list[list[SentenceAnalysis]]:
@@ -113,10 +62,14 @@ def passages_of(
     remaining = iter(names)
     analyses: list[list[SentenceAnalysis]] = []
     for passage, sentences in zip(passages, split, strict=True):
-        titles = title_entities(passage.title)
+        titles = distinct_entities(title_entities(passage.title), NAMES_PER_SENTENCE)
+        known: set[str] = set()
         analyses.append([])
         for sentence in sentences:
             constraint = time_constraint(sentence)
-            entities = distinct_entities((*titles, *next(remaining)))
+            entities = distinct_entities((*titles, *next(remaining)), NAMES_PER_SENTENCE)
+            if len(known) >= NAMES_PER_PASSAGE:
+                entities = tuple(name for name in entities if normalise_entity(name) in known)
+            known.update(map(normalise_entity, entities))
             analyses[-1].append(SentenceAnalysis(sentence, entities, constraint.text if constraint else None))
     return analyses

@@ -13,12 +13,13 @@ from typing import Any
 
 from app.core.temporal import time_constraint
 from app.providers.language.base import (
+    NAMES_PER_QUESTION,
     PassageText,
     QuestionAnalysis,
     SentenceAnalysis,
-    distinct_entities,
     passages_of,
 )
+from app.providers.language.names import UNSPACED, distinct_entities
 from app.providers.language.sentences import split_sentences
 from app.providers.language.words import (
     ADJECTIVE_SUFFIXES,
@@ -54,8 +55,6 @@ _INFIX = re.compile(
     re.VERBOSE,
 )
 _ADJECTIVE = re.compile(rf"-(?:{'|'.join(sorted(ADJECTIVE_SUFFIXES))})$")
-# No name is that long, and spaCy takes quadratic time over it: 8 s for 10,000 characters.
-_UNSPACED = re.compile(r"\S{200,}")
 # Sentences analysed in one go: the lock is free every few milliseconds for a question that waits.
 _BATCH = 64
 # spaCy keeps every word it ever met; past this many we start afresh. Its own remedy, a memory zone per batch,
@@ -84,11 +83,12 @@ class RuleLanguage:
         """Names and time constraint of a question, in about 0.06 ms."""
         (names,) = self._names([text], _QUALIFIED_NAME)
         constraint = time_constraint(text)
-        return QuestionAnalysis(distinct_entities(names), constraint.text if constraint else None)
+        entities = distinct_entities(names, NAMES_PER_QUESTION)
+        return QuestionAnalysis(entities, constraint.text if constraint else None)
 
     def _names(self, texts: Sequence[str], pattern: re.Pattern[str]) -> Iterator[list[str]]:
         for start in range(0, len(texts), _BATCH):
-            batch = [" ".join(_UNSPACED.sub(" ", text).split()) for text in texts[start : start + _BATCH]]
+            batch = [" ".join(UNSPACED.sub(" ", text).split()) for text in texts[start : start + _BATCH]]
             with self._lock:
                 found = [_names(doc, pattern) for doc in self._nlp.pipe(batch)]
                 if len(self._nlp.vocab.strings) > _VOCABULARY_LIMIT:
@@ -122,10 +122,9 @@ def _name_spans(tokens: Sequence[str], pattern: re.Pattern[str]) -> list[tuple[i
             classes = f"{classes[:first]}x{classes[first + 1 :]}"
     if "tY" in classes:
         classes = _DATED_ADJECTIVE.sub("x", classes)
-    spans: list[tuple[int, int]] = []
-    for title in _QUOTED_TITLE.finditer(classes) if "q" in classes else ():
-        spans.append(title.span(1))
-        classes = f"{classes[: title.start()]}{'x' * len(title[0])}{classes[title.end() :]}"
+    spans = [title.span(1) for title in _QUOTED_TITLE.finditer(classes)] if "q" in classes else []
+    if spans:
+        classes = _QUOTED_TITLE.sub(lambda title: "x" * len(title[0]), classes)
     for match in pattern.finditer(classes):
         # One function word, month, letter or number alone is no name; "The Who" and "J. J." are.
         if "C" in match[0] or match[0].count("F") > 1 or match[0].count("L") > 1:

@@ -2,6 +2,7 @@
 
 import re
 
+from app.core.sizes import SENTENCES
 from app.providers.language.words import FUNCTION_WORDS
 
 # A full stop after one of these never ends a sentence: a name or a number follows.
@@ -24,15 +25,22 @@ _LAST_WORD = re.compile(r"[\w.]+$")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Sentences of ``text`` without the white space around them; blank text has none."""
+    """Sentences of ``text`` without the white space around them; blank text has none.
+
+    What comes after all but one of ``SENTENCES`` is the last one: that much is no prose.
+    """
     sentences: list[str] = []
     start = 0
     for match in _BOUNDARY.finditer(text):
         if match.group(1) is None or _ends_sentence(text[max(start, match.start() - 40) : match.start()], match):
-            sentences.append(text[start : match.end()].strip())
+            if sentence := text[start : match.end()].strip():
+                sentences.append(sentence)
             start = match.end()
-    sentences.append(text[start:].strip())
-    return [sentence for sentence in sentences if sentence]
+            if len(sentences) == SENTENCES - 1:
+                break
+    if rest := text[start:].strip():
+        sentences.append(rest)
+    return sentences
 
 
 def _ends_sentence(before: str, match: re.Match[str]) -> bool:

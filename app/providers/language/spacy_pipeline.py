@@ -1,6 +1,7 @@
 """A trained spaCy pipeline where one is installed, the built-in rules where not."""
 
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -13,13 +14,14 @@ import structlog
 from app.core.temporal import time_constraint
 from app.errors import ConfigurationError
 from app.providers.language.base import (
+    NAMES_PER_QUESTION,
     Language,
     PassageText,
     QuestionAnalysis,
     SentenceAnalysis,
-    distinct_entities,
     passages_of,
 )
+from app.providers.language.names import UNSPACED, distinct_entities
 from app.providers.language.rules import RuleLanguage
 from app.providers.language.sentences import split_sentences
 
@@ -107,7 +109,8 @@ class SpacyLanguage:
         (sentences,) = self._sentences([(text, True)])
         constraint = time_constraint(text)
         names = [name for _, names in sentences for name in names]
-        return QuestionAnalysis(distinct_entities(names), constraint.text if constraint else None)
+        entities = distinct_entities(names, NAMES_PER_QUESTION)
+        return QuestionAnalysis(entities, constraint.text if constraint else None)
 
     def _units(self, passage: PassageText) -> list[tuple[str, bool]]:
         """Texts to read, each with whether it is one sentence whatever the pipeline says."""
@@ -119,18 +122,33 @@ class SpacyLanguage:
 
     def _sentences(self, units: Sequence[tuple[str, bool]]) -> list[list[tuple[str, list[str]]]]:
         """Per unit, its sentences with the entities in each."""
+        # Blanked at their length: what is found stands where it stands in the text.
+        read = ((UNSPACED.sub(lambda run: " " * len(run[0]), text), (text, whole)) for text, whole in units)
         # The zone forgets the batch's new words, which spaCy would keep for ever; it serves one thread.
         with self._lock, self._nlp.memory_zone():
             return [
-                [(text, _names(doc))]
-                if whole
-                else [(sent.text.strip(), _names(sent)) for sent in doc.sents if sent.text.strip()]
-                for doc, (text, whole) in self._nlp.pipe(((unit[0], unit) for unit in units), as_tuples=True)
+                [(text, [name.text for name in _names(doc)])] if whole else _named_sentences(doc, text)
+                for doc, (text, whole) in self._nlp.pipe(read, as_tuples=True)
             ]
 
 
-def _names(span: Any) -> list[str]:
-    return [entity.text for entity in span.ents if entity.label_ not in _NOT_NAMES]
+def _named_sentences(doc: Any, text: str) -> list[tuple[str, list[str]]]:
+    """The sentences of ``text`` with the names within each; read once, as spaCy goes through all for each."""
+    names = deque(_names(doc))
+    sentences: list[tuple[str, list[str]]] = []
+    for span in doc.sents:
+        within: list[str] = []
+        while names and names[0].start < span.end:
+            name = names.popleft()
+            if name.end <= span.end:
+                within.append(name.text)
+        if sentence := text[span.start_char : span.end_char].strip():
+            sentences.append((sentence, within))
+    return sentences
+
+
+def _names(doc: Any) -> list[Any]:
+    return [entity for entity in doc.ents if entity.label_ not in _NOT_NAMES]
 
 
 def _pipeline_folder(spacy_model: str) -> Path | None:

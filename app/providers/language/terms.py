@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import Stemmer
 
+from app.providers.language.characters import normalised
 from app.providers.language.words import FUNCTION_WORDS
 
 ANALYSER = 1
@@ -40,7 +41,7 @@ def surface_words(texts: Iterable[str]) -> dict[str, str]:
     A term that no single word gives is absent: one that was cut, or one of a script in which words go on where
     ``\\w`` ends.
     """
-    words = Counter(word for text in texts for word in _WORD.findall(unicodedata.normalize("NFC", text)))
+    words = Counter(word for text in texts for word in _WORD.findall(normalised("NFC", text)))
     written: dict[str, Counter[str]] = {}
     for word, times in words.items():
         found = terms(word) if len(word) <= MAX_TERM_CHARACTERS else []
@@ -52,8 +53,8 @@ def surface_words(texts: Iterable[str]) -> dict[str, str]:
 def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return unicodedata.normalize("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+    decomposed = normalised("NFKD", text.casefold())
+    return normalised("NFC", "".join(c for c in decomposed if not unicodedata.combining(c)))
 
 
 def _stemmer() -> "Stemmer.Stemmer":

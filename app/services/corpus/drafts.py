@@ -10,8 +10,8 @@ from app.core.key_text import KeyBuilding
 from app.providers.language import SentenceAnalysis, key_text, normalise_entity
 from app.providers.llm import Llm
 
-# A name or a date list beyond this is not one; its key would not fit an index page either.
-MAX_KEY_CHARACTERS = 200
+MAX_TIME_CHARACTERS = 200
+"""A list of dates beyond this is cut: its key would not fit an index page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,11 @@ def content_hash_of(body: dict[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).digest()
 
 
+def rows_of(sentences: Sequence[SentenceAnalysis]) -> int:
+    """How many sentences and names a passage has."""
+    return len(sentences) + len({name for sentence in sentences for name in sentence.entities})
+
+
 def names_of(surfaces: Sequence[str]) -> list[str]:
     """Normalised names, in the given order."""
     return [normalise_entity(surface) for surface in surfaces]
@@ -75,26 +80,19 @@ def expressions_of(drafts: Sequence[Draft]) -> set[str]:
 def with_llm_times(draft: Draft, llm: Llm) -> Draft:
     """The draft with the times that the language model finds in its sentences, in place of those of the rules."""
     dated = [
-        SentenceAnalysis(sentence.text, sentence.entities, llm.extract_time_constraint(sentence.text))
+        replace(sentence, time_expression=llm.extract_time_constraint(sentence.text))
         for sentence in draft.sentences
     ]
     return replace(draft, sentences=_bounded(dated))
 
 
 def _bounded(sentences: Sequence[SentenceAnalysis]) -> list[SentenceAnalysis]:
-    """The sentences without names too long to be names, their time expressions cut after whole phrases."""
-    return [
-        SentenceAnalysis(
-            sentence.text,
-            tuple(name for name in sentence.entities if len(name) <= MAX_KEY_CHARACTERS),
-            _cut(sentence.time_expression),
-        )
-        for sentence in sentences
-    ]
+    """The sentences, their time expressions cut after whole phrases."""
+    return [replace(sentence, time_expression=_cut(sentence.time_expression)) for sentence in sentences]
 
 
 def _cut(expression: str | None) -> str | None:
-    if expression is None or len(expression) <= MAX_KEY_CHARACTERS:
+    if expression is None or len(expression) <= MAX_TIME_CHARACTERS:
         return expression
-    head = expression[:MAX_KEY_CHARACTERS]
+    head = expression[:MAX_TIME_CHARACTERS]
     return (head.rpartition(", ")[0] or head).strip() or None

@@ -1,7 +1,7 @@
 """Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.key_text import KeyBuilding
+from app.core.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
 from app.core.temporal import time_constraint
 from app.providers.embedder import Embedder
 from app.providers.language import (
     ANALYSER,
     Language,
     PassageText,
+    SentenceAnalysis,
     terms,
 )
 from app.providers.llm import Llm
@@ -25,6 +27,7 @@ from app.services.corpus.drafts import (
     draft_of,
     expressions_of,
     names_of,
+    rows_of,
     surfaces_of,
     with_llm_times,
 )
@@ -125,31 +128,33 @@ class IndexService:
         collection_id = job.collection_id
         with self._database.read() as reader:
             staged = _without_repeats(
-                staged_lines.following(reader, collection_id, job.id, after_line, limit or self._batch_size)
+                staged_lines.following(
+                    reader, collection_id, job.id, after_line, limit or self._batch_size, BATCH_CHARACTERS
+                )
             )
             versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
             if not staged:
                 return None
             building = collections.by_id(reader, collection_id).key_building
-        plan = _Plan([line for line, _ in staged], building, versions, [], {})
-        changed: list[tuple[int, dict[str, Any], bytes]] = []
-        for line, body in staged:
-            content_hash = content_hash_of(body)
-            stored = versions.get(body["id"])
-            if stored is not None and stored[1] == content_hash:
-                plan.metadata_only[stored[0]] = body["metadata"]
-            else:
-                changed.append((line, body, content_hash))
-        analyses = self._language.analyse_passages(
-            [
-                PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
-                for _, body, _ in changed
-            ]
+        hashes = {line: content_hash_of(body) for line, body in staged}
+        changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
+        read = self._language.analyse_passages([_passage(body) for _, body in changed])
+        analyses = {line: sentences for (line, _), sentences in zip(changed, read, strict=True)}
+        if limit is None:  # what is planned anew has to be the same lines
+            staged = _fitting(staged, analyses)
+        plan = _Plan(
+            lines=[line for line, _ in staged],
+            building=building,
+            versions=versions,
+            drafts=[
+                draft_of(line, body, hashes[line], analyses[line], building)
+                for line, body in staged
+                if line in analyses
+            ],
+            metadata_only={
+                versions[body["id"]][0]: body["metadata"] for line, body in staged if line not in analyses
+            },
         )
-        plan.drafts = [
-            draft_of(line, body, content_hash, analysis, building)
-            for (line, body, content_hash), analysis in zip(changed, analyses, strict=True)
-        ]
         if self._time_llm is not None:
             plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
@@ -275,6 +280,17 @@ def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple
         seen.add(body["id"])
         head.append((line, body))
     return head
+
+
+def _fitting(
+    staged: Sequence[tuple[int, dict[str, Any]]], analyses: Mapping[int, Sequence[SentenceAnalysis]]
+) -> list[tuple[int, dict[str, Any]]]:
+    """The longest head that is not too much to write at once; of unchanged passages nothing is written."""
+    return list(staged[: fitting((rows_of(analyses.get(line, ())) for line, _ in staged), BATCH_ROWS)])
+
+
+def _passage(body: Mapping[str, Any]) -> PassageText:
+    return PassageText(body["title"], body["text"], tuple(body["sentences"]) if body["sentences"] else None)
 
 
 def _by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from app.core.key_text import KeyBuilding
+from app.core.sizes import BATCH_CHARACTERS, fitting
 from app.providers.embedder import Embedder
 from app.providers.language import ANALYSER, key_text, terms
 from app.services.access.scope import Scope
@@ -100,7 +101,7 @@ class RekeyService:
         after = 0
         while not work.should_stop():
             with self._database.read() as reader:
-                batch = staged_keys.unstaged(reader, job, after, self._batch_size)
+                batch = _fitting(staged_keys.unstaged(reader, job, after, self._batch_size))
             if not batch:
                 return True
             vectors = self._embedder.embed([_text(_building(job), source) for source in batch])
@@ -127,7 +128,7 @@ class RekeyService:
         changed: list[int] = []
         length = 0.0
         size = min(self._batch_size, SWAP_PASSAGES)
-        while chunk := staged_keys.sources(writer, job, changed[-1] if changed else 0, size):
+        while chunk := _fitting(staged_keys.sources(writer, job, changed[-1] if changed else 0, size)):
             if work.should_stop():
                 raise _StoppedError
             passages = [source.passage_id for source in chunk]
@@ -152,6 +153,11 @@ class RekeyService:
 def _building(job: Job) -> KeyBuilding:
     building: KeyBuilding = job.payload["key_building"]
     return building
+
+
+def _fitting(sources: Sequence[KeySource]) -> Sequence[KeySource]:
+    """Those of the passages that go into one batch."""
+    return sources[: fitting((len(source.text) for source in sources), BATCH_CHARACTERS)]
 
 
 def _text(building: KeyBuilding, source: KeySource) -> str:

@@ -150,10 +150,11 @@ def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], an
     freed, emptied = _remove(writer, collection_id, [passage.passage_id for passage in passages])
     containing = Counter(term for passage in passages for term in passage.frequencies)
     ids = _count(writer, collection_id, containing)
+    lengths = [passage.length for passage in passages]  # once: it adds up all terms
     postings = np.fromiter(
         (
-            (ids[term], passage.passage_id, frequency, passage.length)
-            for passage in passages
+            (ids[term], passage.passage_id, frequency, length)
+            for passage, length in zip(passages, lengths, strict=True)
             for term, frequency in passage.frequencies.items()
         ),
         dtype=[("term", np.int64), ("passage", np.int64), ("frequency", np.float32), ("length", np.float32)],
@@ -184,7 +185,7 @@ def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], an
         },
     )
     _forget_terms(writer, collection_id, emptied)
-    return sum(passage.length for passage in passages) - freed
+    return sum(lengths) - freed
 
 
 def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float:

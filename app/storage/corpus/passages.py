@@ -13,6 +13,10 @@ from app.storage.database import Reader, Writer
 
 Vector = NDArray[np.float32]
 
+ROWS = 1_000
+"""Sentences or names that one statement writes, which has seconds for it: the vector index takes 1 to 2 ms a name,
+and the planner may take what it is given for a handful and go through all for each."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
@@ -181,8 +185,13 @@ def set_metadata(writer: Writer, collection_id: int, passage_id: int, metadata: 
 
 def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[SentenceRow]) -> list[int]:
     """Insert sentences; their ids in the given order."""
-    if not sentences:
-        return []
+    ids: list[int] = []
+    for start in range(0, len(sentences), ROWS):
+        ids += _insert_sentences(writer, collection_id, sentences[start : start + ROWS])
+    return ids
+
+
+def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[SentenceRow]) -> list[int]:
     rows = writer.rows(
         """
         WITH numbered AS (
@@ -212,6 +221,14 @@ def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Sen
 
 def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
     """Give kept sentences their positions and time expressions; the time expressions that were replaced."""
+    ids = list(placed)
+    replaced: list[int] = []
+    for start in range(0, len(ids), ROWS):
+        replaced += _move_sentences(writer, collection_id, {id: placed[id] for id in ids[start : start + ROWS]})
+    return replaced
+
+
+def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
     rows = writer.rows(
         """
         WITH placed AS (
@@ -239,6 +256,13 @@ def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tupl
 def insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
     """Insert (normalised name, surface, embedding) rows that are new, in name order; how many were."""
     ordered = sorted(entities, key=lambda entity: entity[0])
+    return sum(
+        _insert_entities(writer, collection_id, ordered[start : start + ROWS])
+        for start in range(0, len(ordered), ROWS)
+    )
+
+
+def _insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
     return writer.execute(
         """
         INSERT INTO entity (collection_id, name, surface, embedding)
@@ -248,15 +272,20 @@ def insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple
         """,
         {
             "collection": collection_id,
-            "names": [entity[0] for entity in ordered],
-            "surfaces": [entity[1] for entity in ordered],
-            "embeddings": [entity[2] for entity in ordered],
+            "names": [entity[0] for entity in entities],
+            "surfaces": [entity[1] for entity in entities],
+            "embeddings": [entity[2] for entity in entities],
         },
     )
 
 
 def insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) -> None:
     """Insert time expressions that are new."""
+    for start in range(0, len(times), ROWS):
+        _insert_times(writer, collection_id, times[start : start + ROWS])
+
+
+def _insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) -> None:
     writer.execute(
         """
         INSERT INTO time_expression (collection_id, text, starts_on, ends_on, embedding)
@@ -277,6 +306,14 @@ def insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) -
 
 def set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[str]]) -> list[int]:
     """Make M_ES of these sentences exactly the named entities; the entities that lost a link here."""
+    sentences = list(links)
+    lost: list[int] = []
+    for start in range(0, len(sentences), ROWS):
+        lost += _set_links(writer, collection_id, {id: links[id] for id in sentences[start : start + ROWS]})
+    return lost
+
+
+def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[str]]) -> list[int]:
     parameters = {
         "collection": collection_id,
         "sentences": [sentence for sentence, names in links.items() for _ in names],

@@ -6,7 +6,11 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from app.core.sizes import fitting
 from app.storage.database import Reader, Writer
+
+PAGE = 16
+"""Lines that are read at once: each may have 4 MiB."""
 
 
 def add(
@@ -38,18 +42,30 @@ def add(
 
 
 def following(
-    reader: Reader, collection_id: int, job: UUID, after: int, limit: int
+    reader: Reader, collection_id: int, job: UUID, after: int, limit: int, characters: int
 ) -> list[tuple[int, dict[str, Any]]]:
-    """The next staged lines after line ``after``, in line order."""
-    rows = reader.rows(
-        """
-        SELECT line, passage FROM ingest_line
-        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
-        ORDER BY line LIMIT %(limit)s
-        """,
-        {"collection": collection_id, "job": job, "after": after, "limit": limit},
-    )
-    return [(row.line, row.passage) for row in rows]
+    """The next staged lines after line ``after``, in line order: with ``characters`` in all at most, or one."""
+    lines: list[tuple[int, dict[str, Any]]] = []
+    sizes: list[int] = []
+    while len(lines) < limit and fitting(sizes, characters) == len(sizes):
+        rows = reader.rows(
+            """
+            SELECT line, passage, length(passage::text) AS size FROM ingest_line
+            WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
+            ORDER BY line LIMIT %(limit)s
+            """,
+            {
+                "collection": collection_id,
+                "job": job,
+                "after": lines[-1][0] if lines else after,
+                "limit": min(PAGE, limit - len(lines)),
+            },
+        )
+        lines += [(row.line, row.passage) for row in rows]
+        sizes += [row.size for row in rows]
+        if len(rows) < PAGE:
+            break
+    return lines[: fitting(sizes, characters)]
 
 
 def take(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:

@@ -1,0 +1,21 @@
+"""How large a passage may be, and a batch of them: more is refused, made smaller, or left for the next batch."""
+
+from collections.abc import Iterable
+from itertools import accumulate
+
+TEXT_CHARACTERS = 500_000
+"""A passage's text, and its sentences together: a long novel."""
+SENTENCES = 20_000
+"""Sentences of a passage, each with a vector and a row of its own: a text in sentences of 25 characters."""
+SENTENCE_CHARACTERS = 20_000
+"""A sentence that is sent."""
+BATCH_CHARACTERS = 500_000
+"""Passages that are worked on at once: one of the longest, or hundreds of ordinary ones. A trained pipeline takes
+1.6 GB to read that much."""
+BATCH_ROWS = 20_000
+"""Sentences and names that are written at once, or those of one passage."""
+
+
+def fitting(sizes: Iterable[int], most: int) -> int:
+    """How many of the sizes, from the first on, add up to at most ``most``; the first one always fits."""
+    return sum(index == 0 or total <= most for index, total in enumerate(accumulate(sizes)))
