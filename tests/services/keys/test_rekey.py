@@ -9,8 +9,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.services.test_evolve import verdict
-from tests.services.test_jobs import Disturbed
+from tests.services.keys.test_evolve import verdict
+from tests.services.corpus.test_ingest_jobs import Disturbed
 
 from app.composition import Application
 from app.core.key_text import KeyBuilding
