@@ -31,8 +31,7 @@ def names_a_collection(operation: Operation) -> bool:
     return "{name}" in path or inside or "collection" in {parameter["name"] for parameter in parameters}
 
 
-LATER = {("POST", "/answer"), ("POST", "/query/compare"), ("POST", "/feedback")}
-NAMING = [operation for operation in OPERATIONS if names_a_collection(operation) and operation not in LATER]
+NAMING = [operation for operation in OPERATIONS if names_a_collection(operation)]
 
 
 @contextmanager

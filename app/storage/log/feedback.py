@@ -65,12 +65,12 @@ _SELECT = f"SELECT {_COLUMNS} FROM feedback_event"
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """A verdict to append to the log of the collection of this name.
+    """A verdict to append to the log of a collection.
 
     ``sentences``, distinct, must exist for that; those of whom it is known are left out.
     """
 
-    collection: str
+    collection_id: int
     query_id: UUID
     idempotency_key: str
     body_hash: bytes
@@ -90,15 +90,15 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
     rows = writer.rows(
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
-            SELECT id, name FROM collection WHERE name = ANY(%(collections)s) ORDER BY id
+            SELECT id FROM collection WHERE id = ANY(%(collections)s) ORDER BY id
             FOR KEY SHARE {"SKIP LOCKED" if len(events) > 1 else ""}
         )
         INSERT INTO feedback_event (collection_id, episode_id, idempotency_key, body_hash, judge, verdict)
         SELECT c.id, new.episode, new.key, new.hash, new.judge, new.verdict
-        FROM unnest(%(collections)s::text[], %(episodes)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
+        FROM unnest(%(collections)s::bigint[], %(episodes)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                     %(judges)s::text[], %(verdicts)s::jsonb[])
             WITH ORDINALITY AS new(collection, episode, key, hash, judge, verdict, n)
-        JOIN c ON c.name = new.collection
+        JOIN c ON c.id = new.collection
         WHERE EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = new.episode)
           AND NOT EXISTS (
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
@@ -107,10 +107,10 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
           )
         ORDER BY c.id, new.key, new.n
         ON CONFLICT (collection_id, idempotency_key) DO NOTHING
-        RETURNING (SELECT name FROM collection WHERE id = collection_id), collection_id, {_COLUMNS}
+        RETURNING collection_id, {_COLUMNS}
         """,
         {
-            "collections": [event.collection for event in events],
+            "collections": integers(event.collection_id for event in events),
             "episodes": [event.query_id for event in events],
             "keys": [event.idempotency_key for event in events],
             "hashes": [event.body_hash for event in events],
@@ -120,35 +120,34 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             "sentences": integers(sentence for _, sentence in named),
         },
     )
-    stored = {(row[0], row[4]): (row[1], StoredEvent(*row[2:])) for row in rows}
+    stored = {(row.collection_id, row.idempotency_key): (row[0], StoredEvent(*row[1:])) for row in rows}
     # Of several with one key one was stored, and the others will meet it.
-    return [stored.pop((event.collection, event.idempotency_key), None) for event in events]
+    return [stored.pop((event.collection_id, event.idempotency_key), None) for event in events]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What a verdict meets when it arrives: its collection, the event first accepted under its key, its episode."""
+    """What a verdict meets when it arrives: the event first accepted under its key, its episode."""
 
-    collection_id: int
     first: StoredEvent | None
     has_episode: bool
 
 
-def arrival(reader: Reader, collection: str, key: str, episode: UUID) -> Arrival | None:
-    """What a verdict meets, in one statement; None if there is no such collection."""
+def arrival(reader: Reader, collection_id: int, key: str, episode: UUID) -> Arrival | None:
+    """What a verdict meets, in one statement; None if the collection is gone."""
     row = reader.row(
         f"""
-        SELECT c.id, event.*, EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = %(episode)s)
+        SELECT event.*, EXISTS (SELECT FROM episode WHERE collection_id = c.id AND id = %(episode)s)
         FROM collection c LEFT JOIN LATERAL (
             {_SELECT} WHERE collection_id = c.id AND idempotency_key = %(key)s
         ) AS event ON true
-        WHERE c.name = %(name)s
+        WHERE c.id = %(collection)s
         """,
-        {"name": collection, "key": key, "episode": episode},
+        {"collection": collection_id, "key": key, "episode": episode},
     )
     if row is None:
         return None
-    return Arrival(row[0], None if row[1] is None else StoredEvent(*row[1:12]), row[12])
+    return Arrival(None if row[0] is None else StoredEvent(*row[:11]), row[11])
 
 
 def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:

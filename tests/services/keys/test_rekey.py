@@ -9,8 +9,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.services.keys.test_evolve import verdict
-from tests.services.corpus.test_ingest_jobs import Disturbed
 
 from app.composition import Application
 from app.core.key_text import KeyBuilding
@@ -25,6 +23,8 @@ from app.storage.database import Writer
 from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
 from tests.conftest import CURIE, Ingest
+from tests.services.corpus.test_ingest_jobs import Disturbed
+from tests.services.keys.test_evolve import verdict
 from tests.support import lexical, state
 
 UNTITLED = {"id": "radium", "text": "Radium was discovered in Paris in 1898. It glows. It is rare. It is costly."}
