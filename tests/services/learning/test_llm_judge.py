@@ -191,7 +191,9 @@ def checked_out(database: Database) -> int:
     return sum(engine.pool.checkedout() for engine in engines)  # type: ignore[attr-defined]
 
 
-def test_a_failing_episode_does_not_hold_up_the_others(http: TestClient, curie: str, judging: Judging) -> None:
+def test_a_failing_episode_does_not_hold_up_the_others(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
     """It waits behind them, is tried again, and the judge goes on until it is stopped."""
     failing, fine = ask(http, curie, QUESTION, OTHER)
     mended = threading.Event()
@@ -203,7 +205,7 @@ def test_a_failing_episode_does_not_hold_up_the_others(http: TestClient, curie: 
 
     with OpenAiServer(fussy) as server:
         service = judging(server.base_url)
-        thread = threading.Thread(target=service.run, args=(curie,), kwargs={"once": False})
+        thread = threading.Thread(target=service.run, args=(lambda: scoped(curie),), kwargs={"once": False})
         thread.start()
         try:
             wait_for(lambda: {event["query_id"] for event in events(http, curie)} == {fine})
