@@ -155,14 +155,7 @@ class Attribution:
         depth = max(learning.gate_top_k if by_rule else 0, 0 if supported_only else RETRIEVED)
         retrieved: list[int] = []
         if depth:
-            focus = Focus(
-                collection,
-                core.expanded(event.embedding, vectors),
-                time_vector=None,
-                use_memory=False,
-                learned_only=False,
-                metadata=event.filter,
-            )
+            focus = Focus(collection, core.expanded(event.embedding, vectors), metadata=event.filter)
             retrieved = list(hops.nearest_passages(writer, focus, depth, self._limits))
         credited = supported if supported_only else retrieved[:RETRIEVED]
         found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)

@@ -265,7 +265,7 @@ class TestDeletion:
             "verdict_sentence",
             "memory_audit",
             "question",
-            "ingest_job",
+            "job",
         ]
         with application.database.read() as reader:
             assert all(reader.scalar(held.format(table), target) for table in tables)

@@ -197,10 +197,6 @@ class TestEvents:
     def test_what_is_unknown_is_an_error(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no feedback {2**62}"):
             application.revoke.revoke(application.access.scope(curie), 2**62)
-        with pytest.raises(NotFoundError, match="no collection"):
-            application.revoke.revoke(application.access.scope("no-such-collection"), 1)
-        with pytest.raises(NotFoundError, match="no collection"):
-            application.revoke.request(application.access.scope("no-such-collection"))
 
     def test_an_event_of_another_collection_is_unknown(
         self, application: Application, curie: str, ingest: Ingest
@@ -297,13 +293,13 @@ class TestJobs:
         job_id = application.revoke.request(application.access.scope(curie), judge="careless")
         waiting = [event for event in careless if event in events[16:]]
         assert all(log_of(application, curie)[event]["status"] == "revoked" for event in waiting)
-        queued = application.ingest.job(application.access.scope(curie), job_id)
+        queued = application.jobs.job(application.access.scope(curie), job_id)
         assert (queued.status, queued.received, queued.updated) == ("queued", len(careless), len(waiting))
-        assert application.index.run_ready_jobs() == 0
+        assert application.runner.run_ready() == 0
 
         late = state.judge(application, curie, self.asked(application, curie), judge="careless").event.id
-        assert application.revoke.run_ready_jobs() == 1
-        job = application.ingest.job(application.access.scope(curie), job_id)
+        assert application.runner.run_ready() == 1
+        job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.received, job.updated, job.unchanged) == (
             "succeeded",
             len(careless),
@@ -339,11 +335,11 @@ class TestJobs:
             service.run_ready_jobs()
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
-        half = application.ingest.job(application.access.scope(curie), job_id)
+        half = application.jobs.job(application.access.scope(curie), job_id)
         assert (half.status, half.received, half.updated) == ("running", 12, 5)
 
         self.service(application, batch_size=5).run_ready_jobs()
-        job = application.ingest.job(application.access.scope(curie), job_id)
+        job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.updated) == ("succeeded", 12)
         undo.assert_verified(application, curie)
 
@@ -352,9 +348,9 @@ class TestJobs:
         job_id = application.revoke.request(application.access.scope(curie))
         answers = iter([False, False, True])
         self.service(application, batch_size=2).run_ready_jobs(lambda: next(answers))
-        assert application.ingest.job(application.access.scope(curie), job_id).updated == 2
+        assert application.jobs.job(application.access.scope(curie), job_id).updated == 2
         self.service(application, batch_size=2).run_ready_jobs()
-        assert application.ingest.job(application.access.scope(curie), job_id).updated == 6
+        assert application.jobs.job(application.access.scope(curie), job_id).updated == 6
 
     def test_a_batch_that_cannot_be_revoked_fails_the_job_and_changes_nothing(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
@@ -369,8 +365,8 @@ class TestJobs:
         with monkeypatch.context() as patch:
             patch.setattr(application.attribution, "withdraw", fail)
             for _ in range(5):
-                application.revoke.run_ready_jobs()
-        job = application.ingest.job(application.access.scope(curie), job_id)
+                application.runner.run_ready()
+        job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.error) == ("failed", "ValueError: broken")
         undo.assert_same(before, undo.learned(application, curie))
 
@@ -386,7 +382,7 @@ class TestJobs:
         application.revoke.request(
             application.access.scope(curie), since=start + timedelta(hours=1), before=start + timedelta(hours=3)
         )
-        application.revoke.run_ready_jobs()
+        application.runner.run_ready()
         statuses = state.event_statuses(application, curie)
         assert [statuses[event] for event in events] == ["pending", "revoked", "revoked", "pending"]
         with pytest.raises(InvalidRequestError, match="'from'"):
