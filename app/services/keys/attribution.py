@@ -255,7 +255,7 @@ def _supported(
     holders = passages.sentences_by_id(writer, collection_id, sorted({s for ids in named.values() for s in ids}))
     return {
         event.id: sorted(
-            {holders[s].passage_id for s in named[event.id] if s in holders} | set(event.verdict.passages)
+            event.verdict.passage_targets((holders[s].passage_id, 1) for s in named[event.id] if s in holders)
         )
         for event in events
     }
