@@ -201,7 +201,7 @@ def test_where_the_log_is_too_long_nothing_is_guessed(
 ) -> None:
     taught(application, curie)
     _, whole = asked(application, curie)
-    monkeypatch.setattr(f"app.services.{bound}", 0)
+    monkeypatch.setattr(f"app.services.reasons.{bound}", 0)
     _, cut = asked(application, curie)
     born = next(row for row in selected(cut).values() if row.text == BORN)
     assert (born.influences, born.influences_cut) == ([], True)
