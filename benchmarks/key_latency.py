@@ -32,7 +32,7 @@ from pgvector.psycopg import register_vector
 
 import common
 from app.composition import Application, Servers
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from app.services.reasons.influence import Influences
 from app.services.retrieval.query import Memory, Query
 from app.services.retrieval.retrieve import RetrieveService
@@ -94,9 +94,9 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
     return len(rows)
 
 
-def retrieval(app: Application, database: Database, exact_search_limit: int) -> AskService:
-    """The service with its limit of exact search moved."""
-    limits = replace(app.limits, exact_search_limit=exact_search_limit)
+def retrieval(app: Application, database: Database, *, exact: bool) -> AskService:
+    """The service, with vector indexes or without."""
+    limits = replace(app.limits, exact=exact)
     retrieve = RetrieveService(database, replace(app.planner, limits=limits), app.prior)
     return AskService(database, retrieve, Influences(app.prior, app.settings.recall_gate))
 
@@ -141,10 +141,11 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
             target = copy(connection, app.access.scope(source).collection.id, name)
             keys = evolve(connection, target, seed)
             connection.execute("VACUUM (ANALYZE) passage, passage_key, lexical_posting, lexical_term")
+            common.index_all(app)
             size = app.access.scope(name).collection.passage_count
             print(f"{source}: {size} passages, {keys} with an evolved key; {len(asked)} questions")
             given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
-            exact, hnsw = retrieval(app, app.database, 2**62), retrieval(app, indexed, 0)
+            exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {
                 "exact, base keys": asking(exact, name, "off"),
                 "exact, evolved keys": asking(exact, name, "read"),

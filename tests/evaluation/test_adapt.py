@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError
 from app.evaluation import worth
 from app.evaluation.adapt import expandable, split
@@ -21,7 +22,6 @@ from app.evaluation.report import Report
 from app.evaluation.table import Line
 from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
-from app.services.learning.verdict import Expansion
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 
@@ -227,7 +227,7 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
 def test_a_rekey_that_was_stopped_is_finished_first(application: Application, sample_dataset: Dataset) -> None:
     few = replace(sample_dataset, name="sample-stopped", passages=sample_dataset.passages[:5], questions=())
     harness = open_harness(application, few, lambda *_: None)
-    application.ingest.rekey(application.access.scope(harness.collection), "title")
+    application.rekey.request(application.access.scope(harness.collection), "title")
     harness.rekey("abstract", lambda *_: None)
     assert application.access.scope(harness.collection).collection.key_building == "abstract"
 

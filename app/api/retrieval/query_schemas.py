@@ -10,8 +10,8 @@ from app.api.learning.feedback_schemas import ExpansionIn
 from app.api.reasons.influence_schemas import PassageTraceOut, SentenceInfluenceOut
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Text, Whole
 from app.core.profiles import ProfileName
+from app.core.verdict import Expansion
 from app.services.access.scope import Scope
-from app.services.learning.verdict import Expansion
 from app.services.retrieval.query import Include, Memory, Query, Strategy, Sufficiency
 from app.services.retrieval.walk import StopReason
 

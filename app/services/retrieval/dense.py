@@ -7,7 +7,7 @@ from app.storage.database import Database
 from app.storage.retrieval import hops
 from app.storage.retrieval.hops import Focus, GraphLimits
 
-EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact_search_limit=2**62)
+EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact=True)
 
 
 class DenseService:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from app.core import expansion
 from app.core.expansion import Method
+from app.core.verdict import Expansion
 from app.errors import LlmNotConfiguredError
 from app.providers.embedder import Embedder
 from app.providers.language import surface_words, terms
 from app.providers.llm import Llm
 from app.services.access.scope import Scope
-from app.services.learning.verdict import Expansion
 from app.services.retrieval.search import search
 from app.storage.corpus import lexical, passages
 from app.storage.corpus.collections import Collection

@@ -10,11 +10,11 @@ from app.core import keys
 from app.core import lexical as bm25
 from app.core.profiles import PROFILES, Profile
 from app.core.temporal import TimeExpression, find_time_expressions
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.providers.embedder import Embedder
 from app.providers.language import Language, normalise_entity, terms
 from app.providers.llm import Llm
-from app.services.learning.verdict import Expansion
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.storage.corpus.collections import Collection
 from app.storage.retrieval.hops import Focus, GraphLimits, Vector

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from app.core.profiles import ProfileName
+from app.core.verdict import Expansion
 from app.services.access.scope import Scope
-from app.services.learning.verdict import Expansion
 
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]

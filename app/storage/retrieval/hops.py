@@ -16,6 +16,7 @@ from app.core.propagation import Candidates
 from app.core.temporal import TimeExpression, agreement
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
+from app.storage.retrieval.nearness import nearness
 
 Vector = NDArray[np.float32]
 NEAR_ENTITIES = 10
@@ -24,11 +25,11 @@ NEAR_ENTITIES = 10
 
 @dataclass(frozen=True, slots=True)
 class GraphLimits:
-    """Bounds on what one statement reads."""
+    """Bounds on what one statement reads; ``exact``: search exactly also where there is a vector index."""
 
     hub_limit: int
     candidate_limit: int
-    exact_search_limit: int
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +152,10 @@ _INDEXED_EVOLVED = """
         WHERE key.collection_id = %(collection)s ORDER BY key.vector <#> %(key)s LIMIT %(limit)s
     ), base AS (
         SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-        WHERE p.collection_id = %(collection)s {scope}
+        WHERE p.collection_id = {collection} {scope}
           AND (SELECT key.passage_id FROM passage_key key
                WHERE key.collection_id = p.collection_id AND key.passage_id = p.id) IS NULL
-        ORDER BY p.embedding <#> %(key)s LIMIT %(limit)s
+        ORDER BY {order} LIMIT %(limit)s
     )
     SELECT id, similarity, title FROM base
     UNION ALL
@@ -177,12 +178,12 @@ def nearest_entity(
     reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
 ) -> tuple[int, str, float] | None:
     """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3)."""
-    order = _distance("embedding", "v", collection.entity_count, limits)
+    near = nearness(collection, "entity", "embedding", "v", exact=limits.exact)
     row = reader.row(
         f"""
         SELECT * FROM (
             SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
-            WHERE collection_id = %(collection)s ORDER BY {order} LIMIT %(limit)s
+            WHERE collection_id = {near.collection} ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC LIMIT 1
         """,
         {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},
@@ -196,18 +197,21 @@ def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimi
     A passage's key is its evolved one, if it has one that may be read, else its base key.
     """
     scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
+    near = nearness(focus.collection, "passage", "embedding", "key", exact=limits.exact, alias="p.")
     if not focus.evolved:
-        order = _distance("p.embedding", "key", focus.collection.passage_count, limits)
         statement = f"""
             SELECT * FROM (
                 SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-                WHERE p.collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
+                WHERE p.collection_id = {near.collection} {scope} ORDER BY {near.order} LIMIT %(limit)s
             ) AS nearest ORDER BY similarity DESC
         """
-    elif focus.collection.passage_count <= limits.exact_search_limit:
+    elif limits.exact or "passage" not in focus.collection.indexed:
         statement = _EXACT_EVOLVED.format(scope=scope)
     else:
-        statement = _INDEXED_EVOLVED.format(scope=scope, chosen=f"JOIN {_PASSAGE_OF_KEY} {scope}" if scope else "")
+        chosen = f"JOIN {_PASSAGE_OF_KEY} {scope}" if scope else ""
+        statement = _INDEXED_EVOLVED.format(
+            scope=scope, chosen=chosen, collection=near.collection, order=near.order
+        )
     rows = reader.rows(statement, focus.parameters(limit=limit))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
@@ -369,12 +373,6 @@ def sentence_counts(reader: Reader, collection: Collection, entities: Sequence[i
         {"collection": collection.id, "entities": list(entities), "most": most},
     )
     return {row.id: row.sentences for row in rows}
-
-
-def _distance(column: str, parameter: str, rows: int, limits: GraphLimits) -> str:
-    """How to order by nearness: an expression that the HNSW index cannot serve is an exact scan."""
-    distance = f"{column} <#> %({parameter})s"
-    return f"({distance}) + 0" if rows <= limits.exact_search_limit else distance
 
 
 def _factor_columns(focus: Focus) -> str:

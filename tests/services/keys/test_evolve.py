@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from app.composition import Application
 from app.core import keys as core
 from app.core.keys import KeyRules
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.keys.attribution import Attribution, KeyLearning, advance
 from app.services.keys.evolve import EvolveService
 from app.services.learning.feedback import Receipt
 from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Expansion, Verdict
+from app.services.learning.verdict import Verdict
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 from app.storage.keys.evolved_keys import Progress

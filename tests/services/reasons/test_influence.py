@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.query import Query
 from app.services.retrieval.trace import PassageTrace, SentenceTrace, Trace

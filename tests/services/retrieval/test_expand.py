@@ -13,10 +13,10 @@ from fastapi.testclient import TestClient
 from app.composition import Application
 from app.core import expansion
 from app.core.expansion import Method
+from app.core.verdict import Expansion
 from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.language import terms
 from app.providers.llm import Llm
-from app.services.learning.verdict import Expansion
 from app.services.retrieval.expand import KEY_TERMS, ExpandService
 from app.storage.corpus import collections, lexical
 from app.storage.retrieval.hops import GraphLimits
@@ -25,7 +25,7 @@ from tests.support.openai_server import Handler, OpenAiServer, Reply
 
 QUESTION = "Where was Marie Curie born?"
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
-LIMITS = GraphLimits(hub_limit=100, candidate_limit=100, exact_search_limit=10_000)
+LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 
 
 @pytest.fixture

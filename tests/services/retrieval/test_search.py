@@ -12,9 +12,10 @@ from app.composition import Application
 from app.core import fusion
 from app.core import lexical as bm25
 from app.core.keys import expanded
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError
 from app.providers.language import terms
-from app.services.learning.verdict import Expansion, Named, Verdict
+from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.plan import term_weights
 from app.services.retrieval.query import Query, Strategy

@@ -37,7 +37,7 @@ class TestServing:
         self, application: Application, taught: str, exact: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         past = replayed(application, taught, now(application))
-        limits = replace(application.limits, exact_search_limit=2**62 if exact else 0)
+        limits = replace(application.limits, exact=exact)
         monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, limits=limits))
         for question in ("Who was born in Warsaw?", "What happened in 1898?", "Where does the river flow?"):
             for memory in ("read", "off"):
