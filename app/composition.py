@@ -14,6 +14,7 @@ from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.providers.prior import RankingPrior, load_prior
+from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
 from app.services.keys.attribution import Attribution, KeyLearning
@@ -123,6 +124,11 @@ class Application:
             timeout_seconds=settings.llm_timeout_seconds,
             max_attempts=settings.llm_max_attempts,
         )
+
+    @cached_property
+    def access(self) -> AccessService:
+        """Finds collections by their names."""
+        return AccessService(self.database)
 
     @cached_property
     def ingest(self) -> IngestService:
@@ -265,7 +271,7 @@ class Application:
     @cached_property
     def past(self) -> PastService:
         """Makes past states."""
-        restore = Restore(self.learn, self.attribution, self.noise, self.prior)
+        restore = Restore(self.learn, self.attribution, self.prior)
         return PastService(self.database, self.attribution, self.evolve, restore)
 
     @cached_property

@@ -72,7 +72,7 @@ def application() -> Iterator[tuple[Application, Servers]]:
 
 def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]) -> uuid.UUID:
     """Hand passages to an ingest job that nobody has begun; its id."""
-    reception = app.ingest.receive(collection)
+    reception = app.ingest.receive(app.access.opening(collection))
     for lines in chunks(list(enumerate(bodies, start=1)), LINES_PER_WRITE):
         reception.add(lines, [])
     return reception.finish()
@@ -82,11 +82,11 @@ def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]
 def scratch_collection(app: Application) -> Iterator[str]:
     """The name of a collection that is removed at the end of the block."""
     name = f"benchmark-{uuid.uuid4().hex}"
-    app.ingest.receive(name).abort()
+    app.ingest.receive(app.access.opening(name)).abort()
     try:
         yield name
     finally:
-        app.ingest.delete_collection(name)
+        app.ingest.delete_collection(app.access.scope(name))
 
 
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:

@@ -124,7 +124,7 @@ def measure(
     commits = posts / seconds(threads, scratch.commit, range(posts))
     accepted = posts / seconds(threads, accept, verdicts)
     batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
-    collection_id = app.ingest.collection(collection).id
+    collection_id = app.access.scope(collection).collection.id
     applied = seconds(threads, lambda batch: app.learn.apply(collection_id, batch), batches)
     changed = sum(len(app.feedback.event(collection, event).changes or []) for event in events)
     ids = common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
@@ -144,7 +144,7 @@ def main() -> None:
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
         job = common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.index.run(app.ingest.job(collection, job))
+        app.index.run(app.ingest.job(app.access.scope(collection), job))
         asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
         scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
         try:

@@ -4,8 +4,8 @@
 
 DATASET_DIR is a BEIR folder. Its passages and questions are embedded, once: --vectors names a file that keeps the
 vectors for the next run. The passages are written to a collection made for the purpose by the statement that ingest
-writes them with (`storage/corpus/passages.py`), in batches as large; sentences, entities and terms are left out, since the
-index knows nothing of them.
+writes them with (`storage/corpus/passages.py`), in batches as large; sentences, entities and terms are left out,
+since the index knows nothing of them.
 
 First, half of the passages get evolved keys, drawn and written anew each round: their base keys turned by the
 vector of another passage, at full strength. These are taken away again. Then, round after round, half of the

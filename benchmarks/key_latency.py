@@ -117,7 +117,11 @@ def expanding(
     """Ask with expansions on base keys: those of ``units``, or, for a question that has none there, made for it."""
 
     def ask(question: str) -> object:
-        found = units[question] if question in units else app.expand.expand(collection, question, ["prf"])
+        found = (
+            units[question]
+            if question in units
+            else app.expand.expand(app.access.scope(collection), question, ["prf"])
+        )
         return retrieve.query(
             Query(
                 text=question, collection=collection, top_k=TOP_K, memory="off", strategy="dense", expansions=found
@@ -135,12 +139,12 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
     register_vector(connection)
     try:
         with common.scratch_collection(app) as name:
-            target = copy(connection, app.ingest.collection(source).id, name)
+            target = copy(connection, app.access.scope(source).collection.id, name)
             keys = evolve(connection, target, seed)
             connection.execute("VACUUM (ANALYZE) passage, passage_key, lexical_posting, lexical_term")
-            size = app.ingest.collection(name).passage_count
+            size = app.access.scope(name).collection.passage_count
             print(f"{source}: {size} passages, {keys} with an evolved key; {len(asked)} questions")
-            given = {question: app.expand.expand(name, question, ["prf"]) for question in asked}
+            given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
             exact, hnsw = retrieval(app, app.database, 2**62), retrieval(app, indexed, 0)
             ways = {
                 "exact, base keys": asking(exact, name, "off"),

@@ -45,7 +45,7 @@ class Floor:
 
     def __init__(self, app: Application, url: str, collection: str, *, exact: bool) -> None:
         self._embedder = app.embedder
-        self._collection = app.ingest.collection(collection).id
+        self._collection = app.access.scope(collection).collection.id
         self._connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
         register_vector(self._connection)
         self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
@@ -144,7 +144,7 @@ def main() -> None:
     asked = common.questions(arguments.dataset, arguments.questions)
 
     with common.application() as (app, addresses):
-        size = app.ingest.collection(collection)
+        size = app.access.scope(collection).collection
         exact = Floor(app, addresses.database_url, collection, exact=True)
         hnsw = Floor(app, addresses.database_url, collection, exact=False)
         print(

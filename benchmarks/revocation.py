@@ -140,7 +140,7 @@ def stream(count: int, revoked: int, questions: Sequence[str], draw: random.Rand
 
 def teach(app: Application, collection: str, answers: Sequence[Any], judged: Sequence[Mapping[str, Any]]) -> float:
     """Accept the verdicts and apply them as a worker does; how many seconds the applying took."""
-    target = app.ingest.collection(collection).id
+    target = app.access.scope(collection).collection.id
     events = []
     for said in judged:
         answer = answers[said["episode"] % len(answers)]
@@ -160,14 +160,14 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
         if app.learn.apply(target, batch) != len(batch):
             raise SystemExit("Some verdicts could not be applied.")
     seconds = time.perf_counter() - began
-    app.evolve.evolve(collection)
+    app.evolve.evolve(app.access.scope(collection))
     return seconds
 
 
 @contextmanager
 def learning_waits(app: Application, collection: str) -> Iterator[list[float]]:
     """How long each of many asks for the right to learn there waited, in seconds, while the block runs."""
-    target = app.ingest.collection(collection).id
+    target = app.access.scope(collection).collection.id
     waits: list[float] = []
     over = threading.Event()
 
@@ -211,7 +211,7 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     judged = stream(arguments.events, arguments.revoked, texts, draw)
     for collection in (one, other):
         job = common.stage(app, collection, bodies)
-        app.index.run(app.ingest.job(collection, job))
+        app.index.run(app.ingest.job(app.access.scope(collection), job))
     with app.database.administer() as administrator:
         administrator.execute("ANALYZE")  # as autovacuum does within a minute or so
     # Both are asked before either is taught: the same questions find the same.
@@ -220,12 +220,12 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     teach(app, other, answers[other], [said for said in judged if said["judge"] != TAKEN_BACK])
     print(f"{len(judged)} verdicts applied, {len(judged) / applying:.0f} a second")
 
-    app.revoke.request(one, judge=TAKEN_BACK)
+    app.revoke.request(app.access.scope(one), judge=TAKEN_BACK)
     with learning_waits(app, one) as waits:
         began = time.perf_counter()
         app.revoke.run_ready_jobs()
         seconds = time.perf_counter() - began
-    app.evolve.evolve(one)
+    app.evolve.evolve(app.access.scope(one))
     print(f"{arguments.revoked} revoked in {seconds:.1f} s, {arguments.revoked / seconds:.0f} a second")
     print(f"learning waited {max(waits):.2f} s at most, {sum(waits):.1f} s in all\n")
     return compare(app, one, other)

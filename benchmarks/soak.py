@@ -173,7 +173,7 @@ class Rows:
 
     def __init__(self, app: Application) -> None:
         self._app = app
-        self._parameters = {"collection": app.ingest.collection(COLLECTION).id}
+        self._parameters = {"collection": app.access.scope(COLLECTION).collection.id}
 
     def __call__(self, statement: str) -> Sequence[Any]:
         with self._app.database.read() as reader:
@@ -409,7 +409,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
             report(faults, results, moved(rows), drained, quiet, loaded, usage.seconds)
             wrong = check(rows, sent, results, service.postgres.log_path)
             began = time.time()
-            verified = app.verify.verify(COLLECTION)
+            verified = app.verify.verify(app.access.scope(COLLECTION))
             checked = sum(table.rows for table in verified.tables)
             print(f"\nverified {checked} rows in {time.time() - began:.1f} s")
             return wrong + [f"verify: {found}" for found in verified.differences[:10]]

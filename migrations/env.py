@@ -1,7 +1,9 @@
 """Runs migrations: online only, one at a time, and never waiting long for a lock that queries hold."""
 
 from alembic import context
-from sqlalchemy import create_engine, text
+from alembic.migration import MigrationContext
+from alembic.util import CommandError
+from sqlalchemy import Connection, create_engine, text
 
 from app.settings import Settings
 from app.storage.database import with_driver
@@ -15,6 +17,17 @@ def _compare_type(_context, _inspected, _metadata_column, inspected_type, metada
     if type(inspected_type).__name__ == type(metadata_type).__name__ == "VECTOR":
         return False
     return None
+
+
+def _refuse_strangers(connection: Connection) -> None:
+    """A database that another line of the schema made is left as it is."""
+    known = {script.revision for script in context.script.walk_revisions()}
+    strangers = set(MigrationContext.configure(connection).get_current_heads()) - known
+    if strangers:
+        raise CommandError(
+            f"this database has schema {min(strangers)} of another version of Engram, which this one cannot take "
+            "over; name an empty one, and ingest again"
+        )
 
 
 def run() -> None:
@@ -31,6 +44,8 @@ def run() -> None:
         connection.execute(text("SET lock_timeout = '10s'"))
         connection.commit()
         try:
+            _refuse_strangers(connection)
+            connection.rollback()  # what a look began; each migration has a transaction of its own
             context.configure(
                 connection=connection,
                 target_metadata=metadata,

@@ -83,12 +83,12 @@ def ingest(application: Application, collection: str) -> Ingest:
     """Ingest passages (dicts with id, title, text, ...) and return the finished job's counts."""
 
     def run(*passages: Mapping[str, Any], into: str = collection) -> Mapping[str, Any]:
-        reception = application.ingest.receive(into)
+        reception = application.ingest.receive(application.access.opening(into))
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = reception.finish()
         application.index.run_ready_jobs()
-        job = application.ingest.job(into, job_id)
+        job = application.ingest.job(application.access.scope(into), job_id)
         return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
 
     return run

@@ -64,7 +64,7 @@ def test_a_trace_says_which_verdicts_did_what(
     cli: Cli, application: Application, curie: str, taught: tuple[int, int]
 ) -> None:
     _, event = taught
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     lines = said(cli, "query", QUESTION, "-c", curie, "--trace")
     by = re.escape(f"by feedback {event} of judge alice: '{QUESTION}'")
     assert any(re.fullmatch(rf" {{10}}score \+0\.\d{{3}}, recall \+0\.668 {by}", line) for line in lines)

@@ -125,4 +125,4 @@ def test_expansions_that_are_not_validated_teach_nothing(
     expansions = write(tmp_path / "expansions.json", [RIVER])
     judged = cli("feedback", asked(cli, collection), "-c", collection, "--partial", "--expansions", expansions)
     assert judged.stdout.splitlines()[1:] == ["     keys: the expansions are not validated, and teach nothing"]
-    assert application.evolve.standing(collection).progress.waiting == 0
+    assert application.evolve.standing(application.access.scope(collection)).progress.waiting == 0

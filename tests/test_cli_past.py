@@ -43,11 +43,11 @@ def test_a_past_state_is_made_and_verified(
 ) -> None:
     until = written(datetime.now(UTC))
     then = undo.learned(application, curie)
-    application.revoke.revoke(curie, taught[0])
-    application.revoke.revoke(curie, taught[1])
+    application.revoke.revoke(application.access.scope(curie), taught[0])
+    application.revoke.revoke(application.access.scope(curie), taught[1])
     with application.database.write() as writer:
         writer.execute("UPDATE feedback_event SET constants = NULL WHERE id = %(id)s", {"id": taught[1]})
-    application.ingest.delete_passage(curie, "tokyo")
+    application.ingest.delete_passage(application.access.scope(curie), "tokyo")
     ingest(
         CURIE[0] | {"text": "Marie Curie was born in Warsaw."}, {"id": "new", "text": "Berlin lies on the Spree."}
     )
@@ -129,7 +129,7 @@ def test_nothing_is_left_of_one_that_is_stopped(
         for table in ("passage", "feedback_event", "episode"):
             statement = f"SELECT count(*) FROM {table} WHERE collection_id NOT IN (SELECT id FROM collection)"
             assert reader.scalar(statement) == 0
-    assert application.past.replay(curie, datetime.now(UTC), name).events == len(taught)
+    assert application.past.replay(application.access.scope(curie), datetime.now(UTC), name).events == len(taught)
 
 
 def until(met: Callable[[], bool]) -> None:

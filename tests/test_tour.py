@@ -24,14 +24,14 @@ SHOWN = 5
 def live(application: Application) -> Iterator[LiveServer]:
     """A service that holds the sample corpus and has learned nothing of it."""
     with suppress(NotFoundError):
-        application.ingest.delete_collection(sample.COLLECTION)
+        application.ingest.delete_collection(application.access.scope(sample.COLLECTION))
     with LiveServer(create_app(application)) as server:
         headers = {"content-type": "application/x-ndjson"}
         url = f"{server.url}/passages?collection={sample.COLLECTION}"
         assert httpx.post(url, content=sample.corpus(), headers=headers).status_code == 202
         application.index.run_ready_jobs()
         yield server
-    application.ingest.delete_collection(sample.COLLECTION)
+    application.ingest.delete_collection(application.access.scope(sample.COLLECTION))
 
 
 def test_the_tour(live: LiveServer) -> None:

@@ -4,12 +4,15 @@ What only looks at the request is ``async``: FastAPI sends any other function th
 costs many times the function.
 """
 
-from typing import Annotated, Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from fastapi import Depends, Header, Path, Query, Request
 
-from app.api.schemas import MAX_ID, CollectionName
+from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
+from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
@@ -30,6 +33,8 @@ from app.services.upkeep.health import HealthService
 class Services(Protocol):
     """The use cases that routes call."""
 
+    @property
+    def access(self) -> AccessService: ...
     @property
     def ingest(self) -> IngestService: ...
     @property
@@ -104,8 +109,60 @@ def _checked(key: str) -> str:
 
 
 App = Annotated[Services, Depends(_services)]
+
+
+async def _principal() -> Principal:
+    return LOCAL
+
+
+Asker = Annotated[Principal, Depends(_principal)]
+InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
+
+
+def _in_query(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
+    return app.access.scope(collection, asker)
+
+
+async def _opening(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Opening:
+    return app.access.opening(collection, asker)
+
+
+def _in_path(app: App, asker: Asker, name: CollectionName) -> Scope:
+    return app.access.scope(name, asker)
+
+
+class InBody(Protocol):
+    """A body that names a collection."""
+
+    @property
+    def collection(self) -> str: ...
+
+
+B = TypeVar("B", bound=InBody)
+
+
+@dataclass(frozen=True, slots=True)
+class Posted(Generic[B]):
+    """A body, and the collection that it names."""
+
+    body: B
+    scope: Scope
+
+
+def posted(model: type[B]) -> Callable[..., Posted[B]]:
+    """A dependency that reads the body, once, and resolves the collection that it names."""
+
+    def read(app: App, asker: Asker, body: B) -> Posted[B]:
+        return Posted(body, app.access.scope(body.collection, asker))
+
+    read.__annotations__["body"] = model  # where FastAPI looks
+    return read
+
+
+QueryScope = Annotated[Scope, Depends(_in_query)]
+PathScope = Annotated[Scope, Depends(_in_path)]
+QueryOpening = Annotated[Opening, Depends(_opening)]
 RequiredKey = Annotated[str, Depends(_required_key)]
 OptionalKey = Annotated[str | None, Depends(_optional_key)]
-InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
 EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

@@ -47,7 +47,7 @@ def replay(
     with application(settings()) as services:
         on_stop(stopping.set)
         try:
-            past = services.past.replay(collection, moment, into, show, stopping.is_set)
+            past = services.past.replay(services.access.scope(collection), moment, into, show, stopping.is_set)
         except UnavailableError as error:
             if stopping.is_set():
                 raise UnavailableError("Stopped before the end; no collection was made.") from error
@@ -78,7 +78,6 @@ def _print(past: "Past") -> None:
     _remark(past.passages_updated, "that changed since are as they are now")
     say(f"     {past.events} verdicts")
     _remark(past.events_restored, "of them were revoked since")
-    _remark(past.events_assumed, "of these with the noises of today, as theirs were not recorded")
     _remark(past.sentences_gone, "sentences that they speak of are not there")
     say(f"     key generation {past.key_generation}")
     if not past.key_generation_certain:

@@ -73,7 +73,10 @@ def verify(
     from app.composition import application
 
     with application(settings()) as services:
-        reports = [services.verify.verify(name, differences) for name in names or services.verify.names()]
+        reports = [
+            services.verify.verify(services.access.scope(name), differences)
+            for name in names or services.verify.names()
+        ]
     if as_json:
         say_json({"collections": [asdict(report) | {"clean": report.clean} for report in reports]})
     else:

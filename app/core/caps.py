@@ -79,6 +79,21 @@ def contested(said: Said, judge: str, target: int) -> bool:
     return first != judge and word != target
 
 
+def allowed_gain(
+    pulled: Pulled, said: Said, judge: str, target: int, *, share: float, contested_share: float
+) -> float:
+    """The largest gain that a judge's caps leave a verdict.
+
+    Args:
+        pulled: of the state, on the verdict's day.
+        said: of the sentence, for the question.
+        share, contested_share: the judge's caps, in [0, 1]; the second holds, if it is the lower one, for a verdict
+            that goes against what others said.
+    """
+    cap = min(share, contested_share) if contested(said, judge, target) else share
+    return most_gain(pulled.left(judge), cap)
+
+
 def with_word(said: Said, judge: str, target: int) -> Said:
     """What was said, with this judge's last word."""
     if any(name == judge for name, _ in said):

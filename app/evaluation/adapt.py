@@ -188,7 +188,7 @@ def _teach(run: Run, way: Way, variation: Variation, adapted: Sequence[Question]
         )
         harness.give(question, verdict)
         step()
-    harness.services.evolve.evolve(harness.collection)
+    harness.services.evolve.evolve(harness.scope)
 
 
 def _paid(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[Observation]]:

@@ -14,6 +14,7 @@ from app.evaluation.judges import Judge, Shown
 from app.evaluation.metrics import DEPTH, Observation
 from app.providers.embedder import Embedder
 from app.providers.llm import Llm
+from app.services.access.scope import AccessService, Scope
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
 from app.services.keys.evolve import EvolveService
@@ -39,6 +40,8 @@ class IngestFailedError(EngramError):
 class Services(Protocol):
     """The use cases that an evaluation drives."""
 
+    @property
+    def access(self) -> AccessService: ...
     @property
     def ingest(self) -> IngestService: ...
     @property
@@ -80,17 +83,21 @@ class Harness:
     services: Services
     collection: str
 
+    @property
+    def scope(self) -> Scope:
+        """The collection as it is now."""
+        return self.services.access.scope(self.collection)
+
     def ingest(self, dataset: Dataset, tick: Tick) -> None:
         """Bring the collection to the data set's passages; those it holds already cost a comparison each.
 
         Raises:
             IngestFailedError: a batch cannot be ingested.
         """
-        ingest = self.services.ingest
         self._send(dataset, tick)
-        if ingest.collection(self.collection).passage_count != len(dataset.passages):
+        if self.scope.collection.passage_count != len(dataset.passages):
             # Passages of an earlier version of the data set are still there.
-            ingest.delete_collection(self.collection)
+            self.services.ingest.delete_collection(self.scope)
             self._send(dataset, tick)
 
     def rekey(self, building: KeyBuilding, tick: Tick) -> None:
@@ -100,9 +107,9 @@ class Harness:
             IngestFailedError: they cannot be made.
         """
         ingest = self.services.ingest
-        while ingest.collection(self.collection).key_building != building:
+        while (scope := self.scope).collection.key_building != building:
             try:
-                job_id = ingest.rekey(self.collection, building)
+                job_id = ingest.rekey(scope, building)
             except ConflictError as error:
                 if "job_id" not in error.extra:  # it has finished since
                     continue
@@ -111,7 +118,7 @@ class Harness:
 
     def reset(self) -> None:
         """Forget every verdict."""
-        self.services.forget.reset(self.collection)
+        self.services.forget.reset(self.scope)
 
     def ask(
         self, question: Question, arm: Arm, *, read: bool = False, expansions: Sequence[Expansion] = ()
@@ -164,7 +171,7 @@ class Harness:
         return receipt
 
     def _send(self, dataset: Dataset, tick: Tick) -> None:
-        reception = self.services.ingest.receive(self.collection)
+        reception = self.services.ingest.receive(self.services.access.opening(self.collection))
         lines = list(enumerate(dataset.passages, start=1))
         for start in range(0, len(lines), LINES_PER_CHUNK):
             reception.add(lines[start : start + LINES_PER_CHUNK], [])
@@ -172,16 +179,17 @@ class Harness:
 
     def _run(self, job_id: uuid.UUID, name: str, tick: Tick) -> None:
         """Do a job to its end."""
+        scope = self.scope
         with ThreadPoolExecutor(1, thread_name_prefix="ingest") as worker:
             while True:
-                job = self.services.ingest.job(self.collection, job_id)
+                job = self.services.ingest.job(scope, job_id)
                 running = worker.submit(self.services.index.run, job)
                 while not running.done():
                     time.sleep(POLL_SECONDS)
-                    job = self.services.ingest.job(self.collection, job_id)
+                    job = self.services.ingest.job(scope, job_id)
                     tick(job.created + job.updated + job.unchanged, job.received)
                 running.result()
-                job = self.services.ingest.job(self.collection, job_id)
+                job = self.services.ingest.job(scope, job_id)
                 tick(job.created + job.updated + job.unchanged, job.received)
                 if job.status == "failed":
                     raise IngestFailedError(f"{name}: {job.error}")

@@ -126,7 +126,7 @@ class Watch:
         if self._chosen is None:
             self._chosen = self._choose()
         sentences = sorted(sentence for _, targets in self._chosen for sentence in targets)
-        states = self._harness.services.explain.memories(self._harness.collection, sentences)
+        states = self._harness.services.explain.memories(self._harness.scope, sentences)
         for sentence in sentences:
             state = states[sentence][CHANNEL]
             self._texts[sentence] = state.text

@@ -214,9 +214,9 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
     small = replace(few, name="sample-titles", passages=tuple(p for p in few.passages if p["id"] in wanted))
     options: dict[str, Any] = {"fractions": (1.0,), "retrievers": ("lexical",), "ways": ("supported",), "limit": 3}
     titles = run_protocol("adapt", small, **options, key_building="title")
-    assert application.ingest.collection("evaluate-sample-titles").key_building == "title"
+    assert application.access.scope("evaluate-sample-titles").collection.key_building == "title"
     full = run_protocol("adapt", small, **options)
-    assert application.ingest.collection("evaluate-sample-titles").key_building == "full"
+    assert application.access.scope("evaluate-sample-titles").collection.key_building == "full"
     recall = [figure(report, "recall@10", "lexical", worth.BASE, worth.OTHERS) for report in (titles, full)]
     assert recall[0] < recall[1] - 0.1
 
@@ -224,9 +224,9 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
 def test_a_rekey_that_was_stopped_is_finished_first(application: Application, sample_dataset: Dataset) -> None:
     few = replace(sample_dataset, name="sample-stopped", passages=sample_dataset.passages[:5], questions=())
     harness = open_harness(application, few, lambda *_: None)
-    application.ingest.rekey(harness.collection, "title")
+    application.ingest.rekey(application.access.scope(harness.collection), "title")
     harness.rekey("abstract", lambda *_: None)
-    assert application.ingest.collection(harness.collection).key_building == "abstract"
+    assert application.access.scope(harness.collection).collection.key_building == "abstract"
 
 
 def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg: float, n: int) -> Line:

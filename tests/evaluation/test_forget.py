@@ -50,7 +50,7 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
         "ranking_belief",
         "sentence_memory",
     }
-    application.forget.reset(curie)
+    application.forget.reset(application.access.scope(curie))
     assert {table for table in learned if rows(application, curie, table)} == set()
     assert {table: rows(application, curie, table) for table in sorted(CORPUS)} == corpus
     after = application.retrieve.query(Query(text=QUESTION, collection=curie))
@@ -63,15 +63,15 @@ def test_the_neighbour_keeps_what_it_learned(application: Application, curie: st
     ingest({"id": "vistula", "title": "Vistula", "text": "The Vistula flows into the Baltic Sea."}, into=other)
     teach(application, other)
     kept = {table: rows(application, other, table) for table in sorted(TENANT_TABLES)}
-    application.forget.reset(curie)
+    application.forget.reset(application.access.scope(curie))
     assert {table: rows(application, other, table) for table in sorted(TENANT_TABLES)} == kept
 
 
 def test_a_collection_without_verdicts_can_be_reset_twice(application: Application, curie: str) -> None:
-    application.forget.reset(curie)
-    application.forget.reset(curie)
+    application.forget.reset(application.access.scope(curie))
+    application.forget.reset(application.access.scope(curie))
 
 
 def test_an_unknown_collection(application: Application, collection: str) -> None:
     with pytest.raises(NotFoundError, match="There is no collection"):
-        application.forget.reset(collection)
+        application.forget.reset(application.access.scope(collection))

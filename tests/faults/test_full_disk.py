@@ -194,7 +194,7 @@ def test_a_worker_waits_for_room_and_counts_no_try(
         if name == revoked:
             application.index.run_ready_jobs()
     undo.apply(application, revoked, [judged(application, revoked)])
-    undoing = application.revoke.request(revoked)
+    undoing = application.revoke.request(application.access.scope(revoked))
     events = undo.stream(application, curie, 6, seed=41)
 
     for sequence in REFUSED:
@@ -204,7 +204,7 @@ def test_a_worker_waits_for_room_and_counts_no_try(
             eventually(lambda: min(refused(bystander)) > 2, "trying")
             assert set(state.event_statuses(application, curie).values()) == {"pending"}
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
-        eventually(lambda: application.ingest.job(revoked, undoing).status == "succeeded")
+        eventually(lambda: application.ingest.job(application.access.scope(revoked), undoing).status == "succeeded")
         eventually(lambda: state.counts(application, f"{curie}-ingested")[0] == 1)
 
     assert [row["attempts"] for row in state.rows(application, curie, "feedback_event")] == [0] * len(events)

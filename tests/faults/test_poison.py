@@ -131,7 +131,7 @@ def test_a_verdict_revoked_while_it_is_parked_is_not_retried(
     target = state.collection_id(application, curie)
     while "pending" in state.event_statuses(application, curie).values():
         assert application.learn.apply(target, [first, second]) == 0
-    application.revoke.revoke(curie, first)
+    application.revoke.revoke(application.access.scope(curie), first)
     refused = client.post(f"/feedback/{first}/retry", params={"collection": curie})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:engram:problem:conflict")
     assert application.feedback.retry_all(curie) == 1

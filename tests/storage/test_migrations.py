@@ -72,57 +72,15 @@ def test_check_constraints_of_the_tables_are_in_the_schema(empty_database: str, 
         assert {found["name"] for found in inspect(engine).get_check_constraints(table.name)} == wanted
 
 
-BEFORE_REVOCATION = """
-    INSERT INTO collection (name) VALUES ('c');
-    INSERT INTO passage (collection_id, external_id, text, content_hash, embedding)
-        SELECT id, 'p', 't', '', array_fill(1, ARRAY[384])::vector FROM collection;
-    INSERT INTO time_expression (collection_id, text, embedding)
-        SELECT id, '1898', array_fill(1, ARRAY[384])::vector FROM collection;
-    INSERT INTO sentence (collection_id, passage_id, position, text, time_expression_id, embedding)
-        SELECT p.collection_id, p.id, 0, 't', t.id, p.embedding FROM passage p, time_expression t;
-    INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count)
-        SELECT collection_id, id, unnest(ARRAY['task', 'time']), embedding, 0.5, 1 FROM sentence;
-    INSERT INTO question (collection_id, text_hash, text, embedding)
-        SELECT id, sha256('wo ist die strasse?'), 'Wo ist die STRASSE?', array_fill(1, ARRAY[384])::vector
-        FROM collection;
-    INSERT INTO episode (collection_id, id, question, embedding, memory, profile, activated, answer, trace)
-        SELECT id, gen_random_uuid(), ' Wo ist  die Straße?', array_fill(1, ARRAY[384])::vector, 'read', 'default',
-            '{}', '{}', '{}' FROM collection;
-    INSERT INTO feedback_event (collection_id, episode_id, idempotency_key, body_hash, judge, verdict, status)
-        SELECT collection_id, id, s, '', 'j', '{}', s FROM episode, unnest(ARRAY['applied', 'pending']) AS s;
-    INSERT INTO memory_audit
-        SELECT event.collection_id, event.id, s.id, 'task', 1, 0.5, 1 / 1.7, 0.1, 0.7,
-            (1::float8 - (1 / 1.7)::float8) * 0.7::float8 + 0.001::float8
-        FROM feedback_event event, sentence s WHERE event.status = 'applied';
-"""
+def test_a_database_of_an_earlier_version_is_refused_and_left_as_it_is(empty_database: str, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num text); CREATE TABLE episode (id int)")
+        connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('0004')")
 
+    with pytest.raises(ConfigurationError, match=r"^migration: this database has schema 0004 of another version"):
+        migrate(empty_database)
 
-def test_what_was_learned_before_can_be_replayed(empty_database: str, engine: Engine) -> None:
-    migrate(empty_database, "0002")
-    with engine.begin() as connection:
-        connection.exec_driver_sql(BEFORE_REVOCATION)
-    migrate(empty_database)
-    with engine.begin() as connection:
-        events = connection.exec_driver_sql(
-            """
-            SELECT event.status, question.text FROM feedback_event event
-            LEFT JOIN question ON question.id = event.question_id ORDER BY 1
-            """
-        ).all()
-        assert [tuple(row) for row in events] == [("applied", "Wo ist die STRASSE?"), ("pending", None)]
-        assert connection.exec_driver_sql("SELECT process_noise FROM memory_audit").scalar() == 0.001
-        began = connection.exec_driver_sql(
-            """
-            SELECT channel, t.text FROM sentence_memory memory
-            LEFT JOIN time_expression t ON t.id = memory.time_expression_id ORDER BY 1
-            """
-        ).all()
-        assert [tuple(row) for row in began] == [("task", None), ("time", "1898")]
-        connection.exec_driver_sql("UPDATE feedback_event SET status = 'revoked'")
-    migrate(empty_database, "-2")
-    with engine.begin() as connection:
-        statuses = connection.exec_driver_sql("SELECT DISTINCT status, error FROM feedback_event").all()
-    assert [tuple(row) for row in statuses] == [("parked", "revoked")]
+    assert table_names(engine) == {"episode"}
 
 
 def test_vectors_of_a_hop_are_stored_in_the_row(migrated: Database) -> None:

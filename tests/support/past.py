@@ -63,6 +63,6 @@ def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *
 
 
 def replayed(application: Application, collection: str, until: datetime, into: str | None = None) -> Past:
-    past = application.past.replay(collection, until, into)
+    past = application.past.replay(application.access.scope(collection), until, into)
     undo.assert_verified(application, past.collection)
     return past

@@ -78,7 +78,7 @@ def learned(application: Application, name: str) -> dict[str, list[dict[str, Any
 
 def counts(application: Application, name: str) -> tuple[int, int, int]:
     """What the collection says it holds: passages, sentences, entities."""
-    found = application.ingest.collection(name)
+    found = application.access.scope(name).collection
     return found.passage_count, found.sentence_count, found.entity_count
 
 
@@ -90,7 +90,7 @@ def true_counts(application: Application, name: str) -> tuple[int, int, int]:
 
 def sentences(application: Application, name: str, passage: str) -> dict[str, int]:
     """Text -> id of a passage's sentences, in reading order."""
-    _, stored = application.ingest.passage(name, passage)
+    _, stored = application.ingest.passage(application.access.scope(name), passage)
     return {sentence.text: sentence.id for sentence in stored}
 
 
@@ -216,7 +216,7 @@ def together(*tasks: Callable[[], object]) -> None:
 
 def staged(application: Application, name: str, *passages: Mapping[str, Any], key: str | None = None) -> UUID:
     """A job that waits for a worker."""
-    reception = application.ingest.receive(name, key)
+    reception = application.ingest.receive(application.access.opening(name), key)
     bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
     for body in bodies:
         reception.digest(body["text"].encode())

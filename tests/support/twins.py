@@ -16,7 +16,7 @@ def born(application: Application, collection: str) -> str:
     """A collection as ``curie`` makes it, of this name."""
     job = state.staged(application, collection, *CURIE)
     application.index.run_ready_jobs()
-    assert application.ingest.job(collection, job).status == "succeeded"
+    assert application.ingest.job(application.access.scope(collection), job).status == "succeeded"
     return collection
 
 
@@ -85,5 +85,5 @@ def assert_as_without_fault(
         )
     undo.apply(application, twin, order)
     for one in (collection, twin):
-        application.evolve.evolve(one)
+        application.evolve.evolve(application.access.scope(one))
     undo.assert_same(learned(application, collection), learned(application, twin))

@@ -18,10 +18,10 @@ from app.api.corpus.passage_schemas import (
     RevocationOut,
     StoredSentenceOut,
 )
-from app.api.dependencies import App, InCollection, Limit, OptionalKey, json_body
+from app.api.dependencies import App, Limit, OptionalKey, PathScope, QueryOpening, QueryScope, json_body
 from app.api.paths import PassageRoute
 from app.api.problems import responses
-from app.api.schemas import DEFAULT_COLLECTION, CollectionName, storable
+from app.api.schemas import CollectionName, storable
 from app.errors import InvalidRequestError, UnsupportedMediaTypeError
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
@@ -54,8 +54,8 @@ async def post_passages(
     request: Request,
     response: Response,
     app: App,
+    opening: QueryOpening,
     key: OptionalKey,
-    collection: InCollection = DEFAULT_COLLECTION,
 ) -> JobAccepted:
     """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
 
@@ -68,10 +68,10 @@ async def post_passages(
         raise UnsupportedMediaTypeError(f"Send {JSON_TYPE} or {NDJSON_TYPES[0]}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
-    reception = app.ingest.receive(collection, key)
+    reception = app.ingest.receive(opening, key)
     receive = receive_document if media_type == JSON_TYPE else receive_lines
     await receive(request, reception)
-    return accepted(await run_in_threadpool(reception.finish), collection, response)
+    return accepted(await run_in_threadpool(reception.finish), opening.name, response)
 
 
 @router.get(
@@ -80,12 +80,12 @@ async def post_passages(
 def get_job(
     job_id: UUID,
     app: App,
-    collection: InCollection = DEFAULT_COLLECTION,
+    scope: QueryScope,
     errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     errors_limit: Limit = 100,
 ) -> JobOut:
     """How far the job is, and which lines were rejected and why."""
-    job = app.ingest.job(collection, job_id)
+    job = app.ingest.job(scope, job_id)
     errors = app.ingest.errors(job, errors_after, errors_limit)
     done = job.created + job.updated + job.unchanged + job.rejected
     return JobOut(
@@ -125,9 +125,9 @@ ExternalIdPath = Annotated[
     responses=responses(404, 422, 503),
     summary="Read a passage",
 )
-def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> PassageOut:
+def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
     """The passage with its sentences and their ids."""
-    passage, sentences = app.ingest.passage(collection, path_text(passage_id))
+    passage, sentences = app.ingest.passage(scope, path_text(passage_id))
     return PassageOut(
         id=passage.external_id,
         title=passage.title,
@@ -146,9 +146,9 @@ def get_passage(passage_id: ExternalIdPath, app: App, collection: InCollection =
     responses=responses(404, 422, 503),
     summary="Remove a passage",
 )
-def delete_passage(passage_id: ExternalIdPath, app: App, collection: InCollection = DEFAULT_COLLECTION) -> None:
+def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
     """Remove the passage and everything that only it held: sentences, memories, entities."""
-    app.ingest.delete_passage(collection, path_text(passage_id))
+    app.ingest.delete_passage(scope, path_text(passage_id))
 
 
 @router.get(
@@ -171,9 +171,9 @@ def get_collections(
     responses=responses(404, 422, 503),
     summary="Read a collection",
 )
-def get_collection(name: CollectionName, app: App) -> CollectionOut:
+async def get_collection(scope: PathScope) -> CollectionOut:
     """What the collection holds."""
-    return CollectionOut.model_validate(app.ingest.collection(name))
+    return CollectionOut.model_validate(scope.collection)
 
 
 @router.post(
@@ -184,13 +184,13 @@ def get_collection(name: CollectionName, app: App) -> CollectionOut:
     responses=responses(400, 404, 409, 413, 415, 422, 503),
     summary="Make a collection's keys anew",
 )
-def post_rekey(body: RekeyIn, response: Response, app: App, name: CollectionName, key: OptionalKey) -> JobAccepted:
+def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
     """Have a job make the keys by which passages are found anew, of another part of each passage.
 
     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
     """
-    return accepted(app.ingest.rekey(name, body.key_building, key), name, response)
+    return accepted(app.ingest.rekey(scope, body.key_building, key), scope.collection.name, response)
 
 
 @router.delete(
@@ -199,9 +199,9 @@ def post_rekey(body: RekeyIn, response: Response, app: App, name: CollectionName
     responses=responses(404, 422, 503),
     summary="Remove a collection",
 )
-def delete_collection(name: CollectionName, app: App) -> None:
+def delete_collection(scope: PathScope, app: App) -> None:
     """Remove the collection with everything in it, learned state and its log included."""
-    app.ingest.delete_collection(name)
+    app.ingest.delete_collection(scope)
 
 
 def accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:

@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from app.api.corpus.passages import ExternalIdPath, path_text
-from app.api.dependencies import App, InCollection, Limit, json_body
+from app.api.dependencies import App, Limit, PathScope, QueryScope, json_body
 from app.api.keys.key_schemas import EvolveOut, GenerationOut, GenerationsOut, KeyOut, KeysOut, RollbackIn
 from app.api.paths import PassageRoute
 from app.api.problems import responses
-from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
+from app.api.schemas import MAX_ID
 from app.services.keys.evolve import Standing
 
 router = APIRouter(tags=["keys"], route_class=PassageRoute)
@@ -25,11 +25,11 @@ router = APIRouter(tags=["keys"], route_class=PassageRoute)
 def get_key(
     passage_id: ExternalIdPath,
     app: App,
-    collection: InCollection = DEFAULT_COLLECTION,
+    scope: QueryScope,
     limit: Annotated[int, Query(ge=1, le=100, description="Units shown, best first.")] = 20,
 ) -> KeyOut:
     """How far the key evolved, the expansions it is composed of, and the verdicts behind each of them."""
-    return KeyOut.model_validate(app.key_view.view(collection, path_text(passage_id), limit))
+    return KeyOut.model_validate(app.key_view.view(scope, path_text(passage_id), limit))
 
 
 @router.get(
@@ -38,9 +38,9 @@ def get_key(
     responses=responses(404, 422, 503),
     summary="Read where keys stand",
 )
-def get_keys(name: CollectionName, app: App) -> KeysOut:
+def get_keys(scope: PathScope, app: App) -> KeysOut:
     """The serving generation of the collection's keys, and what waits for the next evolution."""
-    return _out(app.evolve.standing(name))
+    return _out(app.evolve.standing(scope))
 
 
 @router.post(
@@ -49,13 +49,13 @@ def get_keys(name: CollectionName, app: App) -> KeysOut:
     responses=responses(404, 422, 503),
     summary="Let keys evolve now",
 )
-def post_evolve(name: CollectionName, app: App) -> EvolveOut:
+def post_evolve(scope: PathScope, app: App) -> EvolveOut:
     """Take in what waits, saturated or not. Where nothing waits nothing changes, so doing it twice does no harm."""
-    generation = app.evolve.evolve(name)
+    generation = app.evolve.evolve(scope)
     return EvolveOut(
-        collection=name,
+        collection=scope.collection.name,
         changed=generation is not None,
-        serving=app.evolve.standing(name).generation if generation is None else generation.number,
+        serving=app.evolve.standing(scope).generation if generation is None else generation.number,
         generation=None if generation is None else GenerationOut.model_validate(generation),
     )
 
@@ -67,15 +67,15 @@ def post_evolve(name: CollectionName, app: App) -> EvolveOut:
     summary="List evolutions",
 )
 def get_generations(
-    name: CollectionName,
+    scope: PathScope,
     app: App,
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     limit: Limit = 100,
 ) -> GenerationsOut:
     """The collection's evolutions, the latest first, rolled back ones included."""
-    found = app.evolve.generations(name, before, limit)
+    found = app.evolve.generations(scope, before, limit)
     return GenerationsOut(
-        collection=name,
+        collection=scope.collection.name,
         generations=[GenerationOut.model_validate(generation) for generation in found],
         next_before=found[-1].number if len(found) == limit else None,
     )
@@ -88,11 +88,11 @@ def get_generations(
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Serve another generation",
 )
-def post_rollback(name: CollectionName, body: RollbackIn, app: App) -> KeysOut:
+def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
     """Serve the keys of a generation again. What it did not go on from counts no more, and nothing is deleted:
     going to a later generation again brings it back. What waits goes on waiting.
     """
-    return _out(app.evolve.roll_back(name, body.generation))
+    return _out(app.evolve.roll_back(scope, body.generation))
 
 
 def _out(standing: Standing) -> KeysOut:

@@ -8,7 +8,18 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.corpus.passage_schemas import JobAccepted
 from app.api.corpus.passages import accepted
-from app.api.dependencies import App, EventId, InCollection, Limit, OptionalKey, RequiredKey, json_body
+from app.api.dependencies import (
+    App,
+    EventId,
+    InCollection,
+    Limit,
+    OptionalKey,
+    Posted,
+    QueryScope,
+    RequiredKey,
+    json_body,
+    posted,
+)
 from app.api.keys.key_schemas import KeyEffectOut
 from app.api.learning.feedback_schemas import (
     ChangeOut,
@@ -80,15 +91,13 @@ def list_feedback(
     responses=responses(404, 422, 503),
     summary="Revoke a verdict",
 )
-def delete_feedback(
-    feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION
-) -> FeedbackDetail:
+def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
     """Have it count no more: what was learned becomes what it would be if the verdict had never come.
 
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
-    event = app.revoke.revoke(collection, feedback_id)
-    return FeedbackDetail(**_out(Receipt(event, []), collection), verdict=event.verdict)
+    event = app.revoke.revoke(scope, feedback_id)
+    return FeedbackDetail(**_out(Receipt(event, []), scope.collection.name), verdict=event.verdict)
 
 
 @router.post(
@@ -99,13 +108,16 @@ def delete_feedback(
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Revoke many verdicts",
 )
-def post_revoke(body: RevokeIn, response: Response, app: App, key: OptionalKey) -> JobAccepted:
+def post_revoke(
+    sent: Annotated[Posted[RevokeIn], Depends(posted(RevokeIn))], response: Response, app: App, key: OptionalKey
+) -> JobAccepted:
     """Have a job revoke all verdicts accepted so far that match: of a judge, of a span of time, or all.
 
     Those that wait are revoked at once. The others follow batch by batch, each of which leaves what is learned as
     if its verdicts had never come.
     """
-    job_id = app.revoke.request(body.collection, body.judge, body.since, body.before, key)
+    body = sent.body
+    job_id = app.revoke.request(sent.scope, body.judge, body.since, body.before, key)
     return accepted(job_id, body.collection, response)
 
 

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 
 from app.api.corpus.passages import path_text
-from app.api.dependencies import App, Limit, json_body
+from app.api.dependencies import App, Limit, PathScope, json_body
 from app.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
 from app.api.problems import responses
-from app.api.schemas import CollectionName, Text
+from app.api.schemas import Text
 
 router = APIRouter(tags=["judges"])
 
@@ -22,11 +22,11 @@ After = Annotated[Text | None, Query(max_length=200, description="Judges after t
     responses=responses(404, 422, 503),
     summary="List judges",
 )
-def get_judges(name: CollectionName, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
+def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
     """Judges in name order: how many verdicts each gave, and the noises and daily caps by which they count."""
-    found = app.judges.page(name, after or "", limit)
+    found = app.judges.page(scope, after or "", limit)
     return JudgesOut(
-        collection=name,
+        collection=scope.collection.name,
         judges=[JudgeOut.of(view) for view in found],
         next_after=found[-1].known.name if len(found) == limit else None,
     )
@@ -39,9 +39,9 @@ def get_judges(name: CollectionName, app: App, after: After = None, limit: Limit
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Set how far a judge counts",
 )
-def put_judge(name: CollectionName, judge: JudgePath, body: JudgeIn, app: App) -> JudgeOut:
+def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> JudgeOut:
     """Set a judge's noises and caps, in place of what was set; `{}` makes it as every other.
 
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """
-    return JudgeOut.of(app.judges.set(name, path_text(judge), **body.own()))
+    return JudgeOut.of(app.judges.set(scope, path_text(judge), **body.own()))

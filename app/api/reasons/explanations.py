@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AfterValidator
 
-from app.api.dependencies import App, InCollection, json_body
+from app.api.dependencies import App, QueryScope, json_body
 from app.api.problems import responses
 from app.api.reasons.explanation_schemas import CompareIn, CompareOut, SentenceMemoryOut
-from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, storable
+from app.api.schemas import MAX_ID, storable
 
 router = APIRouter(tags=["explanations"])
 
@@ -22,7 +22,7 @@ router = APIRouter(tags=["explanations"])
 def get_sentence_memory(
     sentence_id: Annotated[int, Path(ge=1, le=MAX_ID)],
     app: App,
-    collection: InCollection = DEFAULT_COLLECTION,
+    scope: QueryScope,
     query: Annotated[
         str | None,
         # Percent-encoded, the longest one still fits the 64 KiB that uvicorn takes of a request's head.
@@ -35,7 +35,7 @@ def get_sentence_memory(
     """Where each channel stands, which questions the sentence supports, and every verdict that moved it: how near
     the memory was to the verdict's question before it and after it, and is now.
     """
-    view = app.explain.sentence(collection, sentence_id, query, after=after, limit=limit)
+    view = app.explain.sentence(scope, sentence_id, query, after=after, limit=limit)
     return SentenceMemoryOut(
         sentence_id=view.sentence.id,
         collection=view.collection,

@@ -1,8 +1,10 @@
 """Widening: what to send on with a verdict as the expansions of its question."""
 
+from typing import Annotated
+
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, json_body
+from app.api.dependencies import App, Posted, json_body, posted
 from app.api.problems import responses
 from app.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut
 
@@ -16,9 +18,10 @@ router = APIRouter(tags=["expansions"])
     responses=responses(400, 404, 413, 415, 422, 502, 503),
     summary="Widen a question",
 )
-def post_expand(body: ExpandIn, app: App) -> ExpandOut:
+def post_expand(sent: Annotated[Posted[ExpandIn], Depends(posted(ExpandIn))], app: App) -> ExpandOut:
     """Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`."""
-    units = app.expand.expand(body.collection, body.query, body.methods, body.passages)
+    body = sent.body
+    units = app.expand.expand(sent.scope, body.query, body.methods, body.passages)
     return ExpandOut(
         collection=body.collection,
         query=body.query,

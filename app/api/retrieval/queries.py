@@ -4,10 +4,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, InCollection, json_body
+from app.api.dependencies import App, QueryScope, json_body
 from app.api.problems import responses
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
-from app.api.schemas import DEFAULT_COLLECTION
 
 router = APIRouter(tags=["queries"])
 
@@ -31,9 +30,9 @@ def post_query(body: QueryIn, app: App) -> QueryOut:
     responses=responses(404, 422, 503),
     summary="Read an answered query",
 )
-def get_query(query_id: UUID, app: App, collection: InCollection = DEFAULT_COLLECTION) -> EpisodeOut:
+def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
     """The answer as it was given, with its trace."""
-    episode = app.retrieve.episode(collection, query_id)
+    episode = app.retrieve.episode(scope, query_id)
     return EpisodeOut.model_validate(
         episode.answer
         | {

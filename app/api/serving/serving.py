@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from app.api.corpus.passage_schemas import CollectionOut
-from app.api.dependencies import App, json_body
+from app.api.dependencies import App, PathScope, json_body
 from app.api.problems import responses
-from app.api.schemas import CollectionName, Moment, Text
+from app.api.schemas import Moment, Text
 from app.api.serving.serving_schemas import CollectionPatch, LiftOut
 
 router = APIRouter(tags=["serving"])
@@ -20,12 +20,12 @@ router = APIRouter(tags=["serving"])
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Change how a collection serves",
 )
-def patch_collection(name: CollectionName, body: CollectionPatch, app: App) -> CollectionOut:
+def patch_collection(scope: PathScope, body: CollectionPatch, app: App) -> CollectionOut:
     """Serve without memory, by the arms of an experiment, or with room for passages that rank too low to be seen.
 
     A JSON Merge Patch (RFC 7396): what is absent stays, null clears. Queries go by it from the next one on.
     """
-    return CollectionOut.model_validate(app.serving.configure(name, body.patch()))
+    return CollectionOut.model_validate(app.serving.configure(scope, body.patch()))
 
 
 @router.get(
@@ -35,7 +35,7 @@ def patch_collection(name: CollectionName, body: CollectionPatch, app: App) -> C
     summary="Compare the arms of a collection",
 )
 def get_lift(
-    name: CollectionName,
+    scope: PathScope,
     app: App,
     since: Annotated[Moment | None, Query(alias="from", description="Only queries answered then or later.")] = None,
     before: Annotated[Moment | None, Query(alias="to", description="Only queries answered before.")] = None,
@@ -45,4 +45,4 @@ def get_lift(
     ] = None,
 ) -> LiftOut:
     """What verdicts that count say of each arm's queries, and how sure the difference from one arm is."""
-    return LiftOut.of(app.lift.lift(name, since=since, before=before, baseline=baseline))
+    return LiftOut.of(app.lift.lift(scope, since=since, before=before, baseline=baseline))

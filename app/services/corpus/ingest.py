@@ -9,6 +9,7 @@ import structlog
 
 from app.core.key_text import KeyBuilding
 from app.errors import ConflictError, NotFoundError
+from app.services.access.scope import Opening, Scope
 from app.services.jobs.keyed import open_job
 from app.storage.corpus import collections, lexical, passages
 from app.storage.corpus.collections import Collection, Opened
@@ -26,9 +27,9 @@ class Reception:
     The job counts only once ``finish`` has returned; ``abort`` leaves nothing, a collection made for it included.
     """
 
-    def __init__(self, database: Database, collection: str, key: str | None) -> None:
+    def __init__(self, database: Database, opening: Opening, key: str | None) -> None:
         self._database = database
-        self._collection = collection
+        self._opening = opening
         self._key = key
         self._digest = hashlib.sha256()
         self._opened: Opened | None = None
@@ -75,7 +76,7 @@ class Reception:
     def _open(self) -> Opened:
         if self._opened is None:
             with self._database.write() as writer:
-                opened = collections.open_for_writing(writer, self._collection)
+                opened = self._opening.open(writer)
                 jobs.open_job(writer, opened.collection_id, self.job_id)
             self._opened = opened
         return self._opened
@@ -87,38 +88,39 @@ class IngestService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def receive(self, collection: str, key: str | None = None) -> Reception:
-        """Passages for ``collection``, which is made if it does not exist."""
-        return Reception(self._database, collection, key)
+    def receive(self, opening: Opening, key: str | None = None) -> Reception:
+        """Passages for a collection, which is made if it does not exist."""
+        return Reception(self._database, opening, key)
 
-    def rekey(self, collection: str, building: KeyBuilding, key: str | None = None) -> UUID:
+    def rekey(self, scope: Scope, building: KeyBuilding, key: str | None = None) -> UUID:
         """Queue a job that makes the collection's keys anew; the first one of a repeated Idempotency-Key.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the collection was deleted meanwhile.
             ConflictError: the collection is being re-keyed already.
             IdempotencyConflictError: the key was used before with another request.
         """
+        name = scope.collection.name
 
         def start(writer: Writer, target: int, job_id: UUID) -> None:
             if not jobs.open_rekey(writer, target, job_id, building):
-                raise _under_way(collection, jobs.open_rekey_job(writer, target))
+                raise _under_way(name, jobs.open_rekey_job(writer, target))
 
-        job_id, opened = open_job(self._database, collection, key, f"rekey {building}", start)
+        job_id, opened = open_job(self._database, scope, key, f"rekey {building}", start)
         if opened:
-            log.info("re-key job accepted", job_id=str(job_id), collection=collection, key_building=building)
+            log.info("re-key job accepted", job_id=str(job_id), collection=name, key_building=building)
         return job_id
 
-    def job(self, collection: str, job_id: UUID) -> Job:
+    def job(self, scope: Scope, job_id: UUID) -> Job:
         """The job.
 
         Raises:
-            NotFoundError: there is no such job or collection.
+            NotFoundError: there is no such job.
         """
         with self._database.read() as reader:
-            job = jobs.find(reader, collections.find(reader, collection).id, job_id)
+            job = jobs.find(reader, scope.collection.id, job_id)
         if job is None:
-            raise NotFoundError(f"There is no job {job_id} in collection {collection!r}.")
+            raise NotFoundError(f"There is no job {job_id} in collection {scope.collection.name!r}.")
         return job
 
     def errors(self, job: Job, after_line: int, limit: int) -> list[tuple[int, str]]:
@@ -126,18 +128,18 @@ class IngestService:
         with self._database.read() as reader:
             return jobs.errors(reader, job.collection_id, job.id, after_line, limit)
 
-    def passage(self, collection: str, external_id: str) -> tuple[StoredPassage, list[StoredSentence]]:
+    def passage(self, scope: Scope, external_id: str) -> tuple[StoredPassage, list[StoredSentence]]:
         """A passage with its sentences in reading order.
 
         Raises:
-            NotFoundError: there is no such passage or collection.
+            NotFoundError: there is no such passage.
         """
+        target = scope.collection
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
             found = passages.versions(reader, target.id, [external_id]).get(external_id)
             stored = passages.by_id(reader, target.id, [found[0]]) if found else {}
             if found is None or found[0] not in stored:
-                raise NotFoundError(f"There is no passage {external_id!r} in collection {collection!r}.")
+                raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             return stored[found[0]], passages.sentences_of(reader, target.id, [found[0]])
 
     def collections(self, after: str | None, limit: int) -> list[Collection]:
@@ -145,38 +147,31 @@ class IngestService:
         with self._database.read() as reader:
             return collections.page(reader, after, limit)
 
-    def collection(self, name: str) -> Collection:
-        """The collection.
-
-        Raises:
-            NotFoundError: there is none of this name.
-        """
-        with self._database.read() as reader:
-            return collections.find(reader, name)
-
-    def delete_collection(self, name: str) -> None:
+    def delete_collection(self, scope: Scope) -> None:
         """Remove a collection with everything in it.
 
         Raises:
-            NotFoundError: there is none of this name.
+            NotFoundError: it was deleted meanwhile; one made since under its name stays.
         """
+        target = scope.collection
         with self._database.write() as writer:
-            if not collections.delete(writer, name):
-                raise NotFoundError(f"There is no collection {name!r}.")
-        log.info("collection deleted", collection=name)
+            if not collections.delete(writer, target.id):
+                raise collections.gone(target.name)
+        log.info("collection deleted", collection=target.name)
 
-    def delete_passage(self, collection: str, external_id: str) -> None:
+    def delete_passage(self, scope: Scope, external_id: str) -> None:
         """Remove a passage and everything that only it held.
 
         Raises:
-            NotFoundError: there is no such passage or collection.
+            NotFoundError: there is no such passage, or the collection was deleted meanwhile.
         """
+        target = scope.collection
         with self._database.write() as writer:
-            target = collections.find(writer, collection)
-            collections.lock_graph(writer, target.id)
+            if not collections.lock_graph(writer, target.id):
+                raise collections.gone(target.name)
             found = passages.versions(writer, target.id, [external_id]).get(external_id)
             if found is None:
-                raise NotFoundError(f"There is no passage {external_id!r} in collection {collection!r}.")
+                raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             sentences = [sentence.id for sentence in passages.sentences_of(writer, target.id, [found[0]])]
             entities, times = passages.delete_sentences(writer, target.id, sentences)
             length = lexical.remove(writer, target.id, [found[0]])
@@ -190,7 +185,7 @@ class IngestService:
                 entities=-orphans,
                 lexical_length=length,
             )
-        log.info("passage deleted", collection=collection, passage=external_id)
+        log.info("passage deleted", collection=target.name, passage=external_id)
 
 
 def _under_way(collection: str, job: Job | None) -> ConflictError:

@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Callable
 from uuid import UUID, uuid4
 
-from app.errors import NotFoundError
+from app.services.access.scope import Scope
 from app.storage.corpus import collections
 from app.storage.database import Database, Writer
 from app.storage.jobs import idempotency
 
 
 def open_job(
-    database: Database, collection: str, key: str | None, request: str, start: Callable[[Writer, int, UUID], None]
+    database: Database, scope: Scope, key: str | None, request: str, start: Callable[[Writer, int, UUID], None]
 ) -> tuple[UUID, bool]:
     """Have ``start`` open a job, with the collection's id and the job's; the job, and whether this opened it.
 
@@ -20,13 +20,11 @@ def open_job(
         request: what is asked for; a repeated key must ask for the same.
 
     Raises:
-        NotFoundError: there is no such collection.
+        NotFoundError: the collection was deleted meanwhile.
         IdempotencyConflictError: the key was used before with another request.
     """
     job_id, body_hash = uuid4(), hashlib.sha256(request.encode()).digest()
-    gone = NotFoundError(f"Collection {collection!r} was deleted meanwhile.")
-    with database.read() as reader:
-        target = collections.find(reader, collection).id
+    target, gone = scope.collection.id, collections.gone(scope.collection.name)
     with database.write() as writer:
         if not collections.keep(writer, target):
             raise gone

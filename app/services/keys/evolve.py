@@ -7,7 +7,8 @@ import structlog
 
 from app.core.keys import KeyRules
 from app.errors import NotFoundError, is_out_of_reach
-from app.services.log import replay
+from app.services.access.scope import Scope
+from app.services.keys import composition
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.keys import evolved_keys, generations, key_credits
@@ -37,15 +38,9 @@ class EvolveService:
         self._database = database
         self._rules = rules
 
-    def evolve(self, collection: str) -> Generation | None:
-        """Take in all evidence that waits, now; None if nothing would change.
-
-        Raises:
-            NotFoundError: there is no such collection.
-        """
-        with self._database.read() as reader:
-            target = collections.find(reader, collection)
-        return self._evolve(target.id, requested=True)
+    def evolve(self, scope: Scope) -> Generation | None:
+        """Take in all evidence that waits, now; None if nothing would change."""
+        return self._evolve(scope.collection.id, requested=True)
 
     def run_due(self) -> int:
         """Evolve every collection that is due; how many evolved. One that fails stays due and holds no other back.
@@ -75,22 +70,23 @@ class EvolveService:
                 return False
         return self._evolve(collection_id, requested=False) is not None
 
-    def roll_back(self, collection: str, number: int) -> Standing:
+    def roll_back(self, scope: Scope, number: int) -> Standing:
         """Serve the keys of generation ``number`` again, earlier or later; 0 for base keys.
 
         Evidence of generations that it did not go on from counts no more, unless one of them is gone to again;
         evidence that waits goes on waiting.
 
         Raises:
-            NotFoundError: there is no such collection or generation.
+            NotFoundError: there is no such generation, or the collection was deleted meanwhile.
         """
+        target = scope.collection
         with self._database.write() as writer:
-            target = collections.find(writer, collection)
-            collections.lock_graph(writer, target.id)
+            if not collections.lock_graph(writer, target.id):
+                raise collections.gone(target.name)
             evolved_keys.lock(writer, target.id)
             chosen = generations.find(writer, target.id, number)
             if number and chosen is None:
-                raise NotFoundError(f"Collection {collection!r} has no key generation {number}.")
+                raise NotFoundError(f"Collection {target.name!r} has no key generation {number}.")
             left = generations.find(writer, target.id, generations.serving(writer, target.id))
             rules = KeyRules(**chosen.rules) if chosen else self._rules
             changed = set(generations.go_to(writer, target.id, number))
@@ -99,29 +95,23 @@ class EvolveService:
             for chunk in _chunks(sorted(changed)):
                 self._compose(writer, target.id, chunk, rules)
                 key_credits.refresh_memory(writer, target.id, chunk, self._rules.capacity)
-        log.info("keys rolled back", collection=collection, generation=number, passages=len(changed))
-        return self.standing(collection)
+        log.info("keys rolled back", collection=target.name, generation=number, passages=len(changed))
+        return self.standing(scope)
 
-    def standing(self, collection: str) -> Standing:
+    def standing(self, scope: Scope) -> Standing:
         """Where the collection's keys stand.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: it was deleted meanwhile.
         """
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
-            return Standing(
-                target.name, generations.serving(reader, target.id), evolved_keys.progress(reader, target.id)
-            )
+            target = collections.by_id(reader, scope.collection.id)
+            return Standing(target.name, target.key_generation, evolved_keys.progress(reader, target.id))
 
-    def generations(self, collection: str, before: int | None, limit: int) -> list[Generation]:
-        """The collection's generations before number ``before``, the latest first.
-
-        Raises:
-            NotFoundError: there is no such collection.
-        """
+    def generations(self, scope: Scope, before: int | None, limit: int) -> list[Generation]:
+        """The collection's generations before number ``before``, the latest first."""
         with self._database.read() as reader:
-            return generations.page(reader, collections.find(reader, collection).id, before, limit)
+            return generations.page(reader, scope.collection.id, before, limit)
 
     def rebase(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
         """Make gains, memories and evolved keys of these passages anew: their base keys changed.
@@ -196,7 +186,7 @@ class EvolveService:
         units = sorted({scored.unit_id for scored in standing})
         vectors = key_credits.embeddings(writer, collection_id, units)
         terms = key_credits.frequencies(writer, collection_id, units)
-        evolved = replay.evolved_keys(standing, bases, vectors, terms, rules)
+        evolved = composition.evolved_keys(standing, bases, vectors, terms, rules)
         evolved_keys.replace_keys(writer, collection_id, passages, evolved, bases)
 
 
@@ -204,7 +194,7 @@ def _credits(writer: Writer, collection_id: int, pairs: Sequence[Pair]) -> list[
     """The credits of these pairs by the base keys as they are now."""
     bases = evolved_keys.lock_bases(writer, collection_id, sorted({pair.passage_id for pair in pairs}))
     units = key_credits.embeddings(writer, collection_id, sorted({pair.unit_id for pair in pairs}))
-    return replay.credits(pairs, bases, units)
+    return composition.credits(pairs, bases, units)
 
 
 def _chunks(passages: Sequence[int]) -> Iterator[list[int]]:

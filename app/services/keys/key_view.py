@@ -10,7 +10,7 @@ from app.core import keys as core
 from app.core.key_text import KeyBuilding
 from app.core.keys import KeyRules
 from app.errors import NotFoundError
-from app.storage.corpus import collections
+from app.services.access.scope import Scope
 from app.storage.database import Database
 from app.storage.keys import generations, key_history
 from app.storage.keys.key_history import HeldUnit, ServedKey, Source
@@ -87,17 +87,17 @@ class KeyViewService:
         self._database = database
         self._rules = rules
 
-    def view(self, collection: str, passage: str, limit: int) -> KeyView:
+    def view(self, scope: Scope, passage: str, limit: int) -> KeyView:
         """The key of the passage with this external id, and the ``limit`` best units of its expansion memory.
 
         Raises:
-            NotFoundError: there is no such passage or collection.
+            NotFoundError: there is no such passage.
         """
+        target = scope.collection
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
             key = key_history.find(reader, target.id, passage)
             if key is None:
-                raise NotFoundError(f"There is no passage {passage!r} in collection {collection!r}.")
+                raise NotFoundError(f"There is no passage {passage!r} in collection {target.name!r}.")
             serving = generations.find(reader, target.id, target.key_generation)
             units, unit_count = key_history.units(reader, target.id, key.passage_id, key.units, limit)
             terms, term_count = key_history.added_terms(reader, target.id, key.passage_id, TERMS)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from app.core.states import Audit
 from app.errors import ConflictError, NotFoundError
 from app.services.learning.intake import Accepted, Intake
 from app.services.learning.learn import LearnService
@@ -13,7 +14,6 @@ from app.storage.corpus import collections
 from app.storage.database import Database, Reader
 from app.storage.keys import key_history
 from app.storage.keys.key_history import KeyEffect
-from app.storage.learning.memories import AuditRow
 from app.storage.log import feedback
 from app.storage.log.feedback import StoredEvent
 from app.storage.stream import WakeStream
@@ -30,7 +30,7 @@ class Receipt:
     """An accepted event; if it was waited for, what it changed and what its expansions came to, if it has any."""
 
     event: StoredEvent
-    changes: list[AuditRow] | None
+    changes: list[Audit] | None
     keys: KeyEffect | None = None
 
 

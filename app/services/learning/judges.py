@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from app.errors import NotFoundError
+from app.services.access.scope import Scope
 from app.services.learning.noise import Noise
 from app.storage.corpus import collections
 from app.storage.database import Database
@@ -29,19 +29,15 @@ class JudgesService:
         self._database = database
         self._noise = noise
 
-    def page(self, collection: str, after: str, limit: int) -> list[JudgeView]:
-        """Judges that gave a verdict or that something is set for, in name order, those after ``after``.
-
-        Raises:
-            NotFoundError: there is no such collection.
-        """
+    def page(self, scope: Scope, after: str, limit: int) -> list[JudgeView]:
+        """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
         with self._database.read() as reader:
-            known = judges.page(reader, collections.find(reader, collection).id, after, limit)
+            known = judges.page(reader, scope.collection.id, after, limit)
         return [JudgeView(one, self._noise.by(one.settings)) for one in known]
 
     def set(
         self,
-        collection: str,
+        scope: Scope,
         judge: str,
         *,
         positive: float | None = None,
@@ -56,18 +52,17 @@ class JudgesService:
             positive, negative, share, contested, comparisons: see ``Noise``; None: as for every judge.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the collection was deleted meanwhile.
         """
         settings = JudgeSettings(positive, negative, share, contested, comparisons)
-        with self._database.read() as reader:
-            target = collections.find(reader, collection).id
+        target = scope.collection
         with self._database.write() as writer:
-            if not collections.keep(writer, target):
-                raise NotFoundError(f"Collection {collection!r} was deleted meanwhile.")
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
             if settings.said():
-                judges.put(writer, target, judge, settings)
+                judges.put(writer, target.id, judge, settings)
             else:
-                judges.delete(writer, target, judge)
-            known = judges.known(writer, target, judge)
-        log.info("judge set", collection=collection, judge=judge, **settings.said())
+                judges.delete(writer, target.id, judge)
+            known = judges.known(writer, target.id, judge)
+        log.info("judge set", collection=target.name, judge=judge, **settings.said())
         return JudgeView(known, self._noise.by(known.settings))

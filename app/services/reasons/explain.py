@@ -7,12 +7,13 @@ from itertools import groupby
 from uuid import UUID
 
 from app.core.influence import similarity_after
+from app.core.states import Vector
 from app.errors import NotFoundError
 from app.providers.embedder import Embedder
-from app.storage.corpus import collections
+from app.services.access.scope import Scope
 from app.storage.database import Database
 from app.storage.learning import memories
-from app.storage.learning.memories import Standing, Vector
+from app.storage.learning.memories import Standing
 from app.storage.reasons import explanations
 from app.storage.reasons.explanations import FoundSentence, MoveRow, QuestionSupport
 
@@ -96,21 +97,17 @@ class ExplainService:
         self._database = database
         self._embedder = embedder
 
-    def memories(self, collection: str, sentences: Sequence[int]) -> dict[int, dict[str, Standing]]:
-        """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out.
-
-        Raises:
-            NotFoundError: there is no such collection.
-        """
+    def memories(self, scope: Scope, sentences: Sequence[int]) -> dict[int, dict[str, Standing]]:
+        """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out."""
         with self._database.read() as reader:
-            found = memories.standing(reader, collections.find(reader, collection).id, sentences)
+            found = memories.standing(reader, scope.collection.id, sentences)
         states: dict[int, dict[str, Standing]] = {}
         for state in found:
             states.setdefault(state.sentence_id, {})[state.channel] = state
         return states
 
     def sentence(
-        self, collection: str, sentence: int, query: str | None = None, *, after: int = 0, limit: int = 100
+        self, scope: Scope, sentence: int, query: str | None = None, *, after: int = 0, limit: int = 100
     ) -> SentenceView:
         """What is remembered of a sentence, and the next ``limit`` events that moved it, those after ``after``.
 
@@ -119,14 +116,14 @@ class ExplainService:
             after: sequence of the last event seen.
 
         Raises:
-            NotFoundError: there is no such sentence or collection.
+            NotFoundError: there is no such sentence.
         """
+        target = scope.collection
         towards = None if query is None else self.direction(query)
         with self._database.snapshot() as reader:
-            target = collections.find(reader, collection)
             found = explanations.sentence(reader, target.id, sentence)
             if found is None:
-                raise NotFoundError(f"There is no sentence {sentence} in collection {collection!r}.")
+                raise NotFoundError(f"There is no sentence {sentence} in collection {target.name!r}.")
             standing = memories.standing(reader, target.id, [sentence])
             supports, support_count = explanations.supports(reader, target.id, sentence, SUPPORTS)
             rows = explanations.moves(reader, target.id, sentence, after, limit)

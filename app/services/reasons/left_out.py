@@ -12,16 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core import belief, influence
+from app.core import replay as core
 from app.core.belief import Evidence, no_evidence
 from app.core.caps import counted
+from app.core.recall import net_support
+from app.core.replay import Step
+from app.core.states import Support
 from app.providers.prior import RankingPrior
 from app.services.log import replay
 from app.services.retrieval.propagate import RECALL_QUESTIONS, Walk, heard
 from app.storage.database import Reader
 from app.storage.learning import weights
-from app.storage.learning.experience import PastSupport, Support
+from app.storage.learning.experience import PastSupport
 from app.storage.log import history
-from app.storage.log.history import Step
 from app.storage.reasons import influence as log
 from app.storage.reasons.influence import LoggedTerm, NearQuestion, Touched
 from app.storage.retrieval.hops import Focus
@@ -72,12 +75,12 @@ class Memories:
                 self._states.setdefault(event, {}).update(gone)
         bases = history.bases(reader, target, loaded) if loaded else {}
         steps = replay.memory_steps(reader, target, loaded) if loaded else iter(())
-        for way, memories in replay.memories_without(bases, steps, frozenset(events)):
-            for memory in memories:
-                direction = directions[memory.channel]
-                if direction is not None:
-                    cosine = float(memory.vector.astype(np.float64) @ direction.astype(np.float64))
-                    self._states[way][memory.sentence_id, memory.channel] = (memory.perplexity, cosine)
+        for replayed in core.memories(bases, steps, frozenset(events)):
+            memory = replayed.state
+            direction = directions[memory.channel]
+            if direction is not None:
+                cosine = float(memory.vector.astype(np.float64) @ direction.astype(np.float64))
+                self._states[replayed.without][memory.sentence_id, memory.channel] = (memory.perplexity, cosine)
         self._scores = self._scored(self._states[None])
 
     def can_leave_out(self, event: int) -> bool:
@@ -124,16 +127,16 @@ class Supports:
         self._steps: dict[int, list[Step]] = {question.id: [] for question in near}
         if near and not self.too_long:
             for step in replay.support_steps(reader, focus.collection.id, list(self._steps)):
-                self._steps[step.owner].append(step)
+                self._steps[step.event.question_id].append(step)
         every = [step for steps in self._steps.values() for step in steps]
-        self._question = {step.recorded.event_id: step.owner for step in every}
+        self._question = {step.event.id: step.event.question_id for step in every}
         self._by_sentence: dict[int, list[Step]] = {}
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
         self.placed = log.placed(reader, focus, entities, sorted(self._by_sentence)) if every else {}
         self._given = walk.priors if self.too_long else None
         ranked = sorted(
-            (place, step.recorded.event_id)
+            (place, step.event.id)
             for steps in self._by_sentence.values()
             for place, step in enumerate(sorted(steps, key=_weakness)[:most])
         )
@@ -145,8 +148,10 @@ class Supports:
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell priors without these events."""
         steps = (step for of_question in self._steps.values() for step in of_question)
-        for way, support in replay.supports_without(steps, frozenset(events)):
-            self._supports.setdefault(way, {})[support.question_id, support.sentence_id] = support
+        for replayed in core.supports(steps, frozenset(events)):
+            support = replayed.state
+            known = self._supports.setdefault(replayed.without, {})
+            known[support.question_id, support.sentence_id] = support
 
     def judged(self, sentence: int) -> int:
         """How many verdicts spoke of the sentence."""
@@ -188,11 +193,11 @@ class Supports:
         found = [
             changed.get(pair, support) for pair, support in self._supports[None].items() if pair[0] == question
         ]
-        return [support for support in found if 2.0 * support.support > 1.0 - support.perplexity]
+        return [support for support in found if net_support(support.support, support.perplexity) > 0]
 
 
 def _weakness(step: Step) -> tuple[float, int]:
-    return -step.recorded.gain * abs(step.recorded.residual), -step.sequence
+    return -step.recorded.strength, -step.sequence
 
 
 class Weights:
@@ -236,11 +241,13 @@ class Weights:
         self.too_long = len(said) > LOADED
         if self.too_long:
             return
-        of_question = {question: list(group) for question, group in groupby(said, key=lambda word: word.question)}
-        now = {question: replay.against(group) for question, group in of_question.items()}
+        of_question = {
+            question: list(group) for question, group in groupby(said, key=lambda word: word.question_id)
+        }
+        now = {question: core.against(group) for question, group in of_question.items()}
         for event, question in questions.items():
             left = [word for word in of_question.get(question, ()) if word.event_id != event]
-            self._flipped[event] = (now.get(question, set()) ^ replay.against(left)) - {event}
+            self._flipped[event] = (now.get(question, set()) ^ core.against(left)) - {event}
 
     def without(self, event: int) -> Floats:
         """The mean as if the event had never come, (k,); ``leave_out`` comes first."""

@@ -1,7 +1,8 @@
 """Plain dense retrieval over passage keys, searched exactly: the baseline that everything else must beat."""
 
 from app.providers.embedder import Embedder
-from app.storage.corpus import collections, passages
+from app.services.access.scope import Scope
+from app.storage.corpus import passages
 from app.storage.database import Database
 from app.storage.retrieval import hops
 from app.storage.retrieval.hops import Focus, GraphLimits
@@ -16,17 +17,12 @@ class DenseService:
         self._database = database
         self._embedder = embedder
 
-    def search(self, collection: str, text: str, limit: int) -> list[tuple[str, float]]:
-        """(external id, cosine) of the ``limit`` nearest passages, best first.
-
-        Raises:
-            NotFoundError: there is no such collection.
-        """
+    def search(self, scope: Scope, text: str, limit: int) -> list[tuple[str, float]]:
+        """(external id, cosine) of the ``limit`` nearest passages, best first."""
         vector = self._embedder.embed([text])[0]
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
             focus = Focus(
-                collection=target,
+                collection=scope.collection,
                 vector=vector,
                 time_vector=None,
                 use_memory=False,
@@ -34,5 +30,5 @@ class DenseService:
                 metadata=None,
             )
             nearest = hops.nearest_passages(reader, focus, limit, EXACT)
-            found = passages.by_id(reader, target.id, nearest)
+            found = passages.by_id(reader, scope.collection.id, nearest)
         return [(found[key].external_id, near.similarity) for key, near in nearest.items() if key in found]

@@ -12,10 +12,12 @@ from app.errors import LlmNotConfiguredError
 from app.providers.embedder import Embedder
 from app.providers.language import surface_words, terms
 from app.providers.llm import Llm
+from app.services.access.scope import Scope
 from app.services.learning.verdict import Expansion
 from app.services.retrieval.query import Query
 from app.services.retrieval.search import Search
-from app.storage.corpus import collections, lexical, passages
+from app.storage.corpus import lexical, passages
+from app.storage.corpus.collections import Collection
 from app.storage.database import Database
 from app.storage.retrieval.hops import Focus, GraphLimits
 
@@ -35,7 +37,7 @@ class ExpandService:
         self._llm = llm
 
     def expand(
-        self, collection: str, question: str, methods: Sequence[Method], feedback_passages: int = 5
+        self, scope: Scope, question: str, methods: Sequence[Method], feedback_passages: int = 5
     ) -> list[Expansion]:
         """The units of each method, in the order of the methods.
 
@@ -48,19 +50,18 @@ class ExpandService:
 
         Raises:
             LlmNotConfiguredError: a method needs an endpoint and none is configured; nothing is retrieved.
-            NotFoundError: there is no such collection.
             LlmError: the endpoint failed.
         """
         needing = [method for method in methods if method != "prf"]
         if needing:
             self._endpoint(*needing)
-        found = self._feedback(collection, question, feedback_passages)
+        found = self._feedback(scope.collection, question, feedback_passages)
         units: list[Expansion] = []
         for method in methods:
             if method == "prf":
-                texts = self._key_terms(collection, question, found)
+                texts = self._key_terms(scope.collection, question, found)
             elif method == "diver":
-                texts = self._refined(collection, question, found, feedback_passages)
+                texts = self._refined(scope.collection, question, found, feedback_passages)
             else:
                 texts = self._endpoint(method).expand(method, question)
             units += [Expansion(method, text) for text in texts if _plain(text) != _plain(question)]
@@ -72,27 +73,25 @@ class ExpandService:
             raise LlmNotConfiguredError(f"POST /expand with {named} needs ENGRAM_LLM_BASE_URL to be set.")
         return self._llm
 
-    def _feedback(self, collection: str, question: str, limit: int) -> list[str]:
+    def _feedback(self, collection: Collection, question: str, limit: int) -> list[str]:
         """What the passages say that words and meaning of the question find first, best first.
 
         Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
         """
         vector = self._embedder.embed([question])[0]
-        query = Query(text=question, collection=collection, top_k=limit, memory="off", strategy="hybrid")
+        query = Query(text=question, collection=collection.name, top_k=limit, memory="off", strategy="hybrid")
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
-            focus = Focus(target, vector, None, use_memory=False, learned_only=False, metadata=None)
+            focus = Focus(collection, vector, None, use_memory=False, learned_only=False, metadata=None)
             best = [passage for passage, _ in self._search.rank(reader, focus, query)]
-            stored = passages.by_id(reader, target.id, best)
+            stored = passages.by_id(reader, collection.id, best)
         shown = [stored[passage] for passage in best if passage in stored]
         return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in shown]
 
-    def _key_terms(self, collection: str, question: str, found: Sequence[str]) -> list[str]:
+    def _key_terms(self, collection: Collection, question: str, found: Sequence[str]) -> list[str]:
         """One unit of what the passages ``found`` say most tellingly, in words as they write them; none, or it."""
         counted = [Counter(terms(text)) for text in found]
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
-            total, containing = lexical.passage_counts(reader, target, list(set().union(*counted)))
+            total, containing = lexical.passage_counts(reader, collection, list(set().union(*counted)))
         if not total:  # they have gone since they were found
             return []
         weights = expansion.term_weights(counted, containing, total)
@@ -100,7 +99,7 @@ class ExpandService:
         written = surface_words(found)
         return [", ".join(written.get(term, term) for term in chosen)] if chosen else []
 
-    def _refined(self, collection: str, question: str, found: Sequence[str], limit: int) -> list[str]:
+    def _refined(self, collection: Collection, question: str, found: Sequence[str], limit: int) -> list[str]:
         """The question after rounds of retrieving with it and refining it by what that found; none, or one."""
         llm, draft = self._endpoint("diver"), question
         for turn in range(DIVER_ROUNDS):

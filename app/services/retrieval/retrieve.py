@@ -18,6 +18,7 @@ from app.providers.embedder import Embedder
 from app.providers.language import Language, normalise_entity
 from app.providers.llm import Llm
 from app.providers.prior import RankingPrior
+from app.services.access.scope import Scope
 from app.services.reasons.influence import Influences
 from app.services.reasons.scoring import Came
 from app.services.retrieval import present
@@ -190,14 +191,14 @@ class RetrieveService:
         names = [stored[int(found.ranking.candidates[at])].external_id for at in kept]
         return names, found.ranking.features[kept]
 
-    def episode(self, collection: str, query_id: UUID) -> StoredEpisode:
+    def episode(self, scope: Scope, query_id: UUID) -> StoredEpisode:
         """An answered query, read again.
 
         Raises:
-            NotFoundError: there is no such query or collection.
+            NotFoundError: there is no such query.
         """
         with self._database.read() as reader:
-            return episodes.find(reader, collections.find(reader, collection).id, query_id)
+            return episodes.find(reader, scope.collection.id, query_id)
 
     def look(self, query: Query) -> Look:
         """What a question comes upon, whatever its collection is set to. Leaves no episode.

@@ -13,7 +13,8 @@ import structlog
 
 from app.core import assignment
 from app.core import exploration as core
-from app.errors import InvalidRequestError, NotFoundError
+from app.errors import InvalidRequestError
+from app.services.access.scope import Scope
 from app.services.retrieval.query import Answer, Exploring, Memory, ProfileName, Query, Served, Strategy
 from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection
@@ -74,19 +75,19 @@ class ServingService:
             collection = collections.find(reader, query.collection)
         return self._retrieve.query(served(query, collection, uuid4()))
 
-    def configure(self, name: str, patch: Mapping[str, Any]) -> Collection:
+    def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
         """Change what the patch names of serving, experiment and exploration, by the rules of JSON Merge Patch
         (RFC 7396): what is absent stays, None clears, objects are merged, lists replaced.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the collection was deleted meanwhile.
             InvalidRequestError: what comes of the patch is not a setting.
         """
+        target = scope.collection
         with self._database.write() as writer:
-            found = collections.find(writer, name)
-            if not collections.lock_graph(writer, found.id):
-                raise NotFoundError(f"There is no collection {name!r}.")
-            held = collections.by_id(writer, found.id)
+            if not collections.lock_graph(writer, target.id):
+                raise collections.gone(target.name)
+            held = collections.by_id(writer, target.id)
             before = {"serving": held.serving, "experiment": held.experiment, "exploration": held.exploration}
             after = merged({key: value for key, value in before.items() if value is not None}, patch)
             collections.configure(
@@ -97,7 +98,7 @@ class ServingService:
                 exploration=_exploration(after.get("exploration")),
             )
             changed = collections.by_id(writer, held.id)
-        log.info("collection configured", collection=name, **{key: after.get(key) for key in before})
+        log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})
         return changed
 
 

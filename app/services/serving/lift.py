@@ -10,6 +10,7 @@ import numpy as np
 
 from app.core.lift import Difference, Sums, mean_difference, share_difference, sums
 from app.errors import InvalidRequestError
+from app.services.access.scope import Scope
 from app.services.serving.arms import arms_of
 from app.storage.corpus import collections
 from app.storage.database import Database
@@ -84,7 +85,7 @@ class LiftService:
         self._database = database
         self._generation_threshold = generation_threshold
 
-    def lift(self, name: str, *, since: datetime | None, before: datetime | None, baseline: str | None) -> Lift:
+    def lift(self, scope: Scope, *, since: datetime | None, before: datetime | None, baseline: str | None) -> Lift:
         """The arms of the collection, by the queries answered since, and before.
 
         A query counts once, by the verdict that was applied last; a revoked one says nothing, and the one before
@@ -94,11 +95,11 @@ class LiftService:
             baseline: what the other arms are compared with; None for the experiment's first.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the collection was deleted meanwhile.
             InvalidRequestError: no arm is called ``baseline``.
         """
         with self._database.snapshot() as reader:
-            collection = collections.find(reader, name)
+            collection = collections.by_id(reader, scope.collection.id)
             named: list[str | None] = [arm.name for arm in arms_of(collection)]
             tallies: dict[str | None, _Tally] = {arm: _Tally() for arm in named}
             after = lift.BEGINNING
@@ -118,10 +119,12 @@ class LiftService:
         if baseline is None:
             baseline = order[0]
         elif baseline not in order:
-            raise InvalidRequestError(f"Collection {name!r} has no arm {baseline!r} and no query of one.")
+            raise InvalidRequestError(
+                f"Collection {collection.name!r} has no arm {baseline!r} and no query of one."
+            )
         base = None if baseline is None else tallies[baseline]
         shown = [_shown(arm, tallies.get(arm, _Tally()), None if arm == baseline else base) for arm in order]
-        return Lift(name, since, before, baseline, shown)
+        return Lift(collection.name, since, before, baseline, shown)
 
 
 def _shown(arm: str | None, tally: _Tally, base: _Tally | None) -> ArmLift:

@@ -26,6 +26,7 @@ import structlog
 
 from app.core import names
 from app.errors import ConflictError, InvalidRequestError, UnavailableError
+from app.services.access.scope import Scope
 from app.services.keys.attribution import Attribution, Units
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
@@ -68,7 +69,6 @@ class Past:
         passages_updated: that are there as they are now, not as they were.
         events: verdicts that counted then.
         events_restored: of these, revoked since.
-        events_assumed: of those restored, applied with noises and caps that were not recorded.
         sentences_gone: that the verdicts speak of and the copy does not have.
         key_generation: of the evolved keys that serve; 0: base keys.
         key_generation_certain: whether no other can have served.
@@ -83,7 +83,6 @@ class Past:
     passages_updated: int
     events: int
     events_restored: int
-    events_assumed: int
     sentences_gone: int
     key_generation: int
     key_generation_certain: bool
@@ -103,27 +102,28 @@ class PastService:
 
     def replay(
         self,
-        collection: str,
+        scope: Scope,
         until: datetime,
         into: str | None = None,
         report: Report = lambda *_: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> Past:
-        """Make a collection that holds what ``collection`` had learned at ``until``; it serves without memory.
+        """Make a collection that holds what another had learned at ``until``; it serves without memory.
 
         Args:
             into: its name; by default the collection's and the moment.
             should_stop: polled; once true, nothing is made.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the other was deleted meanwhile.
             InvalidRequestError: ``into`` is no name, or the moment is yet to come or has no offset.
             ConflictError: there is a collection of that name, or another process makes one.
             UnavailableError: it was told to stop, or Postgres is out of reach.
         """
         if until.tzinfo is None:
             raise InvalidRequestError("The moment needs its offset from UTC, as in 2026-11-21T12:00:00Z.")
-        name = into or f"{collection}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        of = scope.collection
+        name = into or f"{of.name}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
         if not re.fullmatch(names.COLLECTION, name):
             raise InvalidRequestError(f"{name!r} is no name for a collection.")
 
@@ -138,22 +138,22 @@ class PastService:
             units: Units = {}
             while True:
                 with self._database.write_long(should_stop) as writer:
-                    source = _checked(writer, collection, until, name)
+                    source = _checked(writer, of.id, until, name)
                     units, missing = self._restore.units(writer, source, until, units)
                     if not missing:
                         copy = copies.open_copy(writer, source, name, until)
                         past = _Making(writer, copy, self._evolve, self._attribution, heard).make(
-                            collection, name, self._restore, units
+                            of.name, name, self._restore, units
                         )
                         break
                 units = {**units, **self._attribution.embedded(missing)}  # with no transaction open
-        log.info("past state made", collection=name, of=collection, until=until.isoformat(), events=past.events)
+        log.info("past state made", collection=name, of=of.name, until=until.isoformat(), events=past.events)
         return past
 
 
-def _checked(reader: Reader, collection: str, until: datetime, name: str) -> int:
+def _checked(reader: Reader, collection_id: int, until: datetime, name: str) -> int:
     """The id of the collection, if this can be done."""
-    source = collections.find(reader, collection).id
+    source = collections.by_id(reader, collection_id).id
     if until > copies.now(reader):
         raise InvalidRequestError(f"{until.isoformat()} is yet to come.")
     if copies.is_taken(reader, name):
@@ -199,7 +199,6 @@ class _Making:
             passages_updated=there.updated,
             events=there.events,
             events_restored=len(restored.events),
-            events_assumed=restored.assumed,
             sentences_gone=gone,
             key_generation=generation,
             key_generation_certain=certain,

@@ -2,7 +2,7 @@
 
 import structlog
 
-from app.storage.corpus import collections
+from app.services.access.scope import Scope
 from app.storage.database import Database
 from app.storage.undo import learned
 
@@ -15,13 +15,13 @@ class ForgetService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def reset(self, collection: str) -> None:
+    def reset(self, scope: Scope) -> None:
         """Remove every episode, verdict and learned state of a collection, all at once or not at all.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the collection was deleted meanwhile.
         """
+        target = scope.collection
         with self._database.write() as writer:
-            target = collections.find(writer, collection)
             removed = learned.delete_all(writer, target.id)
-        log.info("learned state removed", collection=collection, **removed)
+        log.info("learned state removed", collection=target.name, **removed)

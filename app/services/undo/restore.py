@@ -1,23 +1,24 @@
 """Verdicts that counted at a past moment and were revoked since: what the revocation removed of them, derived anew.
 
-Their noises and caps are those by which they were applied; where these were not recorded, today's. Terms of the
-ranking weights are taken from today's prior, and expansions are validated by today's rules on the copied passages.
-The evolution that took such expansions in is known by its date: it is the first one after the verdict was applied.
+Their noises and caps are those by which they were applied. Terms of the ranking weights are taken from today's
+prior, and expansions are validated by today's rules on the copied passages. The evolution that took such expansions
+in is known by its date: it is the first one after the verdict was applied.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
+from app.core.states import RECALL, TIME, Audit, Observation, question_hash
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution, Units, text_hash
+from app.services.learning.batch import directions, event_of
 from app.services.learning.learn import LearnService
-from app.services.learning.noise import CONSTANTS, Noise
+from app.services.learning.noise import Noise
 from app.services.log import replay
 from app.storage.database import Reader, Writer
 from app.storage.keys import key_credits
 from app.storage.learning import memories, weights
-from app.storage.learning.memories import AuditRow
 from app.storage.learning.weights import Days
 from app.storage.log import feedback, history
 from app.storage.log.feedback import PendingEvent
@@ -35,13 +36,11 @@ class Restored:
 
     Attributes:
         events: in the order in which they were applied.
-        assumed: how many of them were applied with constants that were not recorded.
         questions_gone: question that they taught -> text hash, of those that the source has no more.
         days: of those that say something of the ranking.
     """
 
     events: Sequence[int]
-    assumed: int
     questions_gone: Mapping[int, bytes]
     days: Days
 
@@ -49,10 +48,9 @@ class Restored:
 class Restore:
     """Derives what such verdicts did; gains and perplexities are left to the replay that follows."""
 
-    def __init__(self, learn: LearnService, attribution: Attribution, noise: Noise, prior: RankingPrior) -> None:
+    def __init__(self, learn: LearnService, attribution: Attribution, prior: RankingPrior) -> None:
         self._learn = learn
         self._attribution = attribution
-        self._noise = noise
         self._prior = prior
 
     def units(
@@ -73,10 +71,10 @@ class Restore:
         days = Days()
         for at in range(0, len(events), BATCH):
             some = events[at : at + BATCH]
-            noises = {event.id: self._noise_of(event) for event in some}
+            noises = {event.id: Noise(**event.constants) for event in some}
             pending = feedback.lock_pending(writer, copy.target, list(noises))
             targets = {event.id: replay.targets_of(event.verdict, event.activated) for event in pending}
-            memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises))
+            memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
             if any(event.verdict["expansions"] for event in pending):
                 self._attribution.credit(writer, copy.target, pending, targets, units)
             terms = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
@@ -86,16 +84,7 @@ class Restore:
             copied_log.settle_restored(writer, copy, {event.id: questions[event.id] for event in some})
         credited = copied_log.units_credited(writer, copy, [event.id for event in events])
         self._attribution.name_units(writer, copy.target, credited)
-        return Restored(
-            [event.id for event in events],
-            sum(event.constants is None for event in events),
-            gone,
-            days,
-        )
-
-    def _noise_of(self, event: RevokedSince) -> Noise:
-        said = event.constants
-        return self._noise if said is None else replace(self._noise, **{name: said[name] for name in CONSTANTS})
+        return Restored([event.id for event in events], gone, days)
 
 
 def _questions(
@@ -105,7 +94,7 @@ def _questions(
 
     A question whose last verdict was revoked goes, and comes back under another id when it is taught again.
     """
-    hashes = {event.id: replay.question_hash(event.question) for event in events}
+    hashes = {event.id: question_hash(event.question) for event in events}
     there = copied_log.questions_by_hash(reader, copy.source, sorted(set(hashes.values())))
     ids = dict(there)
     for event in events:
@@ -120,18 +109,19 @@ def _audit(
     events: Sequence[PendingEvent],
     targets: Mapping[int, Mapping[int, int]],
     noises: Mapping[int, Noise],
-) -> list[AuditRow]:
+    questions: Mapping[int, int],
+) -> list[Audit]:
     """What the events said of the sentences that are there, with gains that are yet to be replayed."""
     named = sorted({sentence for said in targets.values() for sentence in said})
     alive = history.existing(reader, copy.target, named)
     dated = copied_log.dated(reader, copy, sorted(alive))
     rows = []
     for event in events:
-        noise, confidence = noises[event.id], float(event.verdict["confidence"])
+        counted = event_of(event, questions[event.id], noises[event.id])
         for sentence, target in sorted(targets[event.id].items()):
-            timed = event.time_embedding is not None and sentence in dated
-            for channel in ("recall", "task", *(("time",) if timed else ())):
-                if sentence in alive:
-                    observed = noise.of(target, confidence)
-                    rows.append(AuditRow(event.id, sentence, channel, target, observed, 0, 0, 1, 1, noise.process))
+            if sentence in alive:
+                noise = noises[event.id].of(target, float(event.verdict["confidence"]))
+                said = Observation(counted, sentence, target, noise)
+                channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
+                rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]
     return rows

@@ -12,6 +12,7 @@ from uuid import UUID
 import structlog
 
 from app.errors import InvalidRequestError, NotFoundError, is_out_of_reach
+from app.services.access.scope import Scope
 from app.services.jobs.keyed import open_job
 from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
@@ -47,26 +48,25 @@ class RevokeService:
         self._evolve = evolve
         self._batch_size = batch_size
 
-    def revoke(self, collection: str, event_id: int) -> StoredEvent:
+    def revoke(self, scope: Scope, event_id: int) -> StoredEvent:
         """Revoke one event, applied or not; one that is revoked already stays as it is.
 
         Raises:
-            NotFoundError: there is no such event or collection.
+            NotFoundError: there is no such event.
         """
-        with self._database.read() as reader:
-            target = collections.find(reader, collection).id
+        target = scope.collection
         with self._database.write() as writer:
-            revoked = self._revoke(writer, target, [event_id])
-            event = feedback.find(writer, target, event_id)
+            revoked = self._revoke(writer, target.id, [event_id])
+            event = feedback.find(writer, target.id, event_id)
         if event is None:
-            raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+            raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
         if revoked:
             log.info("feedback revoked", event_id=event_id, judge=event.judge)
         return event
 
     def request(
         self,
-        collection: str,
+        scope: Scope,
         judge: str | None = None,
         since: datetime | None = None,
         before: datetime | None = None,
@@ -82,7 +82,7 @@ class RevokeService:
             key: the Idempotency-Key, if there is one.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the collection was deleted meanwhile.
             InvalidRequestError: the time span is empty.
             IdempotencyConflictError: the key was used before with another request.
         """
@@ -91,13 +91,15 @@ class RevokeService:
         criteria = Criteria(judge, since, before)
         job_id, opened = open_job(
             self._database,
-            collection,
+            scope,
             key,
             f"revoke {json.dumps(criteria.as_json(), sort_keys=True)}",
             lambda writer, target, job: revocations.open_job(writer, target, job, criteria),
         )
         if opened:
-            log.info("revocation accepted", job_id=str(job_id), collection=collection, **criteria.as_json())
+            log.info(
+                "revocation accepted", job_id=str(job_id), collection=scope.collection.name, **criteria.as_json()
+            )
         return job_id
 
     def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:

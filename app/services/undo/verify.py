@@ -16,7 +16,9 @@ import numpy as np
 
 from app.core import caps
 from app.core.belief import Evidence
+from app.core.states import Memory, Support, question_hash
 from app.providers.prior import RankingPrior
+from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
 from app.services.undo.findings import TOLERANCE, Findings, Report, values
@@ -25,8 +27,6 @@ from app.storage.corpus import collections, passages
 from app.storage.database import Database, Reader
 from app.storage.keys import key_log
 from app.storage.learning import experience, weights
-from app.storage.learning.experience import Support
-from app.storage.learning.memories import Memory
 from app.storage.log import history
 from app.storage.log.history import StoredQuestion, Term
 
@@ -53,15 +53,15 @@ class VerifyService:
                 found += [collection.name for collection in page]
         return found
 
-    def verify(self, collection: str, most: int = 100) -> Report:
+    def verify(self, scope: Scope, most: int = 100) -> Report:
         """Verify a collection as it is now, keeping ``most`` differences.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: it was deleted meanwhile.
         """
         findings = Findings(most)
         with self._database.snapshot() as reader:
-            target = collections.find(reader, collection).id
+            target = collections.by_id(reader, scope.collection.id).id
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
@@ -73,7 +73,7 @@ class VerifyService:
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
                 for event, status in history.left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
-        return findings.report(collection)
+        return findings.report(scope.collection.name)
 
 
 def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
@@ -98,7 +98,7 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
                 for sentence in sorted(named.keys() & alive - told):
                     findings.differs("memory_audit", name.format(sentence, channel), "is missing")
             question = None if event.question_id is None else questions.get(event.question_id)
-            if question is None or question.text_hash != replay.question_hash(event.question):
+            if question is None or question.text_hash != question_hash(event.question):
                 findings.differs("question", f"of event {event.id}", "is not the one that was asked")
 
 
@@ -122,7 +122,7 @@ def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[in
         for row in stored.values():
             findings.seen("question", *values(row))
         wanted = {
-            question: StoredQuestion(question, replay.question_hash(first.text), first.text, first.embedding)
+            question: StoredQuestion(question, question_hash(first.text), first.text, first.embedding)
             for question, first in history.first_asked(reader, collection_id, chunk).items()
         }
         findings.compare("question", stored, wanted, "question {}")

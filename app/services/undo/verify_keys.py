@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.core.keys import KeyRules
+from app.services.keys import composition
 from app.services.keys.attribution import text_hash
-from app.services.log import replay
 from app.services.undo.findings import TOLERANCE, Findings, columns, values
 from app.storage.database import Reader
 from app.storage.keys import evolved_keys, key_credits, key_log
@@ -39,7 +39,7 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
         event: {text_hash(expansion["text"]) for expansion in expansions} for event, expansions in said.items()
     }
     hashes = key_log.text_hashes(reader, collection_id, sorted(units))
-    for credit in replay.credits(pairs, bases, units):
+    for credit in composition.credits(pairs, bases, units):
         held = stored[credit.event_id, credit.passage_id, credit.unit_id]
         row = f"event {credit.event_id}, passage {credit.passage_id}, unit {credit.unit_id}"
         if hashes[credit.unit_id] not in brought.get(credit.event_id, set()):
@@ -73,7 +73,7 @@ def _evolved(reader: Reader, collection_id: int, chunk: Sequence[int], rules: Ke
     standing = key_credits.standing(reader, collection_id, chunk, rules.units)
     units = sorted({scored.unit_id for scored in standing})
     bases = evolved_keys.base_keys(reader, collection_id, chunk)
-    composed = replay.evolved_keys(
+    composed = composition.evolved_keys(
         standing,
         bases,
         key_credits.embeddings(reader, collection_id, units),

@@ -67,6 +67,11 @@ def missing(name: str) -> NotFoundError:
     return NotFoundError(f"There is no collection {name!r}.")
 
 
+def gone(name: str) -> NotFoundError:
+    """What is raised where the collection was there when the request came in, and is no more."""
+    return NotFoundError(f"Collection {name!r} was deleted meanwhile.")
+
+
 def by_id(reader: Reader, collection_id: int) -> Collection:
     """The collection of this id.
 
@@ -203,17 +208,17 @@ def page(reader: Reader, after: str | None, limit: int) -> list[Collection]:
     return [Collection(*row) for row in rows]
 
 
-def delete(writer: Writer, name: str) -> bool:
-    """Remove the collection and everything in it; whether there was one."""
+def delete(writer: Writer, collection_id: int) -> bool:
+    """Remove the collection and everything in it; whether it was there."""
+    parameters = {"id": collection_id}
     # The lock waits for the batch being written, so that the deletions' own snapshots see it.
-    found = writer.scalar("SELECT id FROM collection WHERE name = %(name)s FOR UPDATE", {"name": name})
-    if found is None:
+    if writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", parameters) is None:
         return False
     # All at once: no foreign key leads there, since checking one would cost an ingest more than the posting itself.
-    writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", {"id": found})
+    writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", parameters)
     # Before the time expressions they began as, which the cascade may come to first.
-    writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", {"id": found})
-    return writer.execute("DELETE FROM collection WHERE id = %(id)s", {"id": found}) > 0
+    writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
+    return writer.execute("DELETE FROM collection WHERE id = %(id)s", parameters) > 0
 
 
 def claim_embedding_space(writer: Writer, model: str, fingerprint: str, dimension: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.caps import UNTOUCHED, Pulled, Said
+from app.core.states import Support
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.parameters import Documents, floats, integers
@@ -27,23 +27,6 @@ class PastSupport:
     support: float
     perplexity: float
     complete: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Support:
-    """How surely a sentence supports a question; ``support`` and ``perplexity`` lie in [0, 1].
-
-    As it begins, it is that of a sentence that no verdict spoke of.
-    """
-
-    question_id: int
-    sentence_id: int
-    support: float = 0.0
-    perplexity: float = 1.0
-    update_count: int = 0
-    complete: bool = False
-    pulled: Pulled = UNTOUCHED
-    said: Said = ()
 
 
 # Supported rather than rejected: see ``core.recall.net_support``.

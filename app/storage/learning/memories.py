@@ -4,26 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from app.core.caps import UNTOUCHED, Pulled
+from app.core.states import Audit, Memory, Vector
 from app.storage.database import Reader, Writer
 from app.storage.parameters import Documents, floats, integers
-
-Vector = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """One channel of a sentence's memory: unit vector (d,), perplexity in [0, 1]."""
-
-    sentence_id: int
-    channel: str
-    vector: Vector
-    perplexity: float
-    update_count: int
-    pulled: Pulled = UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +21,6 @@ class Standing:
     vector: Vector
     perplexity: float
     update_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRow:
-    """What one event did to one state, and the noises with which it did: R and Q of GAM-RAG, Eqs. 11 and 13."""
-
-    event_id: int
-    sentence_id: int
-    channel: str
-    target: int
-    observation_noise: float
-    gain: float
-    residual: float
-    perplexity_before: float
-    perplexity_after: float
-    process_noise: float
-
-    @property
-    def capped(self) -> bool:
-        """Whether a cap held the gain below that of Eq. 11."""
-        return self.gain < (1 - 1e-9) * self.perplexity_before / (self.perplexity_before + self.observation_noise)
 
 
 # What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
@@ -166,7 +129,7 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
     )
 
 
-def record(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None:
+def record(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
     """Write audit rows, in the transaction of the change they explain."""
     writer.execute(
         """
@@ -194,7 +157,7 @@ def record(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None
     )
 
 
-def rewrite(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None:
+def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
     """Write what events do to their states now that another event is revoked; their rows are there already."""
     writer.execute(
         """

@@ -9,8 +9,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.states import Audit
 from app.storage.database import Reader, Writer
-from app.storage.learning.memories import AuditRow
 from app.storage.log.days import DAY
 from app.storage.parameters import Documents, integers
 
@@ -182,7 +182,7 @@ def page(reader: Reader, collection_id: int, *, status: str | None, after: int, 
     return [StoredEvent(*row) for row in rows]
 
 
-def audit(reader: Reader, collection_id: int, event: int) -> list[AuditRow]:
+def audit(reader: Reader, collection_id: int, event: int) -> list[Audit]:
     """What the event did, sentence by sentence."""
     rows = reader.rows(
         """
@@ -193,7 +193,7 @@ def audit(reader: Reader, collection_id: int, event: int) -> list[AuditRow]:
         """,
         {"collection": collection_id, "event": event},
     )
-    return [AuditRow(*row) for row in rows]
+    return [Audit(*row) for row in rows]
 
 
 def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> list[PendingEvent]:

@@ -4,52 +4,27 @@ Everything here is read in pages that a key leads on from, so that a replay hold
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core.belief import Evidence
+from app.core.replay import Step, Word
+from app.core.states import Audit, Event, Memory
+from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
-from app.storage.learning.memories import AuditRow, Memory, memory_of
+from app.storage.learning.memories import memory_of
 from app.storage.log.days import DAY
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One event's say on one state.
-
-    Attributes:
-        owner: the sentence of a memory, the question of a support.
-        sequence: the event's place in the order of application.
-        recorded: what the audit says it did.
-        question: that the event taught.
-        judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
-        share, contested: the judge's caps when it was applied, in [0, 1]; None: before there were caps.
-        direction: of a memory: the question's embedding, or its time constraint's, (d,).
-        complete: of a support: whether the verdict claimed to name all evidence.
-    """
-
-    owner: int
-    sequence: int
-    recorded: AuditRow
-    question: int
-    judge: str
-    day: str
-    share: float | None
-    contested: float | None
-    direction: Vector | None = None
-    complete: bool = False
-
-
 _VERDICT = f"""
-    event.applied_sequence, event.question_id, event.judge,
-    {DAY},
-    (event.constants ->> 'share')::float8, (event.constants ->> 'contested')::float8
+    event.applied_sequence, event.question_id, event.judge, {DAY} AS day,
+    (event.constants ->> 'share')::float8 AS share, (event.constants ->> 'contested')::float8 AS contested_share
 """
 _RECORDED = """
     audit.event_id, audit.sentence_id, audit.channel, audit.target, audit.observation_noise, audit.gain,
@@ -86,7 +61,7 @@ def memory_steps(
     rows = reader.rows(
         f"""
         SELECT {_RECORDED}, {_VERDICT},
-               CASE audit.channel WHEN 'task' THEN episode.embedding ELSE episode.time_embedding END
+               CASE audit.channel WHEN 'task' THEN episode.embedding ELSE episode.time_embedding END AS direction
         FROM memory_audit audit {_APPLIED}
         WHERE audit.collection_id = %(collection)s AND audit.sentence_id = ANY(%(ids)s)
           AND audit.channel IN ('task', 'time')
@@ -102,7 +77,7 @@ def memory_steps(
             "limit": PAGE,
         },
     )
-    return [replace(_step(row, row[1]), direction=row[16].to_numpy()) for row in rows]
+    return [Step(row.applied_sequence, _event(row), Audit(*row[:10]), row.direction.to_numpy()) for row in rows]
 
 
 def support_steps(
@@ -119,8 +94,8 @@ def support_steps(
     rows = reader.rows(
         f"""
         SELECT {_RECORDED}, {_VERDICT},
-               NOT (event.verdict -> 'partial')::boolean
-                   AND coalesce(event.verdict ->> 'retrieval_success', 'true') <> 'false'
+               (event.verdict -> 'partial')::boolean AS partial,
+               (event.verdict ->> 'retrieval_success')::boolean AS retrieval_success
         FROM memory_audit audit {_APPLIED}
         JOIN sentence s ON s.collection_id = audit.collection_id AND s.id = audit.sentence_id
         WHERE audit.collection_id = %(collection)s AND event.question_id = ANY(%(ids)s)
@@ -140,33 +115,18 @@ def support_steps(
             "limit": PAGE,
         },
     )
-    return [replace(_step(row, row[11]), complete=row[16]) for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """What one event said of a sentence for a question: ``target`` is 1 for support, 0 for rejection."""
-
-    question: int
-    sentence: int
-    sequence: int
-    event_id: int
-    judge: str
-    target: int
+    return [Step(row.applied_sequence, _event(row, complete=_complete(row)), Audit(*row[:10])) for row in rows]
 
 
 def words(reader: Reader, collection_id: int, questions: Sequence[int], after: tuple[int, int, int]) -> list[Word]:
-    """The next words on these questions, by question, sentence and sequence, those after ``after``.
-
-    What was applied before there were caps says nothing here: it counted for and against nobody.
-    """
+    """The next words on these questions, by question, sentence and sequence, those after ``after``."""
     rows = reader.rows(
         """
         SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, event.judge, audit.target
         FROM feedback_event event
         JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
         WHERE event.collection_id = %(collection)s AND event.question_id = ANY(%(ids)s)
-          AND event.status = 'applied' AND event.constants ->> 'share' IS NOT NULL AND audit.channel = 'recall'
+          AND event.status = 'applied' AND audit.channel = 'recall'
           AND (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
         ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
@@ -183,9 +143,21 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int], after: t
     return [Word(*row) for row in rows]
 
 
-def _step(row: Sequence[Any], owner: int) -> Step:
-    """Of a row that begins with what was recorded and whose verdict it is."""
-    return Step(owner, row[10], AuditRow(*row[:10]), row[11], row[12], row[13], row[14], row[15])
+def _event(row: Any, *, complete: bool = False) -> Event:
+    return Event(
+        id=row.event_id,
+        question_id=row.question_id,
+        judge=row.judge,
+        day=row.day,
+        share=row.share,
+        contested_share=row.contested_share,
+        process_noise=row.process_noise,
+        complete=complete,
+    )
+
+
+def _complete(row: Any) -> bool:
+    return LoggedVerdict(partial=row.partial, retrieval_success=row.retrieval_success).complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +344,7 @@ class LoggedEvent:
     question: str
     verdict: dict[str, Any]
     activated: list[int]
-    audit: list[AuditRow]
+    audit: list[Audit]
 
 
 def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[LoggedEvent]:
@@ -388,7 +360,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
         """,
         parameters,
     )
-    audit: dict[int, list[AuditRow]] = {row[0]: [] for row in rows}
+    audit: dict[int, list[Audit]] = {row[0]: [] for row in rows}
     for row in reader.rows(
         f"""
         SELECT {_RECORDED} FROM memory_audit audit
@@ -397,7 +369,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
         """,
         parameters | {"ids": list(audit)},
     ):
-        audit[row[0]].append(AuditRow(*row))
+        audit[row[0]].append(Audit(*row))
     return [LoggedEvent(row[0], row[1], row[2], row[3], row[4], audit[row[0]]) for row in rows]
 
 

@@ -36,7 +36,8 @@ def of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstrai
 
 
 # Of tables with an HNSW index: autovacuum prunes, freezes and analyses them but keeps off their indexes, because
-# taking dead entries out of an HNSW graph takes minutes. storage/upkeep/maintenance.py builds the graph anew in seconds.
+# taking dead entries out of an HNSW graph takes minutes. storage/upkeep/maintenance.py builds the graph anew in
+# seconds.
 REBUILT = {"vacuum_index_cleanup": "off"}
 
 

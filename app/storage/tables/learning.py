@@ -160,7 +160,7 @@ feedback_event = Table(
     Column(
         "constants",
         JSONB,
-        comment="Noises and caps by which it was applied; null: it was not, or before there were caps.",
+        comment="Noises and caps by which it was applied; null until then.",
     ),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "idempotency_key"),

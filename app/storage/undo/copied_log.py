@@ -21,14 +21,14 @@ class RevokedSince:
         question: as it was asked.
         question_id: the question that it taught, whose row may be gone.
         expansions: method and text of each that it brought.
-        constants: noises and caps by which it was applied; None: not recorded.
+        constants: noises and caps by which it was applied.
     """
 
     id: int
     question: str
     question_id: int
     expansions: list[dict[str, str]]
-    constants: dict[str, Any] | None
+    constants: dict[str, Any]
 
 
 def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:

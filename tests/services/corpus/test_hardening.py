@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.composition import Application, Servers
+from app.core.states import Audit
 from app.errors import UnavailableError
 from app.providers.language import Language, PassageText, SentenceAnalysis
 from app.services.learning.learn import LearnService
@@ -14,7 +15,6 @@ from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.storage.database import Database, Writer
 from app.storage.learning import memories
-from app.storage.learning.memories import AuditRow
 from app.storage.retrieval import hops
 from tests.support import state
 
@@ -88,7 +88,7 @@ def test_a_passage_may_vanish_while_its_query_runs(
     def after_a_delete(*arguments: Any) -> Any:
         if not deleted:
             deleted.append(True)
-            application.ingest.delete_passage(curie, "curie")
+            application.ingest.delete_passage(application.access.scope(curie), "curie")
         return nearest(*arguments)
 
     deleted: list[bool] = []
@@ -186,7 +186,7 @@ class TestTimeouts:
         target = state.collection_id(application, curie)
         record = memories.record
 
-        def slow(writer: Writer, collection_id: int, rows: Sequence[AuditRow]) -> None:
+        def slow(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
             record(writer, collection_id, rows)
             if any(row.event_id == events[0] for row in rows):
                 writer.row("SELECT pg_sleep(5)")

@@ -48,7 +48,9 @@ class TestComingAgain:
 
         assert (again["created"], again["updated"], again["unchanged"]) == (0, 1, 0)
         assert state.snapshot(application, curie, without=("metadata", "updated_at")) == before
-        assert application.ingest.passage(curie, "curie")[0].metadata == {"source": "encyclopaedia"}
+        assert application.ingest.passage(application.access.scope(curie), "curie")[0].metadata == {
+            "source": "encyclopaedia"
+        }
 
     def test_the_later_of_two_lines_wins(self, application: Application, collection: str, ingest: Ingest) -> None:
         counted = ingest(
@@ -85,7 +87,7 @@ class TestChangedContent:
         ]
         assert after["Marie Curie discovered polonium in 1898."] == discovered
         assert born not in after.values()
-        _, stored = application.ingest.passage(curie, "curie")
+        _, stored = application.ingest.passage(application.access.scope(curie), "curie")
         assert [sentence.position for sentence in stored] == [0, 1, 2]
         kept = [row for row in memories if row["sentence_id"] == discovered]
         assert kept
@@ -107,9 +109,9 @@ class TestChangedContent:
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
         ingest(passage("a", "Bees fly. Ants walk. Bees fly."))
-        _, first = application.ingest.passage(collection, "a")
+        _, first = application.ingest.passage(application.access.scope(collection), "a")
         ingest(passage("a", "Bees fly. Bees fly. Ants walk."))
-        _, second = application.ingest.passage(collection, "a")
+        _, second = application.ingest.passage(application.access.scope(collection), "a")
 
         assert [sentence.text for sentence in second] == ["Bees fly.", "Bees fly.", "Ants walk."]
         assert [sentence.id for sentence in second] == [first[0].id, first[2].id, first[1].id]
@@ -121,7 +123,7 @@ class TestChangedContent:
         ingest(passage("a", "Bees fly. Ants walk."))
         kept = state.sentences(application, collection, "a")["Bees fly."]
         ingest(passage("a", "Bees fly. Ants walk. Bees fly."))
-        _, stored = application.ingest.passage(collection, "a")
+        _, stored = application.ingest.passage(application.access.scope(collection), "a")
 
         assert [sentence.text for sentence in stored] == ["Bees fly.", "Ants walk.", "Bees fly."]
         assert [sentence.id == kept for sentence in stored] == [True, False, False]
@@ -170,7 +172,7 @@ class TestTerms:
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
         ingest(passage("warsaw", "Warsaw has a mermaid. A mermaid!"), passage("new", "The mermaid of Copenhagen."))
-        application.ingest.delete_passage(curie, "tokyo")
+        application.ingest.delete_passage(application.access.scope(curie), "tokyo")
 
         assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
         assert list(lexical.search(application, curie, {"mermaid": 1.0})) == ["warsaw", "new"]
@@ -187,7 +189,7 @@ class TestTerms:
 
         monkeypatch.undo()
         ingest(passage("warsaw", "Warsaw again"))
-        application.ingest.delete_passage(curie, "curie")
+        application.ingest.delete_passage(application.access.scope(curie), "curie")
 
         assert lexical.stored(application, curie) == lexical.from_texts(application, curie)
 
@@ -198,8 +200,8 @@ class TestTerms:
 
         assert (counted["status"], counted["created"]) == ("succeeded", 2)
         assert lexical.stored(application, collection) == lexical.from_texts(application, collection)
-        application.ingest.delete_passage(collection, "none")
-        application.ingest.delete_passage(collection, "long")
+        application.ingest.delete_passage(application.access.scope(collection), "none")
+        application.ingest.delete_passage(application.access.scope(collection), "long")
         assert lexical.stored(application, collection) == lexical.fresh({})
 
 
@@ -208,7 +210,7 @@ class TestDeletion:
         teach(application, curie, *state.all_sentences(application, curie))
         gone = set(state.sentences(application, curie, "curie").values())
 
-        application.ingest.delete_passage(curie, "curie")
+        application.ingest.delete_passage(application.access.scope(curie), "curie")
 
         names = {row["name"] for row in state.rows(application, curie, "entity")}
         assert "marie curie" not in names
@@ -225,12 +227,12 @@ class TestDeletion:
     ) -> None:
         ingest(passage("a", "Ada met Bo in 1931."), passage("b", "Bo left in 1931."))
 
-        application.ingest.delete_passage(collection, "a")
+        application.ingest.delete_passage(application.access.scope(collection), "a")
 
         assert {row["name"] for row in state.rows(application, collection, "entity")} == {"bo"}
         assert len(state.rows(application, collection, "time_expression")) == 1
 
-        application.ingest.delete_passage(collection, "b")
+        application.ingest.delete_passage(application.access.scope(collection), "b")
 
         assert state.counts(application, collection) == state.true_counts(application, collection) == (0, 0, 0)
         assert state.rows(application, collection, "time_expression") == []
@@ -240,7 +242,7 @@ class TestDeletion:
     ) -> None:
         before, counted = links(application, curie), state.counts(application, curie)
         for body in CURIE:
-            application.ingest.delete_passage(curie, body["id"])
+            application.ingest.delete_passage(application.access.scope(curie), body["id"])
         assert state.true_counts(application, curie) == (0, 0, 0)
 
         ingest(*CURIE)
@@ -266,6 +268,6 @@ class TestDeletion:
         with application.database.read() as reader:
             assert all(reader.scalar(held.format(table), target) for table in tables)
 
-            application.ingest.delete_collection(curie)
+            application.ingest.delete_collection(application.access.scope(curie))
 
             assert not any(reader.scalar(held.format(table), target) for table in tables)

@@ -62,14 +62,14 @@ class TestInterruptions:
         job_id = state.staged(application, collection, *MANY)
 
         assert index.run_ready_jobs() == 0
-        halfway = application.ingest.job(collection, job_id)
+        halfway = application.ingest.job(application.access.scope(collection), job_id)
         assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
         assert halfway.error == "RuntimeError: out of memory"
         assert state.counts(application, collection) == state.true_counts(application, collection)
         assert state.counts(application, collection)[0] == 3
 
         assert index.run_ready_jobs() == 1
-        finished = application.ingest.job(collection, job_id)
+        finished = application.ingest.job(application.access.scope(collection), job_id)
         assert (finished.status, finished.created, finished.unchanged, finished.error) == ("succeeded", 7, 0, None)
 
         straight = f"{collection}-straight"
@@ -85,11 +85,11 @@ class TestInterruptions:
         index = indexer(application, Disturbed(application, fail))
         job_id = state.staged(application, collection, *MANY)
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            assert application.ingest.job(collection, job_id).status == "queued"
+            assert application.ingest.job(application.access.scope(collection), job_id).status == "queued"
             assert index.run_ready_jobs() == 0
-            assert application.ingest.job(collection, job_id).attempts == attempt
+            assert application.ingest.job(application.access.scope(collection), job_id).attempts == attempt
 
-        failed = application.ingest.job(collection, job_id)
+        failed = application.ingest.job(application.access.scope(collection), job_id)
         assert (failed.status, failed.error) == ("failed", "RuntimeError: out of memory")
         assert failed.finished_at is not None
         assert application.index.run_ready_jobs() == 0
@@ -106,7 +106,7 @@ class TestInterruptions:
         for _ in range(MAX_ATTEMPTS):
             indexer(application, flaky).run_ready_jobs()
 
-        halfway = application.ingest.job(collection, job_id)
+        halfway = application.ingest.job(application.access.scope(collection), job_id)
         assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
 
     def test_a_worker_told_to_stop_leaves_the_rest_for_later(
@@ -117,18 +117,21 @@ class TestInterruptions:
         answers = iter([False, True])
 
         index.run_ready_jobs(lambda: next(answers))
-        assert (application.ingest.job(collection, job_id).status, state.counts(application, collection)[0]) == (
+        assert (
+            application.ingest.job(application.access.scope(collection), job_id).status,
+            state.counts(application, collection)[0],
+        ) == (
             "running",
             3,
         )
         index.run_ready_jobs()
-        assert application.ingest.job(collection, job_id).created == 7
+        assert application.ingest.job(application.access.scope(collection), job_id).created == 7
 
     def test_lines_that_never_all_arrived_go(self, application: Application, collection: str) -> None:
-        reception = application.ingest.receive(collection)
+        reception = application.ingest.receive(application.access.opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
         application.index.run_ready_jobs()
-        assert application.ingest.job(collection, reception.job_id).status == "receiving"
+        assert application.ingest.job(application.access.scope(collection), reception.job_id).status == "receiving"
         with application.database.write() as writer:
             writer.execute(
                 "UPDATE ingest_job SET updated_at = now() - interval '11 minutes' WHERE id = %(id)s",
@@ -140,7 +143,7 @@ class TestInterruptions:
         assert self.left_of(application, reception.job_id) == [0, 0, 0]
 
     def test_an_aborted_reception_leaves_nothing(self, application: Application, collection: str) -> None:
-        reception = application.ingest.receive(collection)
+        reception = application.ingest.receive(application.access.opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [(2, "not JSON")])
         assert self.left_of(application, reception.job_id) == [1, 1, 1]
         reception.abort()
@@ -177,7 +180,7 @@ class TestTwoWorkers:
         first.join()
 
         assert worked == [1]
-        job = application.ingest.job(collection, job_id)
+        job = application.ingest.job(application.access.scope(collection), job_id)
         assert (job.status, job.created, job.unchanged) == ("succeeded", 7, 0)
 
     def test_many_at_once_do_every_job_once(self, application: Application, collection: str) -> None:
@@ -190,7 +193,7 @@ class TestTwoWorkers:
         application.index.run_ready_jobs()
 
         for name in names:
-            done = [application.ingest.job(name, job_id) for job_id in ids[name]]
+            done = [application.ingest.job(application.access.scope(name), job_id) for job_id in ids[name]]
             assert [job.status for job in done] == ["succeeded"] * 2
             assert [sum((job.created, job.updated, job.unchanged)) for job in done] == [4, 5]
             assert sum(job.created for job in done) == 7
@@ -204,7 +207,7 @@ class TestTwoWorkers:
 
         def delete_once(_: Sequence[str]) -> None:
             if racing.calls == 1:
-                application.ingest.delete_passage(collection, "old")
+                application.ingest.delete_passage(application.access.scope(collection), "old")
 
         state.staged(application, collection, {"id": "old", "text": deleted})
         application.index.run_ready_jobs()
@@ -221,9 +224,11 @@ class TestTwoWorkers:
     def test_a_collection_deleted_while_its_batch_is_embedded_stays_deleted(
         self, application: Application, collection: str
     ) -> None:
-        racing = Disturbed(application, lambda _: application.ingest.delete_collection(collection))
+        racing = Disturbed(
+            application, lambda _: application.ingest.delete_collection(application.access.scope(collection))
+        )
         state.staged(application, collection, *MANY)
 
         assert indexer(application, racing).run_ready_jobs() == 0
         with pytest.raises(NotFoundError):
-            application.ingest.collection(collection)
+            application.access.scope(collection)

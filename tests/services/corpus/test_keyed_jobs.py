@@ -32,5 +32,5 @@ def test_senders_at_once_make_one_job(application: Application, collection: str)
 
     assert len(made) == 6
     assert len(set(made)) == 1
-    assert application.ingest.job(collection, made[0]).received == 1
+    assert application.ingest.job(application.access.scope(collection), made[0]).received == 1
     assert len(state.rows(application, collection, "ingest_job")) == 1

@@ -189,7 +189,7 @@ class TestGate:
     def test_what_is_not_validated_leaves_no_credit(self, application: Application, curie: str) -> None:
         verdict(application, curie, retrieval_success=False)
         assert rows(application, curie, "key_credit") == rows(application, curie, "expansion_memory") == []
-        assert application.evolve.standing(curie).progress.waiting == 0
+        assert application.evolve.standing(application.access.scope(curie)).progress.waiting == 0
 
     def test_by_rule_a_supported_passage_must_be_among_what_the_expanded_query_retrieves(
         self, application: Application, curie: str
@@ -257,7 +257,7 @@ class TestMemory:
 class TestEvolution:
     def test_an_evolved_key_is_the_base_and_its_units(self, application: Application, curie: str) -> None:
         verdict(application, curie)
-        opened = application.evolve.evolve(curie)
+        opened = application.evolve.evolve(application.access.scope(curie))
         assert opened is not None
         assert (opened.number, opened.parent, opened.reason, opened.events, opened.passages) == (
             1,
@@ -282,12 +282,12 @@ class TestEvolution:
             application, curie, ("passage", "lexical_posting", "lexical_term", "lexical_passage")
         )
         verdict(application, curie)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         assert state.snapshot(application, curie, tuple(before)) == before
 
     def test_a_lexical_key_gains_its_units_terms(self, application: Application, curie: str) -> None:
         verdict(application, curie, expansions=[RIVER])
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         postings = rows(application, curie, "evolved_posting")
         added = sum(row["frequency"] - row["base"] for row in postings)
         assert added == pytest.approx(0.25 * postings[0]["length"], rel=1e-4)
@@ -299,14 +299,14 @@ class TestEvolution:
         self, application: Application, curie: str
     ) -> None:
         verdict(application, curie)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         before = learned(application, curie), state.rows(application, curie, "key_generation")
-        assert application.evolve.evolve(curie) is None
+        assert application.evolve.evolve(application.access.scope(curie)) is None
         assert (learned(application, curie), state.rows(application, curie, "key_generation")) == before
 
     def test_other_rules_make_the_keys_anew(self, application: Application, curie: str) -> None:
         verdict(application, curie)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         other = EvolveService(application.database, KeyRules(0.3, 0.25, 4, 16))
         opened = other.evolve(curie)
         assert opened is not None
@@ -323,7 +323,9 @@ class TestEvolution:
             eager.apply(target, [verdict(application, curie, wait=False).event.id])
         (generation,) = state.rows(application, curie, "key_generation")
         assert (generation["reason"], generation["events"]) == ("pending", 2)
-        assert application.evolve.standing(curie).progress == Progress(0, 0.0, 0.0, 0, 0, None)
+        assert application.evolve.standing(application.access.scope(curie)).progress == Progress(
+            0, 0.0, 0.0, 0, 0, None
+        )
 
     def test_keys_evolve_once_batches_bring_nothing_better(self, application: Application, curie: str) -> None:
         patient = with_learning(application, batch_events=2, patience=2)
@@ -343,7 +345,7 @@ class TestEvolution:
                 {"c": state.collection_id(application, curie)},
             )
         assert application.evolve.run_due() >= 1
-        assert application.evolve.standing(curie).generation == 1
+        assert application.evolve.standing(application.access.scope(curie)).generation == 1
 
     def test_a_collection_that_is_being_written_to_stays_due(self, application: Application, curie: str) -> None:
         verdict(application, curie)
@@ -353,7 +355,7 @@ class TestEvolution:
         with application.database.write() as writer:
             assert collections.lock_graph(writer, target)
             assert not application.evolve.evolve_if_due(target)
-        assert application.evolve.standing(curie).progress.due == "pending"
+        assert application.evolve.standing(application.access.scope(curie)).progress.due == "pending"
         assert application.evolve.evolve_if_due(target)
         assert not application.evolve.evolve_if_due(target)
 
@@ -365,11 +367,11 @@ class TestEvolution:
         assert all(row["gain"] <= 0 for row in rows(application, curie, "key_credit"))
         assert {row["gate"] for row in rows(application, curie, "key_evidence")} == {"retrieval"}
         assert state.rows(application, curie, "key_generation") == []
-        assert application.evolve.standing(curie).progress.due is None
+        assert application.evolve.standing(application.access.scope(curie)).progress.due is None
 
     def test_an_unknown_collection_is_an_error(self, application: Application) -> None:
         with pytest.raises(NotFoundError):
-            application.evolve.evolve("no-such-collection")
+            application.evolve.evolve(application.access.scope("no-such-collection"))
 
 
 class TestRollback:
@@ -383,7 +385,7 @@ class TestRollback:
             (["tokyo"], [REWORDED]),
         ):
             verdict(application, curie, passages, expansions)
-            assert application.evolve.evolve(curie) is not None
+            assert application.evolve.evolve(application.access.scope(curie)) is not None
             states.append(served(application, curie))
         return states
 
@@ -391,15 +393,15 @@ class TestRollback:
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         for number in (1, 3, 0, 2, 3):
-            assert application.evolve.roll_back(curie, number).generation == number
+            assert application.evolve.roll_back(application.access.scope(curie), number).generation == number
             assert served(application, curie) == three[number]
 
     def test_evidence_that_was_rolled_back_stays_out_of_later_generations(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
-        application.evolve.roll_back(curie, 1)
+        application.evolve.roll_back(application.access.scope(curie), 1)
         verdict(application, curie, ["warsaw"], [REWORDED])
-        opened = application.evolve.evolve(curie)
+        opened = application.evolve.evolve(application.access.scope(curie))
         assert opened is not None
         assert (opened.number, opened.parent) == (4, 1)
         ids = state.passages(application, curie)
@@ -409,17 +411,17 @@ class TestRollback:
         }
         vistula = [row for row in rows(application, curie, "passage_key") if row["passage_id"] == ids["vistula"]]
         assert vistula == [row for row in three[1] if "vector" in row]
-        application.evolve.roll_back(curie, 3)
+        application.evolve.roll_back(application.access.scope(curie), 3)
         assert served(application, curie) == three[3]
 
     def test_waiting_evidence_goes_on_waiting(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         verdict(application, curie, ["warsaw"], [REWORDED])
-        application.evolve.roll_back(curie, 2)
+        application.evolve.roll_back(application.access.scope(curie), 2)
         assert served(application, curie) == three[2]
-        assert application.evolve.standing(curie).progress.waiting == 1
-        assert application.evolve.evolve(curie) is not None
+        assert application.evolve.standing(application.access.scope(curie)).progress.waiting == 1
+        assert application.evolve.evolve(application.access.scope(curie)) is not None
         assert state.passages(application, curie)["warsaw"] in {
             row["passage_id"] for row in rows(application, curie, "passage_key")
         }
@@ -431,24 +433,24 @@ class TestRollback:
         verdict(application, curie, ["warsaw"], [REWORDED])
         assert other.evolve(curie) is not None
         fourth = served(application, curie)
-        assert application.evolve.roll_back(curie, 3).generation == 3
+        assert application.evolve.roll_back(application.access.scope(curie), 3).generation == 3
         assert served(application, curie) == three[3]
-        application.evolve.roll_back(curie, 4)
+        application.evolve.roll_back(application.access.scope(curie), 4)
         assert served(application, curie) == fourth
 
     def test_an_unknown_generation_is_an_error_and_changes_nothing(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         with pytest.raises(NotFoundError, match="generation 7"):
-            application.evolve.roll_back(curie, 7)
+            application.evolve.roll_back(application.access.scope(curie), 7)
         assert served(application, curie) == three[3]
 
     def test_forgetting_removes_keys_with_everything_that_made_them(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
-        application.forget.reset(curie)
+        application.forget.reset(application.access.scope(curie))
         assert all(rows(application, curie, table) == [] for table in (*KEYS, "key_generation", "key_evolution"))
-        assert application.evolve.standing(curie).generation == 0
+        assert application.evolve.standing(application.access.scope(curie)).generation == 0
 
 
 class TestChangedBaseKeys:
@@ -456,7 +458,7 @@ class TestChangedBaseKeys:
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
         verdict(application, curie, ["vistula", "tokyo"])
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         body = next(dict(passage) for passage in CURIE if passage["id"] == "vistula")
         changed = body | {"text": body["text"] + " Ships sail on it as far as Warsaw."}
         ingest(changed, into=curie)
@@ -465,7 +467,7 @@ class TestChangedBaseKeys:
         fresh = f"{curie}-fresh"
         ingest(*(changed if p["id"] == "vistula" else p for p in CURIE), into=fresh)
         verdict(application, fresh, ["vistula", "tokyo"])
-        application.evolve.evolve(fresh)
+        application.evolve.evolve(application.access.scope(fresh))
         expected = learned(application, fresh)
         # Vectors of one text differ in their last bits with the batch they were embedded in.
         for table, column in (("key_credit", "gain"), ("key_credit", "weight"), ("expansion_memory", "score")):
@@ -476,9 +478,9 @@ class TestChangedBaseKeys:
 
     def test_a_deleted_passage_takes_its_keys_along(self, application: Application, curie: str) -> None:
         verdict(application, curie, ["vistula", "tokyo"])
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         gone = state.passages(application, curie)["vistula"]
-        application.ingest.delete_passage(curie, "vistula")
+        application.ingest.delete_passage(application.access.scope(curie), "vistula")
         for table in ("key_credit", "expansion_memory", "passage_key", "evolved_posting"):
             assert all(row["passage_id"] != gone for row in rows(application, curie, table))
 
@@ -537,7 +539,7 @@ class TestOrder:
         target = state.collection_id(application, curie)
         calm = with_learning(application, most_waiting=10_000, patience=10_000)
         calm.apply(target, events)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         expected = learned(application, curie)
         assert expected["passage_key"]
         for seed in (1, 2):
@@ -545,7 +547,7 @@ class TestOrder:
             shuffled = random.Random(seed).sample(events, len(events))
             for at in range(0, len(shuffled), 1 if seed == 1 else 7):
                 calm.apply(target, shuffled[at : at + (1 if seed == 1 else 7)])
-            application.evolve.evolve(curie)
+            application.evolve.evolve(application.access.scope(curie))
             assert learned(application, curie) == expected
 
     def test_two_workers_and_four_clients_lose_and_double_nothing(
@@ -578,13 +580,13 @@ class TestOrder:
         assert set(state.event_statuses(application, curie).values()) == {"applied"}
         evidence = rows(application, curie, "key_evidence")
         assert sorted(row["event_id"] for row in evidence) == sorted(posted)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         after = learned(application, curie)
         forget_keys(application, curie)
         calm = with_learning(application, most_waiting=10_000, patience=10_000)
         for event in sorted(posted):
             calm.apply(target, [event])
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         again = learned(application, curie)
         for table in ("key_credit", "expansion_memory", "evolved_posting"):
             assert again[table] == after[table]
@@ -601,9 +603,9 @@ class TestOrder:
 
         def steer() -> None:
             for _ in range(15):
-                application.evolve.evolve(curie)
-                number = application.evolve.standing(curie).generation
-                application.evolve.roll_back(curie, max(0, number - 1))
+                application.evolve.evolve(application.access.scope(curie))
+                number = application.evolve.standing(application.access.scope(curie)).generation
+                application.evolve.roll_back(application.access.scope(curie), max(0, number - 1))
 
         def learn(part: Sequence[int]) -> None:
             for event in part:

@@ -49,7 +49,7 @@ def taught(
 
 
 def seen(application: Application, name: str, passage: str = "vistula", limit: int = 20) -> KeyView:
-    return application.key_view.view(name, passage, limit)
+    return application.key_view.view(application.access.scope(name), passage, limit)
 
 
 def with_rules(application: Application, **changes: Any) -> tuple[LearnService, EvolveService]:
@@ -66,7 +66,7 @@ def with_rules(application: Application, **changes: Any) -> tuple[LearnService, 
 
 def test_a_passage_that_no_verdict_named_has_its_base_key(application: Application, curie: str) -> None:
     taught(application, curie)
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     view = seen(application, curie, "tokyo")
     assert (view.passage_id, view.collection, view.generation) == ("tokyo", curie, 1)
     assert (view.evolved, view.key_generation, view.key_building) == (False, None, "full")
@@ -91,7 +91,7 @@ def test_what_waits_is_remembered_and_not_served(application: Application, curie
 def test_an_evolved_key_beside_its_base(application: Application, curie: str) -> None:
     taught(application, curie)
     taught(application, curie, [WATER], OTHER, judge="reader")
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     view = seen(application, curie)
     (row,) = state.rows(application, curie, "passage_key")
     (base,) = [row for row in state.rows(application, curie, "passage") if row["external_id"] == "vistula"]
@@ -108,7 +108,7 @@ def test_an_evolved_key_beside_its_base(application: Application, curie: str) ->
 
 def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application, curie: str) -> None:
     taught(application, curie)
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     taught(application, curie, [WATER, UNRELATED], OTHER)
     view = seen(application, curie)
     scores = [unit.score for unit in view.units]
@@ -123,7 +123,7 @@ def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application
 
 def test_the_units_terms_add_up_to_those_of_the_key(application: Application, curie: str) -> None:
     taught(application, curie)
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     view = seen(application, curie)
     served = {term.term: term.increment for term in view.terms}
     assert view.term_count == len(served) > 0
@@ -142,19 +142,19 @@ def test_the_units_terms_add_up_to_those_of_the_key(application: Application, cu
 
 def test_what_is_rolled_back_is_said_to_be(application: Application, curie: str) -> None:
     taught(application, curie)
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     taught(application, curie, [WATER], OTHER)
-    application.evolve.evolve(curie)
-    application.evolve.roll_back(curie, 1)
+    application.evolve.evolve(application.access.scope(curie))
+    application.evolve.roll_back(application.access.scope(curie), 1)
     view = seen(application, curie)
     assert (view.generation, view.key_generation) == (1, 1)
     water = next(unit for unit in view.units if unit.text == WATER.text)
     assert [(source.status, source.generation) for source in water.events] == [("rolled back", 2), ("taken in", 1)]
     assert water.score == pytest.approx(water.events[1].gain * water.events[1].weight)
-    application.evolve.roll_back(curie, 0)
+    application.evolve.roll_back(application.access.scope(curie), 0)
     view = seen(application, curie)
     assert (view.generation, view.evolved, view.units) == (0, False, [])
-    application.evolve.roll_back(curie, 2)
+    application.evolve.roll_back(application.access.scope(curie), 2)
     view = seen(application, curie)
     assert {source.status for unit in view.units for source in unit.events} == {"taken in"}
 
@@ -164,7 +164,7 @@ def test_no_more_events_terms_and_units_than_said(application: Application, curi
     long = Expansion("facets", f"the longest river of its country: {words}")
     taught(application, curie, [RIVER, long])
     given = [taught(application, curie, [RIVER]).event.id for _ in range(EVENTS + 3)]
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     view = seen(application, curie)
     river = next(unit for unit in view.units if unit.text == RIVER.text)
     assert river.event_count == len(given) + 1
@@ -227,10 +227,10 @@ class TestEffect:
         assert {credit.passage_id for credit in effect.credits} == {"vistula", "warsaw"}
         counted = [credit.weight * credit.gain for credit in effect.credits]
         assert counted == sorted(counted, reverse=True)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         later = application.feedback.event(curie, receipt.event.id).keys
         assert later == replace(effect, status="taken in", generation=1)
-        application.evolve.roll_back(curie, 0)
+        application.evolve.roll_back(application.access.scope(curie), 0)
         later = application.feedback.event(curie, receipt.event.id).keys
         assert later == replace(effect, status="rolled back", generation=1)
 

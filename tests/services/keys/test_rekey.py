@@ -66,9 +66,9 @@ def worker(
 
 
 def rekeyed(application: Application, name: str, building: KeyBuilding, **how: Any) -> Job:
-    job_id = application.ingest.rekey(name, building)
+    job_id = application.ingest.rekey(application.access.scope(name), building)
     worker(application, **how).run_ready_jobs()
-    return application.ingest.job(name, job_id)
+    return application.ingest.job(application.access.scope(name), job_id)
 
 
 def vectors(application: Application, name: str) -> dict[str, NDArray[np.float32]]:
@@ -83,7 +83,7 @@ def vectors(application: Application, name: str) -> dict[str, NDArray[np.float32
 
 def assert_keyed(application: Application, name: str, building: KeyBuilding, texts: Mapping[str, str]) -> None:
     """All keys of the collection are made of these texts and of nothing else."""
-    assert application.ingest.collection(name).key_building == building
+    assert application.access.scope(name).collection.key_building == building
     stored = vectors(application, name)
     assert set(stored) == set(texts)
     expected = application.embedder.embed(list(texts.values()))
@@ -102,7 +102,7 @@ def answers(application: Application, name: str) -> Iterator[Answer]:
     """(by what keys, question, passages, scores), each found by one statement."""
     names = {number: external_id for external_id, number in state.passages(application, name).items()}
     for question in QUESTIONS:
-        dense = application.dense.search(name, question, 3)
+        dense = application.dense.search(application.access.scope(name), question, 3)
         yield "dense", question, tuple(found for found, _ in dense), tuple(score for _, score in dense)
         with application.database.read() as reader:
             words = storage.search(reader, collections.find(reader, name), Counter(terms(question)), 9)
@@ -168,12 +168,12 @@ class TestKeys:
 
     def test_a_collection_without_passages(self, application: Application, ingest: Ingest, collection: str) -> None:
         ingest(CORPUS[0])
-        application.ingest.delete_passage(collection, "curie")
+        application.ingest.delete_passage(application.access.scope(collection), "curie")
 
         job = rekeyed(application, collection, "keywords")
 
         assert (job.status, job.received) == ("succeeded", 0)
-        assert application.ingest.collection(collection).key_building == "keywords"
+        assert application.access.scope(collection).collection.key_building == "keywords"
 
     def test_another_collection_keeps_its_keys(self, application: Application, ingest: Ingest, corpus: str) -> None:
         other = f"{corpus}-other"
@@ -182,7 +182,7 @@ class TestKeys:
         rekeyed(application, corpus, "title")
 
         assert state.snapshot(application, other, KEYS) == before
-        assert application.ingest.collection(other).key_building == "full"
+        assert application.access.scope(other).collection.key_building == "full"
 
 
 class TestSwap:
@@ -230,7 +230,7 @@ class TestSwap:
 
         assert (job.status, job.error, job.updated) == ("running", "RuntimeError: killed", len(CORPUS))
         assert state.snapshot(application, corpus, (*KEYS, "passage_key", "key_evolution")) == before
-        assert application.ingest.collection(corpus).key_building == "full"
+        assert application.access.scope(corpus).collection.key_building == "full"
 
         embedder = Disturbed(application, lambda _: None)
         assert worker(application, embedder).run_ready_jobs() == 1
@@ -246,18 +246,18 @@ class TestSwap:
             assert state.rows(application, corpus, "staged_key") != []
             worker(application, rebase=fail).run_ready_jobs()
 
-        assert application.ingest.job(corpus, job.id).status == "failed"
+        assert application.ingest.job(application.access.scope(corpus), job.id).status == "failed"
         assert state.rows(application, corpus, "staged_key") == []
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
     def test_told_to_stop_within_it_starts_it_anew(self, application: Application, corpus: str) -> None:
-        job_id = application.ingest.rekey(corpus, "title")
+        job_id = application.ingest.rekey(application.access.scope(corpus), "title")
         # Before the job, three times while staging, before the first chunk of the swap; then stop.
         answers = iter([False] * 4 + [True] * 9)
         index = worker(application)
         index.run_ready_jobs(lambda: next(answers))
 
-        assert application.ingest.job(corpus, job_id).status == "running"
+        assert application.ingest.job(application.access.scope(corpus), job_id).status == "running"
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
         index.run_ready_jobs()
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
@@ -265,18 +265,18 @@ class TestSwap:
 
 class TestStaging:
     def test_a_stopped_job_goes_on_where_it_was(self, application: Application, corpus: str) -> None:
-        job_id = application.ingest.rekey(corpus, "abstract")
+        job_id = application.ingest.rekey(application.access.scope(corpus), "abstract")
         answers = iter([False, True])
         worker(application, batch_size=4).run_ready_jobs(lambda: next(answers))
 
-        halfway = application.ingest.job(corpus, job_id)
+        halfway = application.ingest.job(application.access.scope(corpus), job_id)
         assert (halfway.status, halfway.received, halfway.updated) == ("running", 6, 4)
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
         texts: list[str] = []
         worker(application, Disturbed(application, texts.extend)).run_ready_jobs()
         assert texts == [KEY_TEXTS["abstract"]["tokyo"], KEY_TEXTS["abstract"]["radium"]]
-        assert application.ingest.job(corpus, job_id).status == "succeeded"
+        assert application.ingest.job(application.access.scope(corpus), job_id).status == "succeeded"
         assert_keyed(application, corpus, "abstract", KEY_TEXTS["abstract"])
 
     def test_a_failed_batch_is_done_again(self, application: Application, corpus: str) -> None:
@@ -289,18 +289,18 @@ class TestStaging:
         assert (job.status, job.updated, job.error) == ("running", 4, "RuntimeError: out of memory")
 
         worker(application, flaky).run_ready_jobs()
-        assert application.ingest.job(corpus, job.id).error is None
+        assert application.ingest.job(application.access.scope(corpus), job.id).error is None
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
     def test_passages_deleted_meanwhile_are_gone(self, application: Application, corpus: str) -> None:
         def delete(_: Sequence[str]) -> None:
             # The first of the batch that is being embedded, and one that waits.
             if racing.calls == 1:
-                application.ingest.delete_passage(corpus, "curie")
-                application.ingest.delete_passage(corpus, "radium")
+                application.ingest.delete_passage(application.access.scope(corpus), "curie")
+                application.ingest.delete_passage(application.access.scope(corpus), "radium")
             # And one that is staged.
             if racing.calls == 2:
-                application.ingest.delete_passage(corpus, "warsaw")
+                application.ingest.delete_passage(application.access.scope(corpus), "warsaw")
 
         racing = Disturbed(application, delete)
         job = rekeyed(application, corpus, "title", embedder=racing)
@@ -310,7 +310,7 @@ class TestStaging:
         assert_keyed(application, corpus, "title", left)
 
     def test_what_is_ingested_between_two_tries_is_staged_too(self, application: Application, corpus: str) -> None:
-        job_id = application.ingest.rekey(corpus, "title")
+        job_id = application.ingest.rekey(application.access.scope(corpus), "title")
         answers = iter([False, True])
         worker(application).run_ready_jobs(lambda: next(answers))
         changed = [{"id": "curie", "title": "Maria", "text": "Maria sang."}, {"id": "new", "text": "Bees fly."}]
@@ -325,14 +325,14 @@ class TestStaging:
         )
         worker(application).run_ready_jobs()
 
-        assert application.ingest.job(corpus, job_id).updated == 7
+        assert application.ingest.job(application.access.scope(corpus), job_id).updated == 7
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"curie": "Maria", "new": "Bees fly."})
 
     def test_jobs_of_a_collection_are_done_in_turn(self, application: Application, corpus: str) -> None:
         """Passages sent while keys are made anew are ingested after that, with the new keys."""
         held: list[int] = []
         racing = Disturbed(application, lambda _: held.append(worker(application).run_ready_jobs()))
-        application.ingest.rekey(corpus, "title")
+        application.ingest.rekey(application.access.scope(corpus), "title")
         state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
         assert worker(application, racing, batch_size=100).run_ready_jobs() == 2
@@ -342,12 +342,14 @@ class TestStaging:
 
     def test_a_collection_deleted_meanwhile_stays_deleted(self, application: Application, corpus: str) -> None:
         target = state.collection_id(application, corpus)
-        racing = Disturbed(application, lambda _: application.ingest.delete_collection(corpus))
-        application.ingest.rekey(corpus, "title")
+        racing = Disturbed(
+            application, lambda _: application.ingest.delete_collection(application.access.scope(corpus))
+        )
+        application.ingest.rekey(application.access.scope(corpus), "title")
 
         assert worker(application, racing).run_ready_jobs() == 0
         with pytest.raises(NotFoundError):
-            application.ingest.collection(corpus)
+            application.access.scope(corpus)
         with application.database.read() as reader:
             for table in ("staged_key", "ingest_job", "lexical_posting"):
                 assert not reader.scalar(f"SELECT count(*) FROM {table} WHERE collection_id = %(c)s", {"c": target})
@@ -358,7 +360,7 @@ class TestLostLock:
 
     def test_a_batch_planned_for_the_old_keys_is_planned_anew(self, application: Application, corpus: str) -> None:
         service = RekeyService(application.database, application.embedder, batch_size=4)
-        rekey_job = application.ingest.rekey(corpus, "title")
+        rekey_job = application.ingest.rekey(application.access.scope(corpus), "title")
         state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
         def swap(_: Sequence[str]) -> None:
@@ -403,7 +405,7 @@ class TestLostLock:
     def test_a_worker_that_was_overtaken_changes_nothing(
         self, application: Application, corpus: str, at: int
     ) -> None:
-        job = _job(application, corpus, application.ingest.rekey(corpus, "title"))
+        job = _job(application, corpus, application.ingest.rekey(application.access.scope(corpus), "title"))
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -425,7 +427,7 @@ class TestLostLock:
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
     def test_two_workers_swap_once(self, application: Application, corpus: str) -> None:
-        job = _job(application, corpus, application.ingest.rekey(corpus, "title"))
+        job = _job(application, corpus, application.ingest.rekey(application.access.scope(corpus), "title"))
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -486,7 +488,7 @@ class TestEvolvedKeys:
     def test_they_come_back_with_the_keys(self, application: Application, corpus: str) -> None:
         """Through the application's own wiring: gains, memories and evolved keys of other base keys, and again."""
         verdict(application, corpus)
-        assert application.evolve.evolve(corpus) is not None
+        assert application.evolve.evolve(application.access.scope(corpus)) is not None
         before = evolved(application, corpus)
 
         rekeyed_by_application(application, corpus, "title")
@@ -506,21 +508,23 @@ class TestEvolvedKeys:
 
 class TestRequests:
     def test_of_two_at_once_one_is_refused(self, application: Application, corpus: str) -> None:
-        first = application.ingest.rekey(corpus, "title")
+        first = application.ingest.rekey(application.access.scope(corpus), "title")
         with pytest.raises(ConflictError, match=f"to 'title' by job {first}"):
-            application.ingest.rekey(corpus, "abstract", "refused")
+            application.ingest.rekey(application.access.scope(corpus), "abstract", "refused")
         worker(application).run_ready_jobs()
 
-        application.ingest.rekey(corpus, "abstract", "refused")  # a refusal is no answer that is remembered
+        application.ingest.rekey(
+            application.access.scope(corpus), "abstract", "refused"
+        )  # a refusal is no answer that is remembered
         worker(application).run_ready_jobs()
-        assert application.ingest.collection(corpus).key_building == "abstract"
+        assert application.access.scope(corpus).collection.key_building == "abstract"
 
     def test_senders_at_once_make_one_job(self, application: Application, corpus: str) -> None:
         outcomes: list[Any] = []
 
         def send() -> None:
             try:
-                outcomes.append(application.ingest.rekey(corpus, "title"))
+                outcomes.append(application.ingest.rekey(application.access.scope(corpus), "title"))
             except ConflictError as error:
                 outcomes.append(error)
 
@@ -530,28 +534,30 @@ class TestRequests:
 
     def test_the_same_request_again_is_the_same_job(self, application: Application, corpus: str) -> None:
         made: list[Any] = []
-        state.together(*[lambda: made.append(application.ingest.rekey(corpus, "title", "once"))] * 6)
+        state.together(
+            *[lambda: made.append(application.ingest.rekey(application.access.scope(corpus), "title", "once"))] * 6
+        )
         worker(application).run_ready_jobs()
 
-        assert {application.ingest.rekey(corpus, "title", "once"), *made} == {made[0]}
+        assert {application.ingest.rekey(application.access.scope(corpus), "title", "once"), *made} == {made[0]}
         with pytest.raises(IdempotencyConflictError):
-            application.ingest.rekey(corpus, "full", "once")
-        assert application.ingest.collection(corpus).key_building == "title"
+            application.ingest.rekey(application.access.scope(corpus), "full", "once")
+        assert application.access.scope(corpus).collection.key_building == "title"
 
     def test_a_key_of_an_ingest_is_taken(self, application: Application, corpus: str) -> None:
         state.staged(application, corpus, CORPUS[0], key="once")
         with pytest.raises(IdempotencyConflictError):
-            application.ingest.rekey(corpus, "title", "once")
+            application.ingest.rekey(application.access.scope(corpus), "title", "once")
 
     def test_a_collection_that_is_not_there(self, application: Application, collection: str) -> None:
         with pytest.raises(NotFoundError, match=collection):
-            application.ingest.rekey(collection, "title")
+            application.ingest.rekey(application.access.scope(collection), "title")
 
 
 def rekeyed_by_application(application: Application, name: str, building: KeyBuilding) -> None:
-    application.ingest.rekey(name, building)
+    application.ingest.rekey(application.access.scope(name), building)
     application.index.run_ready_jobs()
-    assert application.ingest.collection(name).key_building == building
+    assert application.access.scope(name).collection.key_building == building
 
 
 def evolved(application: Application, name: str) -> list[tuple[int, NDArray[np.float32], list[float]]]:
@@ -571,7 +577,7 @@ def evolved(application: Application, name: str) -> list[tuple[int, NDArray[np.f
 
 
 def _job(application: Application, name: str, job_id: Any) -> Job:
-    return application.ingest.job(name, job_id)
+    return application.ingest.job(application.access.scope(name), job_id)
 
 
 @contextmanager

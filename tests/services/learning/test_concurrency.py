@@ -178,7 +178,9 @@ class TestIngestAndDeletion:
             def work() -> None:
                 while not done.is_set():
                     with suppress(NotFoundError):
-                        application.ingest.delete_passage(curie, draw.choice([*bodies, *CURIE])["id"])
+                        application.ingest.delete_passage(
+                            application.access.scope(curie), draw.choice([*bodies, *CURIE])["id"]
+                        )
 
             return work
 
@@ -200,7 +202,7 @@ class TestBesideIngest:
             for turn in range(6):
                 state.staged(application, curie, *(changed if turn % 2 == 0 else CURIE))
                 application.index.run_ready_jobs()
-                application.ingest.delete_passage(curie, "tokyo")
+                application.ingest.delete_passage(application.access.scope(curie), "tokyo")
             done.set()
 
         def learn(seed: int) -> Callable[[], None]:
@@ -257,14 +259,14 @@ class TestBesideIngest:
                         application.learn.apply(target, [event])
 
             def delete(name: str = name, gone: list[bool] = gone) -> None:
-                application.ingest.delete_collection(name)
+                application.ingest.delete_collection(application.access.scope(name))
                 gone.append(True)
 
             state.together(learn, application.index.run_ready_jobs, delete)
 
             assert gone == [True]
             with pytest.raises(NotFoundError):
-                application.ingest.collection(name)
+                application.access.scope(name)
 
 
 def accepted_where_possible(application: Application, collection: str, seed: int) -> list[int]:

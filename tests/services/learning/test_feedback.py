@@ -42,7 +42,7 @@ class TestOneKey:
         assert second == first
         assert first.changes
         assert state.learned(application, curie) == learned
-        assert application.retrieve.episode(curie, query_id).judged == 1
+        assert application.retrieve.episode(application.access.scope(curie), query_id).judged == 1
 
     def test_another_verdict_is_refused(self, application: Application, curie: str, query_id: uuid.UUID) -> None:
         born, discovered, *_ = state.all_sentences(application, curie)
@@ -67,7 +67,7 @@ class TestOneKey:
         assert all(receipt.event.status == "applied" and receipt.changes for receipt in receipts)
         assert len(state.rows(application, curie, "feedback_event")) == 1
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {1}
-        assert application.retrieve.episode(curie, query_id).judged == 1
+        assert application.retrieve.episode(application.access.scope(curie), query_id).judged == 1
 
     def test_of_two_verdicts_at_once_one_wins(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -173,7 +173,7 @@ class TestWhatCannotBeApplied:
         born, discovered = state.sentences(application, curie, "curie").values()
         (vistula,) = state.sentences(application, curie, "vistula").values()
         event = state.judge(application, curie, query_id, [born, vistula], rejected=[discovered]).event.id
-        application.ingest.delete_passage(curie, "curie")
+        application.ingest.delete_passage(application.access.scope(curie), "curie")
 
         assert application.learn.apply(state.collection_id(application, curie), [event]) == 1
 
@@ -188,7 +188,7 @@ class TestWhatCannotBeApplied:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
         query_id = state.given_episode(application, curie, "When was Marie Curie born?", [born], "1867")
         event = state.judge(application, curie, query_id, [born]).event.id
-        application.ingest.delete_passage(curie, "curie")
+        application.ingest.delete_passage(application.access.scope(curie), "curie")
 
         application.learn.apply(state.collection_id(application, curie), [event])
 

@@ -136,7 +136,7 @@ class TestOneVerdict:
             application, towns, asked(application, towns), first_of(application, towns, "Townc", "Towne")
         ).event.id
         for gone in ("Towne", "Townl"):
-            application.ingest.delete_passage(towns, gone)
+            application.ingest.delete_passage(application.access.scope(towns), gone)
         application.learn.apply(state.collection_id(application, towns), [event])
 
         assert_same(taught(application, towns), expected(application, ["Townc"]).evidence)
@@ -414,7 +414,7 @@ class TestWhoLearns:
         for name in (towns, other):
             self.teach(application, name)
         kept = taught(application, other)
-        application.forget.reset(towns)
+        application.forget.reset(application.access.scope(towns))
 
         assert state.snapshot(application, towns, state.WEIGHTS) == {table: [] for table in state.WEIGHTS}
         assert scores(application, towns) == untouched
@@ -423,7 +423,7 @@ class TestWhoLearns:
     def test_a_deleted_collection_takes_them_along(self, application: Application, towns: str) -> None:
         self.teach(application, towns)
         target = {"c": state.collection_id(application, towns)}
-        application.ingest.delete_collection(towns)
+        application.ingest.delete_collection(application.access.scope(towns))
 
         with application.database.read() as reader:
             for table in (*state.WEIGHTS, "episode"):

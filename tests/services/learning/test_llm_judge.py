@@ -136,7 +136,7 @@ def test_nothing_found_is_judged_without_asking(
     http: TestClient, application: Application, judging: Judging
 ) -> None:
     """A question that activated no sentence has nothing to ask the model about."""
-    application.ingest.receive("judge-empty").finish()
+    application.ingest.receive(application.access.opening("judge-empty")).finish()
     ask(http, "judge-empty", QUESTION)
     with OpenAiServer(keyword_handler) as server:
         assert judging(server.base_url).run("judge-empty", once=True) == 1
@@ -220,7 +220,7 @@ def test_evidence_that_vanished_is_not_shown(
     http: TestClient, application: Application, curie: str, judging: Judging
 ) -> None:
     (asked,) = ask(http, curie, QUESTION)
-    application.ingest.delete_passage(curie, "curie")
+    application.ingest.delete_passage(application.access.scope(curie), "curie")
     with OpenAiServer(keyword_handler) as server:
         assert judging(server.base_url).run(curie, once=True) == 1
         assert all(

@@ -39,7 +39,7 @@ def perplexities(trace: Trace) -> dict[str, float]:
 
 def test_what_no_verdict_touched_stands_at_its_base(application: Application, curie: str) -> None:
     ids = sentences(application, curie, "curie")
-    states = application.explain.memories(curie, [*ids.values(), 2**40])
+    states = application.explain.memories(application.access.scope(curie), [*ids.values(), 2**40])
     assert states.keys() == set(ids.values())
     for text, sentence in ids.items():
         task, time = states[sentence]["task"], states[sentence]["time"]  # both sentences name a year
@@ -50,9 +50,9 @@ def test_what_no_verdict_touched_stands_at_its_base(application: Application, cu
 
 def test_a_verdict_moves_memories_and_leaves_their_bases(application: Application, curie: str) -> None:
     ids = sentences(application, curie, "curie")
-    before = application.explain.memories(curie, list(ids.values()))
+    before = application.explain.memories(application.access.scope(curie), list(ids.values()))
     teach(application, curie)
-    after = application.explain.memories(curie, list(ids.values()))
+    after = application.explain.memories(application.access.scope(curie), list(ids.values()))
     towards = application.explain.direction(QUESTION)
     moved = {text: after[ids[text]]["task"] for text in (BORN, FOUND)}
     for text, state in moved.items():
@@ -67,7 +67,7 @@ def test_a_verdict_moves_memories_and_leaves_their_bases(application: Applicatio
 
 def test_memories_of_an_unknown_collection(application: Application, collection: str) -> None:
     with pytest.raises(NotFoundError, match="There is no collection"):
-        application.explain.memories(collection, [1])
+        application.explain.memories(application.access.scope(collection), [1])
 
 
 @pytest.mark.parametrize("text", [QUESTION, "in which city was the chemist born?"], ids=["entities", "no entities"])

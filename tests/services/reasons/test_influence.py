@@ -91,7 +91,7 @@ def test_each_verdict_did_what_revoking_it_undoes(application: Application, curi
     assert len(everyone) == 4
     counts = []
     for event in sorted(everyone):
-        application.revoke.revoke(curie, event)
+        application.revoke.revoke(application.access.scope(curie), event)
         _, after = asked(application, curie)
         counts.append(assert_came_true(before, after, event))
         before = after
@@ -120,7 +120,7 @@ def test_each_of_many_verdicts_did_what_revoking_it_undoes(
     assert everyone
     random.Random(seed).shuffle(everyone)
     for event in everyone[:4]:
-        application.revoke.revoke(curie, event)
+        application.revoke.revoke(application.access.scope(curie), event)
         _, after = asked(application, curie, text, **more)
         assert_came_true(before, after, event)
         before = after
@@ -130,13 +130,13 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
     application: Application, curie: str
 ) -> None:
     """Of alice's two verdicts only the first counts for the weights; without it, the second does."""
-    application.judges.set(curie, "alice", comparisons=1)
+    application.judges.set(application.access.scope(curie), "alice", comparisons=1)
     taught(application, curie)
     _, before = asked(application, curie)
     weighed = {row.event_id for passage in shown(before).values() for row in passage.influences if row.weights}
     alice = [row["id"] for row in state.rows(application, curie, "feedback_event") if row["judge"] == "alice"]
     assert weighed & set(alice) == {min(alice)}
-    application.revoke.revoke(curie, min(alice))
+    application.revoke.revoke(application.access.scope(curie), min(alice))
     _, after = asked(application, curie)
     assert_came_true(before, after, min(alice))
     weighed = {row.event_id for passage in shown(after).values() for row in passage.influences if row.weights}
@@ -154,7 +154,7 @@ def test_a_question_that_one_verdict_taught_makes_room_for_the_next(application:
     _, before = asked(application, curie)
     assert len({row.past_question for row in before.recalled}) == 8
     for event in sorted(named(before))[:3]:
-        application.revoke.revoke(curie, event)
+        application.revoke.revoke(application.access.scope(curie), event)
         _, after = asked(application, curie)
         assert_came_true(before, after, event)
         before = after
@@ -233,7 +233,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
     event = state.judge(application, curie, query_id, expansions=(river,), **verdict).event.id
     _, before = asked(application, curie, text, strategy="dense", max_hops=None)
     assert {row.key for row in shown(before).values()} == {None}
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     _, after = asked(application, curie, text, strategy="dense", max_hops=None)
     key = shown(after)["vistula"].key
     assert key is not None
@@ -242,7 +242,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
     (held,) = key.units
     assert (held.method, held.text, held.share, held.event_count) == ("hyde", river.text, 1.0, 1)
     assert [(row.event_id, row.judge, row.question) for row in held.events] == [(event, "alice", text)]
-    (credit,) = application.key_view.view(curie, "vistula", 5).units
+    (credit,) = application.key_view.view(application.access.scope(curie), "vistula", 5).units
     assert held.events[0].gain * held.events[0].weight == pytest.approx(credit.score)
     assert {row.key for name, row in shown(after).items() if name != "vistula"} == {None}
 

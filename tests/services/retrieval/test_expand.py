@@ -143,7 +143,7 @@ class TestPseudoRelevanceFeedback:
     def test_an_empty_collection_gives_none(
         self, plain: ExpandService, application: Application, collection: str
     ) -> None:
-        application.ingest.receive(collection).finish()
+        application.ingest.receive(application.access.opening(collection)).finish()
         assert plain.expand(collection, QUESTION, ["prf"]) == []
 
     def test_a_question_without_terms_goes_by_its_meaning(self, plain: ExpandService, curie: str) -> None:
@@ -204,7 +204,7 @@ class TestWithAModel:
     def test_diver_has_nothing_to_go_by_in_an_empty_collection(
         self, widening: Widening, application: Application, collection: str
     ) -> None:
-        application.ingest.receive(collection).finish()
+        application.ingest.receive(application.access.opening(collection)).finish()
         assert widening(by_form).expand(collection, QUESTION, ["diver", "prf"]) == []
         assert widening.server.requests == []
         (unit,) = widening(by_form).expand(collection, QUESTION, ["hyde"])  # needs no passage
@@ -247,7 +247,7 @@ def test_it_is_wired_and_leaves_no_episode(
     answer = http.post("/expand", json={"collection": curie, "query": QUESTION, "methods": ["prf"]}).json()
     assert (answer["collection"], answer["query"]) == (curie, QUESTION)
     assert [Expansion(**unit) for unit in answer["expansions"]] == application.expand.expand(
-        curie, QUESTION, ["prf"]
+        application.access.scope(curie), QUESTION, ["prf"]
     )
     assert counts() == before
 

@@ -27,7 +27,9 @@ def rivers(ingest: Ingest, curie: str) -> str:
 
 
 def explores(application: Application, collection: str, **setting: Any) -> None:
-    application.serving.configure(collection, {"exploration": {"share": 1.0, "seed": 1} | setting})
+    application.serving.configure(
+        application.access.scope(collection), {"exploration": {"share": 1.0, "seed": 1} | setting}
+    )
 
 
 def ask(application: Application, collection: str, unit: str | None = "user", **more: Any) -> Answer:
@@ -82,7 +84,7 @@ def test_the_last_positions_go_to_what_ranks_below(application: Application, riv
         assert set(names[2:]) <= {hit.passage_id for hit in longer.passages}
     ids = state.passages(application, rivers)
     assert sorted(episode(application, rivers, answer)["explored"]) == sorted(ids[name] for name in names[2:])
-    stored = application.retrieve.episode(rivers, answer.query_id).answer["passages"]
+    stored = application.retrieve.episode(application.access.scope(rivers), answer.query_id).answer["passages"]
     assert [hit["explored"] for hit in stored] == [False, False, True, True]
 
 

@@ -77,7 +77,7 @@ def test_an_answer_cites_sentences_of_its_retrieval(asking: Asking, curie: str) 
 def test_no_evidence_is_no_answer_and_costs_no_call(
     asking: Asking, application: Application, collection: str
 ) -> None:
-    application.ingest.receive(collection).finish()
+    application.ingest.receive(application.access.opening(collection)).finish()
     answer = asking(keyword_handler).post("/answer", json={"collection": collection, "query": QUESTION}).json()
     assert (answer["answer"], answer["sufficient"], answer["citations"]) == ("", False, [])
     assert asking.held == []

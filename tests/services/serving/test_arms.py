@@ -45,7 +45,7 @@ def teach(application: Application, collection: str, query_id: UUID) -> None:
 
 
 def test_units_are_served_by_the_arm_that_their_hash_gives(application: Application, curie: str) -> None:
-    application.serving.configure(curie, {"experiment": ARMS})
+    application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
     identity = state.collection_id(application, curie)
     seen = set()
     for unit in UNITS:
@@ -61,7 +61,7 @@ def test_units_are_served_by_the_arm_that_their_hash_gives(application: Applicat
 
 
 def test_without_a_unit_the_query_id_decides(application: Application, curie: str) -> None:
-    application.serving.configure(curie, {"experiment": ARMS})
+    application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
     identity = state.collection_id(application, curie)
     for _ in range(10):
         answer = application.serving.query(free(curie))
@@ -70,7 +70,9 @@ def test_without_a_unit_the_query_id_decides(application: Application, curie: st
 
 
 def test_a_query_that_says_an_arm_keeps_it(application: Application, curie: str) -> None:
-    application.serving.configure(curie, {"experiment": {"arms": [ARMS["arms"][0] | {"percent": 100}]}})
+    application.serving.configure(
+        application.access.scope(curie), {"experiment": {"arms": [ARMS["arms"][0] | {"percent": 100}]}}
+    )
     asked = Query(text=QUESTION, collection=curie, memory="read", strategy="hybrid", unit="user")
     answer = application.serving.query(asked)
     assert (answer.arm, answer.memory, answer.strategy) == (None, "read", "hybrid")
@@ -79,30 +81,32 @@ def test_a_query_that_says_an_arm_keeps_it(application: Application, curie: str)
 
 def test_a_query_that_bounds_hops_goes_to_no_arm_if_one_makes_none(application: Application, curie: str) -> None:
     whole = [ARMS["arms"][0] | {"percent": 50}, ARMS["arms"][1] | {"percent": 50}]
-    application.serving.configure(curie, {"experiment": {"arms": whole}})
+    application.serving.configure(application.access.scope(curie), {"experiment": {"arms": whole}})
     for unit in UNITS[:10]:
         answer = application.serving.query(free(curie, unit, max_hops=1))
         assert (answer.arm, answer.strategy, answer.hops) == (None, "graph", 1)
-    application.serving.configure(curie, {"experiment": {"arms": [whole[0] | {"percent": 100}]}})
+    application.serving.configure(
+        application.access.scope(curie), {"experiment": {"arms": [whole[0] | {"percent": 100}]}}
+    )
     assert application.serving.query(free(curie, max_hops=1)).arm == "without"
 
 
 def test_in_shadow_memory_is_learned_and_not_served(application: Application, curie: str) -> None:
     first = application.serving.query(Query(text=QUESTION, collection=curie))
-    application.serving.configure(curie, {"serving": "shadow", "experiment": ARMS})
+    application.serving.configure(application.access.scope(curie), {"serving": "shadow", "experiment": ARMS})
     teach(application, curie, first.query_id)
     assert state.rows(application, curie, "sentence_memory")
     for query in (Query(text=QUESTION, collection=curie, memory="read"), free(curie, "user-1"), free(curie)):
         answer = application.serving.query(query)
         assert (answer.memory, answer.shadow, answer.arm) == ("off", True, None)
-    stored = application.retrieve.episode(curie, answer.query_id)
+    stored = application.retrieve.episode(application.access.scope(curie), answer.query_id)
     assert stored.answer["memory"] == "off"
     assert stored.answer["shadow"] is True
     ours = application.retrieve.query(Query(text=QUESTION, collection=curie, include=frozenset({"trace"})))
     assert (ours.memory, ours.shadow) == ("read", False)
     assert ours.trace is not None
     assert ours.trace.recalled, "the service below sees what was learned"
-    application.serving.configure(curie, {"serving": "live"})
+    application.serving.configure(application.access.scope(curie), {"serving": "live"})
     lives = application.serving.query(Query(text=QUESTION, collection=curie))
     assert (lives.memory, lives.shadow) == ("read", False)
 
@@ -110,7 +114,7 @@ def test_in_shadow_memory_is_learned_and_not_served(application: Application, cu
 def test_shadow_answers_as_if_nothing_had_been_learned(application: Application, curie: str) -> None:
     before = application.serving.query(Query(text=QUESTION, collection=curie, memory="off"))
     teach(application, curie, before.query_id)
-    application.serving.configure(curie, {"serving": "shadow"})
+    application.serving.configure(application.access.scope(curie), {"serving": "shadow"})
     after = application.serving.query(Query(text=QUESTION, collection=curie, memory="read"))
     assert [hit.passage_id for hit in after.passages] == [hit.passage_id for hit in before.passages]
     assert [hit.score for hit in after.passages] == [hit.score for hit in before.passages]
@@ -118,7 +122,7 @@ def test_shadow_answers_as_if_nothing_had_been_learned(application: Application,
 
 def test_patches_change_what_they_name(application: Application, curie: str) -> None:
     configure = application.serving.configure
-    fresh = application.ingest.collection(curie)
+    fresh = application.access.scope(curie).collection
     assert (fresh.serving, fresh.experiment, fresh.exploration) == ("live", None, None)
     assert configure(curie, {}) == fresh
     made = configure(curie, {"serving": "shadow", "exploration": {"share": 0.5, "slots": 3, "seed": 4}})
@@ -136,16 +140,22 @@ def test_patches_change_what_they_name(application: Application, curie: str) -> 
     assert one is not None
     assert [arm["name"] for arm in one["arms"]] == ["only"]
     assert configure(curie, {"serving": None, "experiment": None, "exploration": None}) == fresh
-    assert application.ingest.collection(curie) == fresh
+    assert application.access.scope(curie).collection == fresh
 
 
 def test_patches_at_once_lose_nothing(application: Application, curie: str) -> None:
     patches: list[dict[str, Any]] = [{"serving": "shadow"}, {"experiment": ARMS}, {"exploration": {"share": 0.5}}]
     for _ in range(5):
-        application.serving.configure(curie, {"serving": None, "experiment": None, "exploration": None})
+        application.serving.configure(
+            application.access.scope(curie), {"serving": None, "experiment": None, "exploration": None}
+        )
         with ThreadPoolExecutor(len(patches)) as pool:
-            list(pool.map(lambda patch: application.serving.configure(curie, patch), patches))
-        found = application.ingest.collection(curie)
+            list(
+                pool.map(
+                    lambda patch: application.serving.configure(application.access.scope(curie), patch), patches
+                )
+            )
+        found = application.access.scope(curie).collection
         assert found.serving == "shadow"
         assert found.experiment is not None
         assert found.exploration is not None
@@ -162,16 +172,20 @@ def test_patches_at_once_lose_nothing(application: Application, curie: str) -> N
     ],
 )
 def test_what_is_no_setting_changes_nothing(application: Application, curie: str, patch: Mapping[str, Any]) -> None:
-    before = application.serving.configure(curie, {"experiment": ARMS}) if "exploration" in patch else None
+    before = (
+        application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
+        if "exploration" in patch
+        else None
+    )
     with pytest.raises(InvalidRequestError):
-        application.serving.configure(curie, {"serving": "shadow", **patch})
-    assert application.ingest.collection(curie).serving == "live"
-    assert before is None or application.ingest.collection(curie) == before
+        application.serving.configure(application.access.scope(curie), {"serving": "shadow", **patch})
+    assert application.access.scope(curie).collection.serving == "live"
+    assert before is None or application.access.scope(curie).collection == before
 
 
 def test_a_collection_that_is_not_there_has_no_settings(application: Application) -> None:
     with pytest.raises(NotFoundError):
-        application.serving.configure("no-such-collection", {"serving": "shadow"})
+        application.serving.configure(application.access.scope("no-such-collection"), {"serving": "shadow"})
 
 
 # RFC 7396, Appendix A.

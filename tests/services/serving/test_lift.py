@@ -70,7 +70,9 @@ def judged(application: Application, collection: str, query: UUID, **said: Any) 
 
 
 def report(application: Application, collection: str, **said: Any) -> Lift:
-    return application.lift.lift(collection, **({"since": None, "before": None, "baseline": None} | said))
+    return application.lift.lift(
+        application.access.scope(collection), **({"since": None, "before": None, "baseline": None} | said)
+    )
 
 
 def means(arm: ArmLift) -> dict[str, float | None]:
@@ -85,7 +87,7 @@ def only(application: Application, collection: str) -> ArmLift:
 
 
 def test_figures_are_those_of_the_verdicts(application: Application, curie: str) -> None:
-    application.serving.configure(curie, {"experiment": ARMS})
+    application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
     off = [asked(application, curie, "off", hops=hops, total_ms=10.0 * hops) for hops in (1, 2, 3, 3)]
     judged(application, curie, off[0], supporting=["warsaw"])  # second of two: recall 1, reciprocal rank 1/2
     judged(application, curie, off[1], missed=["tokyo"])  # nothing found: recall 0, rank 0, no success
@@ -163,14 +165,14 @@ def test_the_verdict_applied_last_speaks_and_a_revoked_one_does_not(application:
     last = judged(application, curie, query, missed=["tokyo"])
     arm = only(application, curie)
     assert (arm.queries, arm.judged, means(arm)["evidence_recall"]) == (1, 1, 0.0)
-    application.revoke.revoke(curie, last)
+    application.revoke.revoke(application.access.scope(curie), last)
     arm = only(application, curie)
     assert (arm.judged, means(arm)["evidence_recall"]) == (1, 1.0)
 
 
 def test_a_query_whose_only_verdict_was_revoked_is_neither(application: Application, curie: str) -> None:
     event = judged(application, curie, asked(application, curie, None), supporting=["curie"])
-    application.revoke.revoke(curie, event)
+    application.revoke.revoke(application.access.scope(curie), event)
     asked(application, curie, None)
     arm = only(application, curie)
     assert (arm.queries, arm.judged, arm.unjudged) == (2, 0, 1)
@@ -187,7 +189,7 @@ def test_a_verdict_that_waits_does_not_count_yet(application: Application, curie
 def test_evidence_that_is_gone_is_left_out(application: Application, curie: str) -> None:
     judged(application, curie, asked(application, curie, None), supporting=["curie"], missed=["tokyo"])
     judged(application, curie, asked(application, curie, None), missed=["tokyo"])
-    application.ingest.delete_passage(curie, "tokyo")
+    application.ingest.delete_passage(application.access.scope(curie), "tokyo")
     arm = only(application, curie)
     assert arm.figures["evidence_recall"] == Sums(1, 1.0, 1.0)
     assert arm.figures["retrieval_success"] == Sums(1, 1.0, 1.0)
@@ -201,7 +203,7 @@ def test_arms_come_in_the_experiments_order_then_former_ones_then_none(
     found = report(application, curie)
     assert [arm.arm for arm in found.arms] == ["alpha", "read", "zeta", None]
     assert found.baseline == "alpha"
-    application.serving.configure(curie, {"experiment": ARMS})
+    application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
     found = report(application, curie)
     assert [(arm.arm, arm.queries) for arm in found.arms] == [
         ("off", 0), ("read", 1), ("alpha", 1), ("zeta", 1), (None, 1)
@@ -230,7 +232,7 @@ def test_without_arms_nothing_is_compared(application: Application, curie: str) 
 
 def test_only_the_window_counts(application: Application, curie: str) -> None:
     query = asked(application, curie, None)
-    moment = application.retrieve.episode(curie, query).created_at
+    moment = application.retrieve.episode(application.access.scope(curie), query).created_at
     for since, before, expected in (
         (moment, None, 1),
         (None, moment, 0),
@@ -261,7 +263,9 @@ def test_pages_miss_nothing_and_count_nothing_twice(
 
 
 def test_real_queries_are_measured(application: Application, curie: str) -> None:
-    application.serving.configure(curie, {"experiment": {"arms": [{"name": "only", "percent": 100}]}})
+    application.serving.configure(
+        application.access.scope(curie), {"experiment": {"arms": [{"name": "only", "percent": 100}]}}
+    )
     query = Query(text="Where was Marie Curie born?", collection=curie, says_arm=False)
     answer = application.serving.query(query)
     judged(application, curie, answer.query_id, supporting=[answer.passages[1].passage_id])

@@ -24,7 +24,7 @@ def taught(application: Application, curie: str) -> str:
     """A collection that learned at every scope, with evidence taken in and waiting."""
     events = undo.stream(application, curie, 16, seed=41)
     undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     undo.apply(application, curie, events[10:], 3)
     return curie
 
@@ -50,7 +50,7 @@ class TestStates:
         assert all(live.values())
         assert {row["channel"] for row in live["sentence_memory"]} == {"task", "time"}
         assert past.events == 16
-        assert (past.events_restored, past.events_assumed) == (0, 0)
+        assert past.events_restored == 0
         assert (past.passages_since, past.passages_updated, past.sentences_gone) == (0, 0, 0)
         assert (past.key_generation, past.key_generation_certain) == (1, True)
         assert past.learned["sentence_memory"] == len(live["sentence_memory"])
@@ -58,7 +58,7 @@ class TestStates:
     def test_before_the_first_verdict_nothing_is_learned(self, application: Application, curie: str) -> None:
         until = now(application)
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=7), 4)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         past = replayed(application, curie, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, curie))
         assert not any(rows for table, rows in learned(application, past.collection).items() if table != "serves")
@@ -70,11 +70,11 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 24, seed)
         undo.apply(application, curie, events[:8], 8)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, events[8:12], 2)
         then, until = learned(application, curie), now(application)
         undo.apply(application, curie, events[12:20], 5)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, events[20:], 5)
         after = learned(application, curie)
         past = replayed(application, curie, until)
@@ -87,42 +87,23 @@ class TestStates:
     def test_what_was_revoked_since_counts(self, application: Application, curie: str, revoked: slice) -> None:
         events = undo.stream(application, curie, 24, seed=3)
         undo.apply(application, curie, events[:8], 8)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, events[8:14], 2)
         then, until = meant(application, curie), now(application)
         for event in events[:14][revoked]:
-            application.revoke.revoke(curie, event)
+            application.revoke.revoke(application.access.scope(curie), event)
         undo.apply(application, curie, events[14:], 5)  # questions and units that went come back under other ids
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         past = replayed(application, curie, until)
         undo.assert_same(meant(application, past.collection), then)
         assert (past.events, past.events_restored) == (14, len(events[:14][revoked]))
-        assert past.events_assumed == 0
 
     def test_what_was_revoked_by_then_does_not_count(self, application: Application, taught: str) -> None:
         for event in state.applied_order(application, taught)[::3]:
-            application.revoke.revoke(taught, event)
+            application.revoke.revoke(application.access.scope(taught), event)
         past = replayed(application, taught, now(application))
         undo.assert_same(learned(application, past.collection), learned(application, taught))
         assert past.events == 16 - 6
-
-    def test_of_unrecorded_noises_todays_are_taken_and_counted(self, application: Application, taught: str) -> None:
-        then, until = meant(application, taught), now(application)
-        order = state.applied_order(application, taught)
-        for event in order[:4]:
-            application.revoke.revoke(taught, event)
-        with application.database.write() as writer:
-            writer.execute(
-                "UPDATE feedback_event SET constants = NULL WHERE collection_id = %(c)s AND id = ANY(%(ids)s)",
-                {"c": state.collection_id(application, taught), "ids": order[1:3]},
-            )
-        past = replayed(application, taught, until)
-        assert (past.events_restored, past.events_assumed) == (4, 2)
-        noises = [
-            {(row["event_id"], row["sentence_id"], row["channel"], row["observation_noise"]) for row in rows}
-            for rows in (then["memory_audit"], meant(application, past.collection)["memory_audit"])
-        ]
-        assert noises[0] == noises[1]
 
     def test_caps_are_those_of_the_day(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
@@ -138,7 +119,7 @@ class TestStates:
             for judge in undo.JUDGES:
                 judges.put(writer, target, judge, JudgeSettings(positive=3.0, comparisons=0))
         for event in events[:7]:
-            application.revoke.revoke(curie, event)
+            application.revoke.revoke(application.access.scope(curie), event)
         past = replayed(application, curie, until)
         undo.assert_same(meant(application, past.collection), then)
 
@@ -146,7 +127,7 @@ class TestStates:
         events = undo.stream(application, curie, 6, seed=5)
         undo.apply(application, curie, events[:3])
         until = now(application)
-        application.revoke.revoke(curie, events[4])  # never applied
+        application.revoke.revoke(application.access.scope(curie), events[4])  # never applied
         undo.apply(application, curie, events[5:])
         past = replayed(application, curie, until)
         assert sorted(state.event_statuses(application, past.collection).items()) == [
@@ -162,11 +143,11 @@ class TestKeys:
         past = replayed(application, taught, now(application))
         with application.database.write() as writer:
             writer.execute("UPDATE key_evolution SET due = NULL WHERE collection_id = %(c)s", target)
-        assert application.evolve.standing(past.collection) == replace(
-            application.evolve.standing(taught), collection=past.collection
+        assert application.evolve.standing(application.access.scope(past.collection)) == replace(
+            application.evolve.standing(application.access.scope(taught)), collection=past.collection
         )
-        application.evolve.evolve(past.collection)
-        application.evolve.evolve(taught)
+        application.evolve.evolve(application.access.scope(past.collection))
+        application.evolve.evolve(application.access.scope(taught))
         assert learned(application, past.collection)["passage_key"] == learned(application, taught)["passage_key"]
 
     def test_the_generation_that_served_is_told_by_what_came_after(
@@ -181,12 +162,12 @@ class TestKeys:
 
         for start in (0, 10):
             undo.apply(application, curie, events[start : start + 10], 5)
-            application.evolve.evolve(curie)
+            application.evolve.evolve(application.access.scope(curie))
             note()
-        application.evolve.roll_back(curie, 1)
+        application.evolve.roll_back(application.access.scope(curie), 1)
         note()
         undo.apply(application, curie, events[20:], 5)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         note()
         pasts = [replayed(application, curie, moment, into=f"{curie}-{at}") for at, moment in enumerate(moments)]
         # Between the second evolution and the third, which went on from the first, there was a rollback.
@@ -197,7 +178,7 @@ class TestKeys:
             undo.assert_same(learned(application, pasts[at].collection), states[at])
 
     def test_a_rollback_that_nothing_came_after_serves(self, application: Application, taught: str) -> None:
-        application.evolve.roll_back(taught, 0)
+        application.evolve.roll_back(application.access.scope(taught), 0)
         past = replayed(application, taught, now(application))
         undo.assert_same(learned(application, past.collection), learned(application, taught))
         assert (past.key_generation, past.key_generation_certain) == (0, False)
@@ -224,7 +205,7 @@ class TestCorpus:
         until = now(application)
         changed = CURIE[0] | {"text": "Marie Curie was born in Warsaw in 1867. Marie Curie died in 1934."}
         assert ingest(changed)["updated"] == 1
-        application.ingest.delete_passage(taught, "tokyo")
+        application.ingest.delete_passage(application.access.scope(taught), "tokyo")
         past = replayed(application, taught, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, taught))
         assert (past.passages, past.passages_since, past.passages_updated) == (4, 0, 1)

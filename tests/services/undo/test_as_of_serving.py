@@ -26,7 +26,7 @@ def taught(application: Application, curie: str) -> str:
     """A collection that learned at every scope, with evidence taken in and waiting."""
     events = undo.stream(application, curie, 16, seed=41)
     undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     undo.apply(application, curie, events[10:], 3)
     return curie
 
@@ -57,9 +57,12 @@ class TestServing:
         assert past.collection == f"{taught}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
         row = rows_of_collection(application, past.collection)[0]
         assert (row["serving"], row["experiment"], row["exploration"]) == ("shadow", None, None)
-        assert application.ingest.collection(past.collection).past == {"of": taught, "until": until.isoformat()}
-        assert application.ingest.collection(taught).past is None
-        application.serving.configure(past.collection, {"serving": "live"})
+        assert application.access.scope(past.collection).collection.past == {
+            "of": taught,
+            "until": until.isoformat(),
+        }
+        assert application.access.scope(taught).collection.past is None
+        application.serving.configure(application.access.scope(past.collection), {"serving": "live"})
         assert rows_of_collection(application, past.collection)[0]["serving"] == "live"
 
     def test_it_learns_on_and_can_be_deleted_beside_the_live_one(
@@ -68,13 +71,15 @@ class TestServing:
         before, graph = learned(application, taught), corpus(application, taught)
         past = replayed(application, taught, now(application))
         undo.apply(application, past.collection, undo.stream(application, past.collection, 8, seed=6), 3)
-        application.evolve.evolve(past.collection)
-        application.revoke.revoke(past.collection, state.applied_order(application, past.collection)[0])
+        application.evolve.evolve(application.access.scope(past.collection))
+        application.revoke.revoke(
+            application.access.scope(past.collection), state.applied_order(application, past.collection)[0]
+        )
         ingest(BERLIN, CURIE[0] | {"text": "Marie Curie died in 1934."}, into=past.collection)
         undo.assert_verified(application, past.collection)
         assert state.counts(application, past.collection) == state.true_counts(application, past.collection)
         undo.assert_same(learned(application, taught), before)
-        application.ingest.delete_collection(past.collection)
+        application.ingest.delete_collection(application.access.scope(past.collection))
         undo.assert_same(learned(application, taught), before)
         undo.assert_same(corpus(application, taught), graph)
         nothing_left(application)
@@ -82,7 +87,7 @@ class TestServing:
     def test_a_copy_can_be_copied(self, application: Application, taught: str) -> None:
         until = now(application)
         past = replayed(application, taught, until)
-        again = application.past.replay(past.collection, until, into=f"{taught}-again")
+        again = application.past.replay(application.access.scope(past.collection), until, into=f"{taught}-again")
         undo.assert_verified(application, again.collection)
         undo.assert_same(learned(application, again.collection), learned(application, taught))
         undo.assert_same(corpus(application, again.collection), corpus(application, taught))
@@ -102,15 +107,15 @@ class TestMaking:
             stages.append(stage)
             some, events[:] = events[:4], events[4:]
             undo.apply(application, taught, some, 2)
-            application.revoke.revoke(taught, some[0])
-            application.revoke.revoke(taught, state.applied_order(application, taught)[0])
-            application.evolve.evolve(taught)
+            application.revoke.revoke(application.access.scope(taught), some[0])
+            application.revoke.revoke(application.access.scope(taught), state.applied_order(application, taught)[0])
+            application.evolve.evolve(application.access.scope(taught))
             application.retrieve.query(Query(text="Who was born in Warsaw?", collection=taught))
             ingest(BERLIN | {"id": f"new-{stage}"})
             assert name not in application.verify.names()
 
         name = f"{taught}-past"
-        past = application.past.replay(taught, until, into=name, report=meanwhile)
+        past = application.past.replay(application.access.scope(taught), until, into=name, report=meanwhile)
         assert stages == [
             "passages", "entities", "terms", "verdicts", "statistics", "memories", "questions", "keys",
             "statistics of states",
@@ -128,16 +133,16 @@ class TestMaking:
 
         name = f"{taught}-past"
         with pytest.raises(RuntimeError, match="the machine is gone"):
-            application.past.replay(taught, now(application), into=name, report=fail)
+            application.past.replay(application.access.scope(taught), now(application), into=name, report=fail)
         assert name not in application.verify.names()
         nothing_left(application)
-        assert application.past.replay(taught, now(application), into=name).events == 16
+        assert application.past.replay(application.access.scope(taught), now(application), into=name).events == 16
 
     def test_it_stops_when_told_to(self, application: Application, taught: str) -> None:
         stages: list[str] = []
         with pytest.raises(UnavailableError):
             application.past.replay(
-                taught,
+                application.access.scope(taught),
                 now(application),
                 into=f"{taught}-past",
                 report=lambda stage, *_: stages.append(stage),
@@ -152,7 +157,7 @@ class TestMaking:
     ) -> None:
         until, then = now(application), meant(application, taught)
         for event in state.applied_order(application, taught):
-            application.revoke.revoke(taught, event)
+            application.revoke.revoke(application.access.scope(taught), event)
         embedded: list[int] = []
         plain = application.attribution.embedded
 
@@ -176,17 +181,17 @@ class TestMaking:
     def test_what_cannot_be_done_is_an_error(self, application: Application, taught: str) -> None:
         moment = now(application)
         with pytest.raises(NotFoundError):
-            application.past.replay("no-such-collection", moment)
+            application.past.replay(application.access.scope("no-such-collection"), moment)
         with pytest.raises(InvalidRequestError, match="yet to come"):
-            application.past.replay(taught, moment + timedelta(hours=1))
+            application.past.replay(application.access.scope(taught), moment + timedelta(hours=1))
         with pytest.raises(InvalidRequestError, match="offset"):
-            application.past.replay(taught, datetime(2026, 5, 1))
+            application.past.replay(application.access.scope(taught), datetime(2026, 5, 1))
         with pytest.raises(InvalidRequestError, match="no name"):
-            application.past.replay(taught, moment, into="not a name")
+            application.past.replay(application.access.scope(taught), moment, into="not a name")
         with pytest.raises(ConflictError, match="already"):
-            application.past.replay(taught, moment, into=taught)
+            application.past.replay(application.access.scope(taught), moment, into=taught)
         with (
             application.database.hold_lock(f"replay:{taught}-past"),
             pytest.raises(ConflictError, match="Another process"),
         ):
-            application.past.replay(taught, moment, into=f"{taught}-past")
+            application.past.replay(application.access.scope(taught), moment, into=f"{taught}-past")

@@ -19,7 +19,7 @@ from tests.support import state, undo
 
 def revoke(application: Application, collection: str, events: Sequence[int]) -> None:
     for event in events:
-        assert application.revoke.revoke(collection, event).status == "revoked"
+        assert application.revoke.revoke(application.access.scope(collection), event).status == "revoked"
 
 
 def log_of(application: Application, collection: str) -> dict[int, dict[str, Any]]:
@@ -42,7 +42,7 @@ class TestStates:
         events = undo.stream(application, curie, 24, seed)
         first, second = events[:14], events[14:]
         undo.apply(application, curie, first, batch)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, second, batch)
         draw = random.Random(seed)
         taken = draw.sample(first, 4) + draw.sample(second, 4)
@@ -52,7 +52,7 @@ class TestStates:
 
         undo.forgotten(application, curie)
         undo.apply(application, curie, [event for event in first if event not in taken])
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         undo.apply(application, curie, [event for event in second if event not in taken])
         undo.assert_same(after, undo.learned(application, curie))
         assert after["passage_key"]
@@ -75,7 +75,7 @@ class TestStates:
         events = undo.stream(application, curie, 10, seed=4)
         undo.apply(application, curie, events, 10)
         graph = state.snapshot(application, curie, (*state.GRAPH, *state.LEXICAL))
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         revoke(application, curie, events)
         left = undo.learned(application, curie)
         # An evolution that took in nothing that counts stays, empty, as part of the lineage.
@@ -125,9 +125,9 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 12, seed=6)
         undo.apply(application, curie, events, 4)
-        application.evolve.evolve(curie)
+        application.evolve.evolve(application.access.scope(curie))
         ingest(*({**body, "text": body["text"].split(". ")[-1] + " It is old."} for body in CURIE), into=curie)
-        application.ingest.delete_passage(curie, "tokyo")
+        application.ingest.delete_passage(application.access.scope(curie), "tokyo")
         undo.assert_verified(application, curie)
         revoke(application, curie, events[::2])
         undo.assert_verified(application, curie)
@@ -152,24 +152,24 @@ class TestStates:
         first, second, third = (undo.stream(application, curie, 8, seed) for seed in (11, 12, 13))
         for events in (first, second, third):
             undo.apply(application, curie, events, 8)
-            assert application.evolve.evolve(curie) is not None
-        application.evolve.roll_back(curie, 1)
+            assert application.evolve.evolve(application.access.scope(curie)) is not None
+        application.evolve.roll_back(application.access.scope(curie), 1)
         undo.assert_verified(application, curie)
         revoke(application, curie, [*first[:3], *second[:3]])
         undo.assert_verified(application, curie)
         before = undo.learned(application, curie)
-        application.evolve.roll_back(curie, 3)
+        application.evolve.roll_back(application.access.scope(curie), 3)
         undo.assert_verified(application, curie)
-        application.evolve.roll_back(curie, 1)
+        application.evolve.roll_back(application.access.scope(curie), 1)
         undo.assert_same(before, undo.learned(application, curie))
 
 
 class TestEvents:
     def test_revoking_again_changes_nothing(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, events := undo.stream(application, curie, 4, seed=1))
-        first = application.revoke.revoke(curie, events[0])
+        first = application.revoke.revoke(application.access.scope(curie), events[0])
         before = undo.learned(application, curie), log_of(application, curie)
-        assert application.revoke.revoke(curie, events[0]) == first
+        assert application.revoke.revoke(application.access.scope(curie), events[0]) == first
         assert (undo.learned(application, curie), log_of(application, curie)) == before
         assert first.revoked_at is not None
 
@@ -178,7 +178,7 @@ class TestEvents:
         (event,) = undo.stream(application, curie, 1, seed=1)
         with application.database.write() as writer:
             writer.execute("UPDATE feedback_event SET status = %(s)s WHERE id = %(id)s", {"s": status, "id": event})
-        assert application.revoke.revoke(curie, event).applied_at is None
+        assert application.revoke.revoke(application.access.scope(curie), event).applied_at is None
         assert application.learn.apply(state.collection_id(application, curie), [event]) == 0
         application.learn.apply_overdue(0.0, 100)
         assert log_of(application, curie)[event]["status"] == "revoked"
@@ -188,17 +188,17 @@ class TestEvents:
         sentence = state.all_sentences(application, curie)[0]
         query_id = state.given_episode(application, curie, "Who was born in Warsaw?", [])
         event = state.judge(application, curie, query_id, [sentence], key="once", wait=True).event
-        application.revoke.revoke(curie, event.id)
+        application.revoke.revoke(application.access.scope(curie), event.id)
         again = state.judge(application, curie, query_id, [sentence], key="once", wait=True)
         assert (again.event.id, again.event.status, again.changes) == (event.id, "revoked", [])
 
     def test_what_is_unknown_is_an_error(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no feedback {2**62}"):
-            application.revoke.revoke(curie, 2**62)
+            application.revoke.revoke(application.access.scope(curie), 2**62)
         with pytest.raises(NotFoundError, match="no collection"):
-            application.revoke.revoke("no-such-collection", 1)
+            application.revoke.revoke(application.access.scope("no-such-collection"), 1)
         with pytest.raises(NotFoundError, match="no collection"):
-            application.revoke.request("no-such-collection")
+            application.revoke.request(application.access.scope("no-such-collection"))
 
     def test_an_event_of_another_collection_is_unknown(
         self, application: Application, curie: str, ingest: Ingest
@@ -206,7 +206,7 @@ class TestEvents:
         (event,) = undo.stream(application, curie, 1, seed=1)
         ingest(*CURIE, into=f"{curie}-other")
         with pytest.raises(NotFoundError):
-            application.revoke.revoke(f"{curie}-other", event)
+            application.revoke.revoke(application.access.scope(f"{curie}-other"), event)
         assert log_of(application, curie)[event]["status"] == "pending"
 
 
@@ -217,7 +217,7 @@ class TestBesideWorkers:
         done = threading.Event()
 
         def take_back() -> None:
-            application.revoke.revoke(curie, event)
+            application.revoke.revoke(application.access.scope(curie), event)
             done.set()
 
         thread = threading.Thread(target=take_back)
@@ -243,7 +243,7 @@ class TestBesideWorkers:
 
         def steer() -> None:
             for _ in range(4):
-                application.evolve.evolve(curie)
+                application.evolve.evolve(application.access.scope(curie))
 
         state.together(
             lambda: learn(1),
@@ -292,16 +292,16 @@ class TestJobs:
         events = undo.stream(application, curie, 20, seed=31)
         undo.apply(application, curie, events[:16], 4)
         careless = [event for event in events if log_of(application, curie)[event]["judge"] == "careless"]
-        job_id = application.revoke.request(curie, judge="careless")
+        job_id = application.revoke.request(application.access.scope(curie), judge="careless")
         waiting = [event for event in careless if event in events[16:]]
         assert all(log_of(application, curie)[event]["status"] == "revoked" for event in waiting)
-        queued = application.ingest.job(curie, job_id)
+        queued = application.ingest.job(application.access.scope(curie), job_id)
         assert (queued.status, queued.received, queued.updated) == ("queued", len(careless), len(waiting))
         assert application.index.run_ready_jobs() == 0
 
         late = state.judge(application, curie, self.asked(application, curie), judge="careless").event.id
         assert application.revoke.run_ready_jobs() == 1
-        job = application.ingest.job(curie, job_id)
+        job = application.ingest.job(application.access.scope(curie), job_id)
         assert (job.status, job.received, job.updated, job.unchanged) == (
             "succeeded",
             len(careless),
@@ -321,7 +321,7 @@ class TestJobs:
     ) -> None:
         events = undo.stream(application, curie, 12, seed=32)
         undo.apply(application, curie, events, 12)
-        job_id = application.revoke.request(curie)
+        job_id = application.revoke.request(application.access.scope(curie))
         service = self.service(application, batch_size=5)
         advance, calls = service._revoke, []
 
@@ -337,29 +337,29 @@ class TestJobs:
             service.run_ready_jobs()
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
-        half = application.ingest.job(curie, job_id)
+        half = application.ingest.job(application.access.scope(curie), job_id)
         assert (half.status, half.received, half.updated) == ("running", 12, 5)
 
         self.service(application, batch_size=5).run_ready_jobs()
-        job = application.ingest.job(curie, job_id)
+        job = application.ingest.job(application.access.scope(curie), job_id)
         assert (job.status, job.updated) == ("succeeded", 12)
         undo.assert_verified(application, curie)
 
     def test_it_stops_between_batches_when_told_to(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 6, seed=33), 6)
-        job_id = application.revoke.request(curie)
+        job_id = application.revoke.request(application.access.scope(curie))
         answers = iter([False, False, True])
         self.service(application, batch_size=2).run_ready_jobs(lambda: next(answers))
-        assert application.ingest.job(curie, job_id).updated == 2
+        assert application.ingest.job(application.access.scope(curie), job_id).updated == 2
         self.service(application, batch_size=2).run_ready_jobs()
-        assert application.ingest.job(curie, job_id).updated == 6
+        assert application.ingest.job(application.access.scope(curie), job_id).updated == 6
 
     def test_a_batch_that_cannot_be_revoked_fails_the_job_and_changes_nothing(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 4, seed=34), 4)
         before = undo.learned(application, curie)
-        job_id = application.revoke.request(curie)
+        job_id = application.revoke.request(application.access.scope(curie))
 
         def fail(*_: Any) -> list[int]:
             raise ValueError("broken")
@@ -368,7 +368,7 @@ class TestJobs:
             patch.setattr(application.attribution, "withdraw", fail)
             for _ in range(5):
                 application.revoke.run_ready_jobs()
-        job = application.ingest.job(curie, job_id)
+        job = application.ingest.job(application.access.scope(curie), job_id)
         assert (job.status, job.error) == ("failed", "ValueError: broken")
         undo.assert_same(before, undo.learned(application, curie))
 
@@ -381,18 +381,20 @@ class TestJobs:
                     "UPDATE feedback_event SET received_at = %(at)s WHERE id = %(id)s",
                     {"at": start + timedelta(hours=hour), "id": event},
                 )
-        application.revoke.request(curie, since=start + timedelta(hours=1), before=start + timedelta(hours=3))
+        application.revoke.request(
+            application.access.scope(curie), since=start + timedelta(hours=1), before=start + timedelta(hours=3)
+        )
         application.revoke.run_ready_jobs()
         statuses = state.event_statuses(application, curie)
         assert [statuses[event] for event in events] == ["pending", "revoked", "revoked", "pending"]
         with pytest.raises(InvalidRequestError, match="'from'"):
-            application.revoke.request(curie, since=start, before=start)
+            application.revoke.request(application.access.scope(curie), since=start, before=start)
 
     def test_a_key_repeats_the_first_answer(self, application: Application, curie: str) -> None:
-        first = application.revoke.request(curie, judge="careless", key="once")
-        assert application.revoke.request(curie, judge="careless", key="once") == first
+        first = application.revoke.request(application.access.scope(curie), judge="careless", key="once")
+        assert application.revoke.request(application.access.scope(curie), judge="careless", key="once") == first
         with pytest.raises(IdempotencyConflictError):
-            application.revoke.request(curie, judge="careful", key="once")
+            application.revoke.request(application.access.scope(curie), judge="careful", key="once")
 
     @staticmethod
     def asked(application: Application, collection: str) -> Any:

@@ -17,14 +17,14 @@ def taught(application: Application, curie: str) -> str:
     """A collection that learned at every scope, with evidence taken in and waiting."""
     events = undo.stream(application, curie, 16, seed=41)
     undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(curie)
+    application.evolve.evolve(application.access.scope(curie))
     undo.apply(application, curie, events[10:], 3)
     return curie
 
 
 def found(application: Application, collection: str) -> set[str]:
     """Tables that differ."""
-    report = application.verify.verify(collection)
+    report = application.verify.verify(application.access.scope(collection))
     assert report.clean == (not report.differences)
     return {difference.table for difference in report.differences}
 
@@ -82,7 +82,7 @@ REMOVED = (
 
 class TestClean:
     def test_what_was_learned_follows_from_the_log(self, application: Application, taught: str) -> None:
-        report = application.verify.verify(taught)
+        report = application.verify.verify(application.access.scope(taught))
         assert report.clean
         rows = {table.table: table.rows for table in report.tables}
         assert list(rows) == list(TABLES)
@@ -91,28 +91,28 @@ class TestClean:
             assert rows[table] > 0, table
 
     def test_a_collection_without_verdicts_is_clean(self, application: Application, curie: str) -> None:
-        report = application.verify.verify(curie)
+        report = application.verify.verify(application.access.scope(curie))
         assert report.clean
         assert all(table.rows == 0 for table in report.tables)
 
     def test_pages_do_not_matter(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole = application.verify.verify(taught)
+        whole = application.verify.verify(application.access.scope(taught))
         monkeypatch.setattr("app.services.undo.verify.CHUNK", 2)
         monkeypatch.setattr("app.services.undo.verify.EVENTS", 3)
         monkeypatch.setattr("app.storage.log.history.PAGE", 3)
         monkeypatch.setattr("app.services.log.replay.PAGE", 3)
-        assert application.verify.verify(taught) == whole
+        assert application.verify.verify(application.access.scope(taught)) == whole
 
     def test_a_checksum_tells_states_apart(self, application: Application, taught: str) -> None:
         def checksums(report: Report) -> dict[str, str]:
             return {table.table: table.checksum for table in report.tables}
 
-        before = checksums(application.verify.verify(taught))
-        assert checksums(application.verify.verify(taught)) == before
+        before = checksums(application.verify.verify(application.access.scope(taught)))
+        assert checksums(application.verify.verify(application.access.scope(taught))) == before
         tamper(application, taught, TAMPERED["a perplexity"][0])
-        after = checksums(application.verify.verify(taught))
+        after = checksums(application.verify.verify(application.access.scope(taught)))
         assert {table for table in TABLES if after[table] != before[table]} == {"sentence_memory"}
 
     def test_others_learn_and_revoke_meanwhile(self, application: Application, taught: str) -> None:
@@ -122,14 +122,14 @@ class TestClean:
 
         def look() -> None:
             while not done.is_set():
-                reports.append(application.verify.verify(taught))
+                reports.append(application.verify.verify(application.access.scope(taught)))
 
         def learn() -> None:
             try:
                 undo.apply(application, taught, events, 3)
-                application.evolve.evolve(taught)
+                application.evolve.evolve(application.access.scope(taught))
                 for event in events[::4]:
-                    application.revoke.revoke(taught, event)
+                    application.revoke.revoke(application.access.scope(taught), event)
             finally:
                 done.set()
 
@@ -139,7 +139,7 @@ class TestClean:
 
     def test_an_unknown_collection_is_an_error(self, application: Application) -> None:
         with pytest.raises(NotFoundError):
-            application.verify.verify("no-such-collection")
+            application.verify.verify(application.access.scope("no-such-collection"))
 
     def test_names_are_those_of_all_collections(
         self, application: Application, taught: str, ingest: Ingest
@@ -170,7 +170,7 @@ class TestDifferences:
             ON CONFLICT DO NOTHING
         """
         added = tamper(application, taught, statement)
-        report = application.verify.verify(taught)
+        report = application.verify.verify(application.access.scope(taught))
         assert added == len(report.differences) > 0
         assert {difference.reason for difference in report.differences} == {"no event that counts leads to it"}
 
@@ -200,7 +200,7 @@ class TestDifferences:
         changed = tamper(
             application, taught, "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s"
         )
-        report = application.verify.verify(taught, most=2)
+        report = application.verify.verify(application.access.scope(taught), most=2)
         assert report.difference_count == changed > 2
         assert len(report.differences) == 2
         assert report.differences[0].reason.startswith("update_count is 77, replayed ")

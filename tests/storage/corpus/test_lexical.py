@@ -154,7 +154,7 @@ class TestHistory:
             left = {key: tokens for key, tokens in {**left, **change}.items() if tokens is not None}
 
         assert stored(application, name) == fresh(counted(left))
-        assert application.ingest.collection(name).passage_count == len(left)
+        assert application.access.scope(name).collection.passage_count == len(left)
         if any(left.values()):
             question = ["ant", "bee", "fox"]
             assert_same_ranking(search(application, name, Counter(question)), reference(left, question))
@@ -171,7 +171,7 @@ class TestHistory:
 
         take_out(application, other, ["a"])
         assert stored(application, collection) == fresh(corpus)
-        application.ingest.delete_collection(other)
+        application.ingest.delete_collection(application.access.scope(other))
         assert stored(application, collection) == fresh(corpus)
 
     def test_which_analysis_gave_the_terms_is_recorded(self, application: Application, collection: str) -> None:

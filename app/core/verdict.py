@@ -1,0 +1,59 @@
+"""A verdict as the log keeps it: with every sentence and passage it names as an id."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedExpansion:
+    """A query expansion that came with a verdict."""
+
+    method: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedVerdict:
+    """What a judge said of an answered query.
+
+    Attributes:
+        supports: sentences that helped, in id order, ``missed`` ones included.
+        rejects: sentences that did not, in id order.
+        missed: of the supported sentences, those that retrieval did not return.
+        partial: sentences that were selected and are not named are left alone, instead of counting as rejected.
+        retrieval_success, generation_success: whether the evidence was found, whether the answer was right; None
+            where the verdict does not say.
+        generation_score: how good the answer was, in [0, 1].
+        passages: passages that helped as a whole, in id order.
+        spared: their sentences, of which it is not known which ones helped.
+        expansions: query expansions, for the keys.
+        confidence: in (0, 1]; divides the observation noise.
+    """
+
+    supports: tuple[int, ...] = ()
+    rejects: tuple[int, ...] = ()
+    missed: tuple[int, ...] = ()
+    partial: bool = False
+    retrieval_success: bool | None = None
+    generation_success: bool | None = None
+    generation_score: float | None = None
+    passages: tuple[int, ...] = ()
+    spared: tuple[int, ...] = ()
+    expansions: tuple[LoggedExpansion, ...] = ()
+    confidence: float = 1.0
+
+    @property
+    def complete(self) -> bool:
+        """Whether it claims to name all the evidence that there is."""
+        return not self.partial and self.retrieval_success is not False
+
+    def targets(self, activated: Sequence[int]) -> dict[int, int]:
+        """Sentence -> y of GAM-RAG, Eq. 10: supported 1, rejected 0, and activated but not named 0 unless partial.
+
+        Of a passage that helped as a whole it is not known which sentences did: those are left alone.
+        """
+        spared = set(self.spared)
+        targets = {} if self.partial else {sentence: 0 for sentence in activated if sentence not in spared}
+        targets.update(dict.fromkeys(self.rejects, 0))
+        targets.update(dict.fromkeys(self.supports, 1))
+        return targets

@@ -1,0 +1,1 @@
+"""Who asks, and where: resolved once, at the edge."""

@@ -1,0 +1,71 @@
+"""What a request is about and who makes it: resolved once at the edge, and taken by every service."""
+
+from dataclasses import dataclass
+
+from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection, Opened
+from app.storage.database import Database, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whoever makes a request.
+
+    Attributes:
+        name: unique within the deployment.
+        tenant: whose collections it reaches.
+    """
+
+    name: str
+    tenant: str
+
+    def judge(self, claimed: str) -> str:
+        """The judge that its verdicts are of: without access control, the one they name."""
+        return claimed
+
+
+LOCAL = Principal("local", "local")
+"""Whoever asks where there is no access control."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A principal at a collection, as that was when the request came in.
+
+    It may be gone since: whoever writes keeps or locks its row by its id first, and an id is never given again.
+    """
+
+    principal: Principal
+    collection: Collection
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A principal at a collection that is made, if it does not exist, by the first thing that is put into it."""
+
+    principal: Principal
+    name: str
+
+    def open(self, writer: Writer) -> Opened:
+        """The collection, kept from deletion by this transaction."""
+        return collections.open_for_writing(writer, self.name)
+
+
+class AccessService:
+    """Finds what a principal asks for by its name: nothing behind it goes by a collection's name again."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def scope(self, name: str, principal: Principal = LOCAL) -> Scope:
+        """The principal at the collection called ``name``.
+
+        Raises:
+            NotFoundError: there is no such collection.
+        """
+        with self._database.read() as reader:
+            return Scope(principal, collections.find(reader, name))
+
+    def opening(self, name: str, principal: Principal = LOCAL) -> Opening:
+        """The principal at a collection that need not exist yet."""
+        return Opening(principal, name)

@@ -1,0 +1,38 @@
+"""The schema, room by room (``migrations/schema``).
+
+The dimension of the vector columns is the configured encoder's; a database keeps the one it was made with.
+"""
+
+import re
+from pathlib import Path
+
+from alembic import op
+
+from app.settings import Settings
+
+revision = "2026.1"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+FOLDER = Path(__file__).parents[1] / "schema"
+ROOMS = ("corpus", "learning", "jobs", "keys")  # each refers to earlier ones only
+
+
+def upgrade() -> None:
+    op.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    dimension = str(Settings().embedding_dimension)
+    driver = op.get_bind().connection.cursor()  # takes many statements at once
+    for statements in _rooms():
+        driver.execute(statements.replace("{dimension}", dimension))
+
+
+def downgrade() -> None:
+    statements = "\n".join(_rooms())
+    for kind in ("TABLE", "SEQUENCE"):
+        made = re.findall(rf"^CREATE {kind} (\w+)", statements, re.MULTILINE)
+        op.execute(f"DROP {kind} {', '.join(made)}")
+
+
+def _rooms() -> list[str]:
+    return [(FOLDER / f"{room}.sql").read_text(encoding="utf-8") for room in ROOMS]
