@@ -135,14 +135,16 @@ def _collection_scans(
     found = _scanned(plan, indexed, limited)
     if found:
         yield found, again
-    streams = limited and kind in STREAMING or kind == "Limit"
+    streams = (limited and kind in STREAMING) or kind == "Limit"
     for child in plan.get("Plans", ()):
         role = child.get("Parent Relationship", "")
         inner = kind == "Nested Loop" and role == "Inner"
         repeated = again or inner or (role == "SubPlan" and not child.get("Subplan Name", "").startswith("CTE"))
         yield from _collection_scans(
-            child, indexed, repeated, streams and not (kind == "Nested Loop" and role == "Inner") or
-            (kind == "Limit")
+            child,
+            indexed,
+            repeated,
+            (streams and not (kind == "Nested Loop" and role == "Inner")) or (kind == "Limit"),
         )
 
 
@@ -154,7 +156,7 @@ def _scanned(plan: Mapping[str, Any], indexed: Mapping[str, list[str]], limited:
         return ""
     columns = indexed[plan["Index Name"]]
     condition = plan.get("Index Cond", "")
-    if columns[0] != "collection_id" or not table and kind != "Bitmap Index Scan":
+    if columns[0] != "collection_id" or (not table and kind != "Bitmap Index Scan"):
         return ""
     if len(columns) == 1:
         return ""
@@ -164,4 +166,4 @@ def _scanned(plan: Mapping[str, Any], indexed: Mapping[str, list[str]], limited:
     return f"{kind} by {plan['Index Name']}, {condition or 'unbounded'}"
 
 
-__all__ = ["Reading", "Watch", "watched", "sql"]
+__all__ = ["Reading", "Watch", "sql", "watched"]
