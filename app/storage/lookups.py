@@ -28,26 +28,9 @@ def each(table: str, condition: str, *, outer: bool = False, collection: str = "
         outer: keep rows that nothing is found for.
         collection: whose rows.
     """
-    alias = table.split()[-1]
+    alias = table.rsplit(maxsplit=1)[-1]
     return f"""
         {"LEFT" if outer else "INNER"} JOIN LATERAL (
             SELECT {alias}.* FROM {table} WHERE {alias}.collection_id = {collection} AND {condition} OFFSET 0
         ) AS {alias} ON true
     """
-
-
-def nearest(column: str, parameter: str, condition: str = "", *, exact: bool) -> str:
-    """The WHERE and ORDER BY that give a table's rows of the collection by nearness to a parameter.
-
-    Exactly, from all rows of the collection: an order that no vector index serves. Or by the vector index, however
-    few rows the collection seems to have: a condition on the collection that no other index serves.
-    """
-    alias, distance = column.split(".")[0], f"{column} <#> %({parameter})s"
-    if exact:
-        return f"WHERE {alias}.collection_id = %(collection)s {condition} ORDER BY ({distance}) + 0"
-    return f"WHERE {by_index(alias)} {condition} ORDER BY {distance}"
-
-
-def by_index(alias: str) -> str:
-    """That a row is of the collection, as no B-tree can tell, so that the order decides on the index."""
-    return f"{alias}.collection_id + 0 = %(collection)s"

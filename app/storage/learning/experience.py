@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from app.core.states import Support
 from app.storage.database import Reader, Writer
-from app.storage.lookups import WANTED, each, nearest
+from app.storage.lookups import each
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.parameters import Documents, floats, integers
 from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.nearness import nearness
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +31,6 @@ class PastSupport:
     complete: bool
 
 
-EXACT_QUESTIONS = 5_000
-"""Past questions, at most, that are all compared with the present one; of more, an index gives the nearest."""
-
-_MANY = f"""(
-    SELECT count(*) > {EXACT_QUESTIONS}
-    FROM (SELECT FROM question WHERE collection_id = %(collection)s LIMIT {EXACT_QUESTIONS + 1}) AS counted
-)"""
-NEAR = f"""
-    SELECT id, text, similarity FROM (
-        (SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-         {nearest("question.embedding", "q", f"AND NOT {_MANY}", exact=True)} LIMIT %(questions)s)
-        UNION ALL
-        (SELECT id, text, -(embedding <#> %(q)s) FROM question
-         {nearest("question.embedding", "q", f"AND {_MANY}", exact=False)} LIMIT %(questions)s)
-    ) AS near WHERE similarity >= %(gate)s
-"""
-"""Those of the ``questions`` nearest past questions whose cosine with ``q`` is at least ``gate``."""
-
 # Supported rather than rejected: see ``core.recall.net_support``.
 _SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 
@@ -57,18 +40,21 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
 
     A past question shares an entity if one of its supporting sentences names one of ``entities``.
     """
+    past = nearness(focus.collection, "question", "embedding", "q")
     rows = reader.rows(
         f"""
-        WITH near AS MATERIALIZED ({NEAR}), known AS MATERIALIZED (
+        WITH near AS MATERIALIZED (
+            SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
+            WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(questions)s
+        ), known AS MATERIALIZED (
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete
             FROM near {each("question_support supported", "supported.question_id = near.id")}
-            WHERE {_SUPPORTED.format(row="supported")}
-        ), shared AS MATERIALIZED (
-            SELECT DISTINCT known.id FROM known
-            {each("entity_sentence link", "link.sentence_id = known.sentence_id")}
+            WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="supported")}
+        ), sharing AS MATERIALIZED (
+            SELECT known.id FROM known {each("entity_sentence link", "link.sentence_id = known.sentence_id")}
             WHERE link.entity_id = ANY(%(entities)s::bigint[])
         )
-        SELECT known.id, known.text, known.similarity, known.id IN (SELECT id FROM shared), s.id, s.passage_id,
+        SELECT known.id, known.text, known.similarity, known.id IN (SELECT id FROM sharing), s.id, s.passage_id,
                known.support, known.perplexity, known.complete
         FROM known {each("sentence s", "s.id = known.sentence_id")}
         {each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}

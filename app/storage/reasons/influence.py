@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from app.core.belief import Evidence
 from app.storage.database import Reader
-from app.storage.learning.experience import NEAR
+from app.storage.log.audits import evidence_of
 from app.storage.log.days import DAY
 from app.storage.lookups import WANTED, each, wanted
 from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.nearness import nearness
 
 _APPLIED = each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
 _OF_SENTENCE = each("memory_audit audit", "audit.sentence_id = wanted.id")
@@ -156,6 +155,7 @@ def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences
 
 def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
     """Those of the ``limit`` nearest past questions whose cosine is at least ``gate``, nearest first."""
+    past = nearness(focus.collection, "question", "embedding", "q")
     rows = reader.rows(
         f"""
         SELECT near.id, near.text, near.similarity, (
@@ -168,9 +168,13 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
                      AND event.status = 'applied'
                )
-        FROM ({NEAR}) AS near ORDER BY near.similarity DESC, near.id
+        FROM (
+            SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
+            WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(limit)s
+        ) AS near
+        WHERE near.similarity >= %(gate)s ORDER BY near.similarity DESC, near.id
         """,
-        focus.parameters(gate=gate, questions=limit),
+        focus.parameters(gate=gate, limit=limit),
     )
     return [NearQuestion(*row) for row in rows]
 
@@ -196,8 +200,8 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
     """What the ``limit`` latest events say of the ranking weights, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT audit.event_id, event.judge, {DAY},
-               (event.constants ->> 'comparisons')::int, audit.counted, audit.contested, audit.information,
+        SELECT audit.event_id, event.judge, {DAY} AS day,
+               event.daily_comparisons, audit.counted, audit.contested, audit.information,
                audit.precision
         FROM ranking_audit audit {_APPLIED}
         WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
@@ -207,13 +211,13 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
     )
     return [
         LoggedTerm(
-            event_id=row[0],
-            judge=row[1],
-            day=row[2],
-            cap=row[3],
-            counted=row[4],
-            contested=row[5],
-            evidence=Evidence(np.array(row[6]), np.array(row[7]).reshape(len(row[6]), -1)),
+            event_id=row.event_id,
+            judge=row.judge,
+            day=row.day,
+            cap=row.daily_comparisons,
+            counted=row.counted,
+            contested=row.contested,
+            evidence=evidence_of(row),
         )
         for row in reversed(rows)
     ]
@@ -235,13 +239,13 @@ def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[in
     """Event -> who judged which question when, of applied events."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.judge, episode.question, event.applied_at
-        FROM {WANTED} {each("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
-        {each("episode", "episode.id = event.episode_id")}
+        SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED}
+        {each("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
+        {each("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    return {row[0]: LoggedCause(*row) for row in rows}
+    return {row.id: LoggedCause(row.id, row.judge, row.question, row.applied_at) for row in rows}
 
 
 def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served]:

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
+from app.core.profiles import PAPER, Policy
 from app.core.propagation import Candidates
 from app.core.temporal import TimeExpression, agreement
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
-from app.storage.lookups import WANTED, by_index, each, nearest, wanted
+from app.storage.lookups import WANTED, each, wanted
+from app.storage.retrieval.nearness import nearness
 
 Vector = NDArray[np.float32]
 NEAR_ENTITIES = 10
@@ -24,11 +26,11 @@ NEAR_ENTITIES = 10
 
 @dataclass(frozen=True, slots=True)
 class GraphLimits:
-    """Bounds on what one statement reads."""
+    """Bounds on what one statement reads; ``exact``: search exactly also where there is a vector index."""
 
     hub_limit: int
     candidate_limit: int
-    exact_search_limit: int
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,8 @@ class Focus:
         vector: the question's embedding, (d,).
         time_vector: its time constraint's embedding, (d,), or None for a question without one.
         use_memory: whether learned state may be read.
-        learned_only: count of a memory only what verdicts changed.
+        policy: how far memories count.
         metadata: only passages whose metadata contain this; None for all.
-        ungated: for ablations: what is learned counts in full, however uncertain it is.
         asked: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
@@ -50,11 +51,10 @@ class Focus:
 
     collection: Collection
     vector: Vector
-    time_vector: Vector | None
-    use_memory: bool
-    learned_only: bool
-    metadata: Mapping[str, Any] | None
-    ungated: bool = False
+    time_vector: Vector | None = None
+    use_memory: bool = False
+    policy: Policy = PAPER.policy
+    metadata: Mapping[str, Any] | None = None
     asked: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
 
@@ -71,8 +71,6 @@ class Focus:
             "key": self.vector if self.key_vector is None else self.key_vector,
             "q_time": self.vector if self.time_vector is None else self.time_vector,
             "timed": self.time_vector is not None and self.use_memory,
-            "learned_only": self.learned_only,
-            "ungated": self.ungated,
             "metadata": Jsonb(dict(self.metadata or {})),
             **more,
         }
@@ -103,14 +101,12 @@ _IN_SCOPE = each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)
 # Before the hub limit, or a filter would look only at a hub's first sentences.
 _LINK_IN_SCOPE = each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
 
+_GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
+_UNGATED = "CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END"
 _MEMORY_COLUMNS = """
-    CASE WHEN %(ungated)s AND task.update_count > 0 THEN 0 ELSE coalesce(task.perplexity, 1) END
-        AS task_perplexity,
-    coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
-    CASE WHEN %(ungated)s AND time.update_count > 0 THEN 0 ELSE coalesce(time.perplexity, 1) END
-        AS time_perplexity,
-    coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
+    {task} AS task_perplexity, coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
+    {time} AS time_perplexity, coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
 """
 
 _MEMORIES = each("sentence_memory task", "task.sentence_id = s.id AND task.channel = 'task'", outer=True) + each(
@@ -119,6 +115,9 @@ _MEMORIES = each("sentence_memory task", "task.sentence_id = s.id AND task.chann
 _TIME = each("time_expression t", "t.id = s.time_expression_id", outer=True)
 
 # The same for all sentences of a collection: joined, they cost a third less than looked up.
+_ALL_IN_SCOPE = """
+    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id AND p.metadata @> %(metadata)s
+"""
 _ALL_MEMORIES = """
     LEFT JOIN sentence_memory task ON task.collection_id = s.collection_id
         AND task.sentence_id = s.id AND task.channel = 'task'
@@ -130,10 +129,6 @@ _DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-0
 
 _ALL_TIMES = """
     LEFT JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
-"""
-
-_ALL_IN_SCOPE = """
-    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id AND p.metadata @> %(metadata)s
 """
 
 _NO_MEMORY_COLUMNS = "1::float8, 0::float8, 1::float8, 0::float8"
@@ -162,10 +157,10 @@ _INDEXED_EVOLVED = f"""
         WHERE key.collection_id = %(collection)s ORDER BY similarity DESC LIMIT %(limit)s
     ), base AS (
         SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-        WHERE {by_index("p")} {{scope}}
+        WHERE p.collection_id = {{collection}} {{scope}}
           AND (SELECT key.passage_id FROM passage_key key
                WHERE key.collection_id = %(collection)s AND key.passage_id = p.id) IS NULL
-        ORDER BY p.embedding <#> %(key)s LIMIT %(limit)s
+        ORDER BY {{order}} LIMIT %(limit)s
     )
     SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT %(limit)s
 """
@@ -184,12 +179,12 @@ def nearest_entity(
     reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
 ) -> tuple[int, str, float] | None:
     """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3)."""
+    near = nearness(collection, "entity", "embedding", "v", exact=limits.exact)
     row = reader.row(
         f"""
         SELECT * FROM (
-            SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity e
-            {nearest("e.embedding", "v", exact=collection.entity_count <= limits.exact_search_limit)}
-            LIMIT %(limit)s
+            SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
+            WHERE collection_id = {near.collection} ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC LIMIT 1
         """,
         {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},
@@ -203,16 +198,18 @@ def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimi
     A passage's key is its evolved one, if it has one that may be read, else its base key.
     """
     scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
-    exact = focus.collection.passage_count <= limits.exact_search_limit
-    if focus.evolved:
-        statement = (_EXACT_EVOLVED if exact else _INDEXED_EVOLVED).format(scope=scope)
-    else:
+    near = nearness(focus.collection, "passage", "embedding", "key", exact=limits.exact, alias="p.")
+    if not focus.evolved:
         statement = f"""
             SELECT * FROM (
                 SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-                {nearest("p.embedding", "key", scope, exact=exact)} LIMIT %(limit)s
+                WHERE p.collection_id = {near.collection} {scope} ORDER BY {near.order} LIMIT %(limit)s
             ) AS nearest ORDER BY similarity DESC
         """
+    elif limits.exact or "passage" not in focus.collection.indexed:
+        statement = _EXACT_EVOLVED.format(scope=scope)
+    else:
+        statement = _INDEXED_EVOLVED.format(scope=scope, collection=near.collection, order=near.order)
     rows = reader.rows(statement, focus.parameters(limit=limit))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
@@ -322,7 +319,7 @@ def all_sentences(
                    {_factor_columns(focus)}
             FROM {found}
         )
-        (SELECT * FROM weighed ORDER BY {_ORDER if focus.use_memory else "semantic"} DESC, id
+        (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id
          LIMIT %(candidate_limit)s)
         UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
     """
@@ -337,12 +334,6 @@ def all_sentences(
             ),
         ),
     )
-
-
-_ORDER = """
-    semantic * (1 + (1 - task_perplexity) * (task_similarity - CASE WHEN %(learned_only)s THEN semantic ELSE 0 END))
-             * (1 + (1 - time_perplexity) * time_similarity)
-"""
 
 
 def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -> dict[int, Evidence]:
@@ -383,8 +374,19 @@ def sentence_counts(reader: Reader, collection: Collection, entities: Sequence[i
 
 
 def _factor_columns(focus: Focus) -> str:
-    columns = _MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS
+    columns = _NO_MEMORY_COLUMNS
+    if focus.use_memory:
+        perplexity = _GATED if focus.policy.gated else _UNGATED
+        columns = _MEMORY_COLUMNS.format(**{name: perplexity.format(channel=name) for name in ("task", "time")})
     return f"{columns}, {_DAYS}" if focus.asked else columns
+
+
+def _weight(focus: Focus) -> str:
+    """What sentences are ordered by where all have one activation, see ``propagation.sentence_weights``."""
+    if not focus.use_memory:
+        return "semantic"
+    task = "(task_similarity - semantic)" if focus.policy.learned_only else "task_similarity"
+    return f"semantic * (1 + (1 - task_perplexity) * {task}) * (1 + (1 - time_perplexity) * time_similarity)"
 
 
 def _factors(focus: Focus, memories: str, times: str) -> str:
