@@ -46,8 +46,8 @@ def asked(
         shown=[ids[name] for name in passages],
         hops=hops,
         total_ms=total_ms,
-        answer={},
-        trace={},
+        answer={"passages": [{"score": 1.0, "sentences": []} for _ in passages]},
+        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
     application.ask.keep(state.collection_id(application, collection), row)
