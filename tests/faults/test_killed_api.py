@@ -26,7 +26,7 @@ BODY = b"\n".join(json.dumps(passage).encode() for passage in CURIE)
 PADDING = b'{"id": 1}\n' * (LINES_PER_WRITE - 1)
 # Where it dies, and whether the job was released by then.
 INGEST_STEPS = {
-    "with the job opened": (("app.storage.jobs.jobs:add_lines", "before"), False),
+    "with the job opened": (("app.storage.corpus.staged_lines:add", "before"), False),
     "with lines staged": (("app.storage.jobs.jobs:release", "before"), False),
     "released and not committed": (("app.storage.jobs.jobs:release", "after"), False),
     "accepted and not answered": (("app.services.corpus.ingest:Reception.finish", "after"), True),
