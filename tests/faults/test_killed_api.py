@@ -73,7 +73,7 @@ def abandoned(application: Application, collection: str) -> None:
             """,
             {"c": state.collection_id(application, collection)},
         )
-    application.runner.run_ready()
+    application.ingest.discard_abandoned()
     assert {row["status"] for row in jobs(application, collection)} == {"succeeded"}
     assert state.rows(application, collection, "ingest_line") == []
     assert orphans(application, collection) == {}

@@ -134,7 +134,7 @@ def test_killed_while_it_brings_back_the_past(
 def test_two_workers_do_each_job_once_also_when_one_is_killed(
     application: Application, collection: str, start: Start
 ) -> None:
-    """One collection has many jobs, others one each; the worker that is killed has jobs of several kinds in hand."""
+    """One collection has many jobs, others one each; the worker that is killed has some in hand."""
     names = [collection, *(f"{collection}-{n}" for n in range(3))]
     jobs: Mapping[str, list[UUID]] = {
         name: [state.staged(application, name, *NEW, {"id": "own", "text": f"It is {n}."}) for n in range(count)]
