@@ -66,7 +66,7 @@ class Searches:
             use_the_index(reader)
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
-                focus = Focus(target, vector, None, use_memory=evolved, learned_only=False, metadata=None)
+                focus = Focus(target, vector, use_memory=evolved)
                 exact = set(hops.nearest_passages(reader, focus, TOP_K, EXACT))
                 began = time.perf_counter()
                 near = set(hops.nearest_passages(reader, focus, TOP_K, self._graph))

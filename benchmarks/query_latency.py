@@ -178,8 +178,8 @@ def main() -> None:
 
 def _service(app: Application, collection: str, profile: str, memory: str) -> Way:
     def ask(question: str) -> object:
-        return app.retrieve.query(
-            Query(text=question, collection=collection, top_k=TOP_K, memory=memory, profile=profile)  # type: ignore[arg-type]
+        return app.ask.query(
+            Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, profile=profile)  # type: ignore[arg-type]
         )
 
     return ask

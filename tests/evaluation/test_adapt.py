@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError
 from app.evaluation import worth
 from app.evaluation.adapt import expandable, split
@@ -21,7 +22,6 @@ from app.evaluation.report import Report
 from app.evaluation.table import Line
 from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
-from app.services.learning.verdict import Expansion
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 

@@ -100,7 +100,7 @@ def search_index(application: Application, name: str, vector: np.ndarray[Any, An
     with application.database.read() as reader:
         reader.scalar("SELECT set_config('enable_sort', 'off', false)")
         target = collections.find(reader, name)
-        focus = Focus(target, vector, None, use_memory=False, learned_only=False, metadata=None)
+        focus = Focus(target, vector)
         found = list(hops.nearest_passages(reader, focus, 10, LIMITS))
         reader.scalar("SELECT set_config('enable_sort', 'on', false)")
     return found
@@ -187,7 +187,9 @@ class TestHealing:
         assert first.bytes_after < first.bytes_before
         assert (second.dead, second.healed, second.live) == (0, False, first.live)
         assert second.bytes_before == second.bytes_after == first.bytes_after
-        answer = application.retrieve.query(Query(text="When was station 7 built?", collection=collection))
+        answer = application.ask.query(
+            Query(text="When was station 7 built?", scope=application.access.scope(collection))
+        )
         assert answer.passages
 
     def test_both_thresholds_must_be_reached(self, application: Application, filled: str) -> None:
@@ -241,7 +243,9 @@ class TestHealing:
                 asked.append(1)
 
         def ask() -> None:
-            assert application.retrieve.query(Query(text="Where was Marie Curie born?", collection=curie)).passages
+            assert application.ask.query(
+                Query(text="Where was Marie Curie born?", scope=application.access.scope(curie))
+            ).passages
 
         def write() -> None:
             with application.database.write() as writer:

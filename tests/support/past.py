@@ -50,7 +50,7 @@ def meant(application: Application, collection: str) -> dict[str, Rows]:
     return {table: sorted(rows, key=repr) for table, rows in found.items()}
 
 
-def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *LEARNED, "episode")) -> None:
+def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *LEARNED, "judged_query")) -> None:
     """No row belongs to a collection that there is not."""
     with application.database.read() as reader:
         for table in tables:

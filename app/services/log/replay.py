@@ -4,14 +4,11 @@ Revoking an event writes what comes of this, and a verification compares it with
 here, page by page; ``core.replay`` makes states of it, by the step that workers take.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from app.core import replay as core
-from app.core.belief import Observation, Prior, no_evidence, observe
+from app.core.belief import no_evidence
 from app.core.replay import Replayed, Step, Word
 from app.core.states import Memory, Support
 from app.storage.database import Reader
@@ -21,21 +18,6 @@ from app.storage.log.history import PAGE
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
-
-
-def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int, int]:
-    """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial.
-
-    Of a passage that helped as a whole it is not known which sentences did: those are left alone.
-
-    Raises:
-        ValueError, TypeError, KeyError: the verdict names something that is no sentence id.
-    """
-    spared = set(verdict.get("spared", ()))
-    targets = {} if verdict["partial"] else {sentence: 0 for sentence in activated if sentence not in spared}
-    targets.update(dict.fromkeys(map(int, verdict["rejects"]), 0))
-    targets.update(dict.fromkeys(map(int, verdict["supports"]), 1))
-    return targets
 
 
 def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[Memory]]:
@@ -86,33 +68,6 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Itera
         lambda word: (word.question_id, word.sentence_id, word.sequence),
         (0, 0, 0),
     )
-
-
-def observation(
-    ranked: Sequence[int],
-    features: NDArray[np.float32],
-    named: Sequence[tuple[int, int]],
-    verdict: Mapping[str, Any],
-    *,
-    prior: Prior,
-    noise: float,
-) -> Observation | None:
-    """What a verdict says of the ranking weights; None if it compares no two ranked passages.
-
-    Args:
-        ranked: passages, best first, with their features, (n, k).
-        named: (passage, y) of the sentences that the verdict speaks of.
-        verdict: names passages that helped as a whole besides. If it is partial it speaks of the named passages
-            only, else it rejects every other one.
-        noise: R of the verdict.
-    """
-    if features.shape[1] != len(prior.mean):
-        return None  # of a version with other features
-    verdicts = {passage: 0 for passage, _ in named} | {passage: 1 for passage, target in named if target}
-    verdicts |= dict.fromkeys(verdict.get("passages", ()), 1)
-    spoken = np.array([passage in verdicts or not verdict["partial"] for passage in ranked])
-    supported = np.array([verdicts.get(passage) == 1 for passage in ranked])
-    return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise)
 
 
 def belief(reader: Reader, collection_id: int, prior: str) -> Learned | None:

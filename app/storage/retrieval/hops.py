@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
+from app.core.profiles import PAPER, Policy
 from app.core.propagation import Candidates
 from app.core.temporal import TimeExpression, agreement
 from app.storage.corpus.collections import Collection
@@ -40,9 +41,8 @@ class Focus:
         vector: the question's embedding, (d,).
         time_vector: its time constraint's embedding, (d,), or None for a question without one.
         use_memory: whether learned state may be read.
-        learned_only: count of a memory only what verdicts changed.
+        policy: how far memories count.
         metadata: only passages whose metadata contain this; None for all.
-        ungated: for ablations: what is learned counts in full, however uncertain it is.
         asked: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
@@ -50,11 +50,10 @@ class Focus:
 
     collection: Collection
     vector: Vector
-    time_vector: Vector | None
-    use_memory: bool
-    learned_only: bool
-    metadata: Mapping[str, Any] | None
-    ungated: bool = False
+    time_vector: Vector | None = None
+    use_memory: bool = False
+    policy: Policy = PAPER.policy
+    metadata: Mapping[str, Any] | None = None
     asked: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
 
@@ -71,8 +70,6 @@ class Focus:
             "key": self.vector if self.key_vector is None else self.key_vector,
             "q_time": self.vector if self.time_vector is None else self.time_vector,
             "timed": self.time_vector is not None and self.use_memory,
-            "learned_only": self.learned_only,
-            "ungated": self.ungated,
             "metadata": Jsonb(dict(self.metadata or {})),
             **more,
         }
@@ -110,14 +107,12 @@ _LINK_IN_SCOPE = """
                   AND p.metadata @> %(metadata)s
 """
 
+_GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
+_UNGATED = "CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END"
 _MEMORY_COLUMNS = """
-    CASE WHEN %(ungated)s AND task.update_count > 0 THEN 0 ELSE coalesce(task.perplexity, 1) END
-        AS task_perplexity,
-    coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
-    CASE WHEN %(ungated)s AND time.update_count > 0 THEN 0 ELSE coalesce(time.perplexity, 1) END
-        AS time_perplexity,
-    coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
+    {task} AS task_perplexity, coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
+    {time} AS time_perplexity, coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
 """
 
 _MEMORY_JOINS = """
@@ -326,7 +321,7 @@ def all_sentences(
             FROM sentence s {_IN_SCOPE if focus.metadata else ""} {_factor_joins(focus)}
             WHERE s.collection_id = %(collection)s {within}
         )
-        (SELECT * FROM weighed ORDER BY {_ORDER if focus.use_memory else "semantic"} DESC, id
+        (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id
          LIMIT %(candidate_limit)s)
         UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
     """
@@ -341,12 +336,6 @@ def all_sentences(
             ),
         ),
     )
-
-
-_ORDER = """
-    semantic * (1 + (1 - task_perplexity) * (task_similarity - CASE WHEN %(learned_only)s THEN semantic ELSE 0 END))
-             * (1 + (1 - time_perplexity) * time_similarity)
-"""
 
 
 def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -> dict[int, Evidence]:
@@ -387,8 +376,19 @@ def sentence_counts(reader: Reader, collection: Collection, entities: Sequence[i
 
 
 def _factor_columns(focus: Focus) -> str:
-    columns = _MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS
+    columns = _NO_MEMORY_COLUMNS
+    if focus.use_memory:
+        perplexity = _GATED if focus.policy.gated else _UNGATED
+        columns = _MEMORY_COLUMNS.format(**{name: perplexity.format(channel=name) for name in ("task", "time")})
     return f"{columns}, {_DAYS}" if focus.asked else columns
+
+
+def _weight(focus: Focus) -> str:
+    """What sentences are ordered by where all have one activation, see ``propagation.sentence_weights``."""
+    if not focus.use_memory:
+        return "semantic"
+    task = "(task_similarity - semantic)" if focus.policy.learned_only else "task_similarity"
+    return f"semantic * (1 + (1 - task_perplexity) * {task}) * (1 + (1 - time_perplexity) * time_similarity)"
 
 
 def _factor_joins(focus: Focus) -> str:

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from app.composition import Application
 from app.core import keys as core
 from app.core.keys import KeyRules
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.keys.attribution import Attribution, KeyLearning, advance
 from app.services.keys.evolve import EvolveService
 from app.services.learning.feedback import Receipt
 from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Expansion, Verdict
+from app.services.learning.verdict import Verdict
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 from app.storage.keys.evolved_keys import Progress
@@ -207,9 +208,11 @@ class TestGate:
         ingest(*(dict(p) | {"metadata": {"mine": p["id"] == "tokyo"}} for p in CURIE))
         strict = with_learning(application, gate_top_k=1)
         target = state.collection_id(application, collection)
-        query = Query(text=QUESTION, collection=collection, strategy="dense", metadata={"mine": True})
+        query = Query(
+            text=QUESTION, scope=application.access.scope(collection), strategy="dense", metadata={"mine": True}
+        )
         for asked, gate in ((replace(query, metadata=None), "none"), (query, "retrieval")):
-            query_id = application.retrieve.query(asked).query_id
+            query_id = application.ask.query(asked).query_id
             event = give(application, collection, query_id, ["tokyo"], [RIVER], wait=False).event
             strict.apply(target, [event.id])
             evidence = {row["event_id"]: row["gate"] for row in rows(application, collection, "key_evidence")}
@@ -651,7 +654,7 @@ class TestAnyVerdicts:
         forget_keys(application, curie)
         with application.database.write() as writer:
             target = state.collection_id(application, curie)
-            writer.execute("DELETE FROM feedback_event WHERE collection_id = %(c)s", {"c": target})
+            writer.execute("DELETE FROM judged_query WHERE collection_id = %(c)s", {"c": target})
         rules = KeyRules(0.7, 0.25, units=2, capacity=3)
         learn = with_learning(application, rules=rules, most_waiting=10_000, patience=10_000)
         evolve = EvolveService(application.database, rules)

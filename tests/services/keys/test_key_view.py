@@ -9,6 +9,7 @@ import pytest
 
 from app.composition import Application
 from app.core import keys as core
+from app.core.verdict import Expansion
 from app.errors import NotFoundError
 from app.providers.language import terms
 from app.services.keys.attribution import Attribution
@@ -16,7 +17,6 @@ from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import EVENTS, TERMS, KeyView
 from app.services.learning.feedback import Receipt
 from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Expansion
 from tests.support import state
 
 QUESTION = "Which river is the longest of its country?"

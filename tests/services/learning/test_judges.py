@@ -24,16 +24,6 @@ def memory(application: Application, name: str, sentence: int) -> dict[str, Any]
     return row
 
 
-def on_day(application: Application, name: str, event: int, day: str) -> None:
-    with application.database.write() as writer:
-        writer.execute(
-            """
-            UPDATE feedback_event SET received_at = %(day)s::timestamptz WHERE collection_id = %(c)s AND id = %(id)s
-            """,
-            {"c": state.collection_id(application, name), "id": event, "day": f"{day}T12:00:00Z"},
-        )
-
-
 def say(
     application: Application,
     name: str,
@@ -50,7 +40,7 @@ def say(
         named: dict[str, Any] = {"supporting": [sentence]} if target else {"rejected": [sentence]}
         receipt = state.judge(application, name, query_id, judge=judge, partial=True, **named)
         if day:
-            on_day(application, name, receipt.event.id, day)
+            state.on_day(application, name, receipt.event.id, day)
         undo.apply(application, name, [receipt.event.id])
         changes.append(application.feedback.event(name, receipt.event.id).changes)
     return changes
@@ -80,14 +70,14 @@ class TestNoise:
         application.judges.set(application.access.scope(curie), "noisy", positive=9.0)
         undo.assert_verified(application, curie)
         (event,) = state.rows(application, curie, "feedback_event")
-        assert event["constants"] == {
-            "positive": 4.0,
-            "negative": application.settings.observation_noise_negative,
-            "process": application.settings.process_noise,
-            "share": 0.5,
-            "contested": application.settings.judge_contested_share,
-            "comparisons": 7,
-        }
+        assert {
+            "observation_noise_positive": 4.0,
+            "observation_noise_negative": application.settings.observation_noise_negative,
+            "process_noise": application.settings.process_noise,
+            "daily_share": 0.5,
+            "contested_share": application.settings.judge_contested_share,
+            "daily_comparisons": 7,
+        }.items() <= event.items()
 
 
 class TestOneMemoryADay:
@@ -193,7 +183,7 @@ class TestRanking:
                 features=state.some_features(len(passages), seed=number),
             )
             event = state.judge(application, name, query_id, everything[:1], judge=judge).event.id
-            on_day(application, name, event, days[number % len(days)])
+            state.on_day(application, name, event, days[number % len(days)])
             events.append(event)
         return events
 
@@ -284,7 +274,7 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
     )
     events = undo.stream(application, curie, 40, seed)
     for event in events:
-        on_day(application, curie, event, draw.choice(["2026-05-01", "2026-05-02"]))
+        state.on_day(application, curie, event, draw.choice(["2026-05-01", "2026-05-02"]))
     undo.apply(application, curie, events, batch=draw.choice([1, 5, 40]))
     undo.assert_verified(application, curie)
     taken = draw.sample(events, 12)

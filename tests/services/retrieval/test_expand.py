@@ -13,10 +13,10 @@ from fastapi.testclient import TestClient
 from app.composition import Application
 from app.core import expansion
 from app.core.expansion import Method
+from app.core.verdict import Expansion
 from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.language import terms
 from app.providers.llm import Llm
-from app.services.learning.verdict import Expansion
 from app.services.retrieval.expand import KEY_TERMS, ExpandService
 from app.storage.corpus import collections, lexical
 from app.storage.retrieval.hops import GraphLimits

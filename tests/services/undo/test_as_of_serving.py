@@ -43,14 +43,12 @@ class TestServing:
     ) -> None:
         past = replayed(application, taught, now(application))
         limits = replace(application.limits, exact=exact)
-        monkeypatch.setattr(
-            application.retrieve, "_propagation", replace(application.retrieve._propagation, limits=limits)
-        )
+        monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, limits=limits))
         for question in ("Who was born in Warsaw?", "What happened in 1898?", "Where does the river flow?"):
             for memory in ("read", "off"):
-                asked = Query(text=question, collection=taught, memory=memory)
-                one = application.retrieve.query(asked)
-                other = application.retrieve.query(replace(asked, collection=past.collection))
+                asked = Query(text=question, scope=application.access.scope(taught), memory=memory)
+                one = application.ask.query(asked)
+                other = application.ask.query(replace(asked, scope=application.access.scope(past.collection)))
                 assert other.passages == one.passages
                 assert one.passages
 
@@ -113,7 +111,7 @@ class TestMaking:
             application.revoke.revoke(application.access.scope(taught), some[0])
             application.revoke.revoke(application.access.scope(taught), state.applied_order(application, taught)[0])
             application.evolve.evolve(application.access.scope(taught))
-            application.retrieve.query(Query(text="Who was born in Warsaw?", collection=taught))
+            application.ask.query(Query(text="Who was born in Warsaw?", scope=application.access.scope(taught)))
             ingest(BERLIN | {"id": f"new-{stage}"})
             assert name not in application.verify.names()
 

@@ -13,7 +13,7 @@ from app.composition import Application
 from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from app.services.jobs.runner import Runner
 from app.services.undo.revoke import RevokeService
-from app.storage.log import feedback
+from app.storage.log import feedback, verdicts
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.jobs import run_again, runner
@@ -87,7 +87,9 @@ class TestStates:
         assert state.snapshot(application, curie, tuple(graph)) == graph
         log = log_of(application, curie)
         assert [log[event]["status"] for event in events] == ["revoked"] * 10
-        assert all(log[event]["verdict"]["supports"] for event in events)
+        with application.database.read() as reader:
+            said = verdicts.read(reader, state.collection_id(application, curie), events)
+        assert all(said[event].supports for event in events)
         undo.assert_verified(application, curie)
 
     def test_a_question_reads_as_the_first_event_that_is_left_put_it(
