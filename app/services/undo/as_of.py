@@ -168,12 +168,12 @@ class PastService:
         self,
         of: Collection,
         until: datetime,
-        name: str,
+        into: str,
         report: Report = lambda *_: None,
         should_stop: Callable[[], bool] = lambda: False,
         job: UUID | None = None,
     ) -> Past:
-        """Make the collection ``name`` of what ``of`` had learned at ``until``.
+        """Make the collection ``into`` of what ``of`` had learned at ``until``.
 
         Args:
             should_stop: polled; once true, nothing is made.
@@ -191,24 +191,24 @@ class PastService:
                 raise UnavailableError("Told to stop before the end.")
             report(stage, done, of)
 
-        with self._database.hold_lock(f"replay:{name}") as held:
+        with self._database.hold_lock(f"replay:{into}") as held:
             if not held:
-                raise ConflictError(f"Another process makes collection {name!r}.")
+                raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
             while True:
                 with self._database.write_long(should_stop) as writer:
                     source = collections.by_id(writer, of.id).id
-                    _check(writer, until, name)
+                    _check(writer, until, into)
                     units, missing = self._restore.units(writer, source, until, units)
                     if not missing:
-                        copy = copies.open_copy(writer, source, name, until, job)
+                        copy = copies.open_copy(writer, source, into, until, job)
                         past = _Making(writer, copy, self._evolve, self._attribution, heard).make(
-                            of.name, name, self._restore, units
+                            of.name, into, self._restore, units
                         )
                         copies.describe(writer, copy, past.as_json())
                         break
                 units = {**units, **self._attribution.embedded(missing)}  # with no transaction open
-        log.info("past state made", collection=name, of=of.name, until=until.isoformat(), events=past.events)
+        log.info("past state made", collection=into, of=of.name, until=until.isoformat(), events=past.events)
         return past
 
     def _told(self, work: Work) -> Report:
