@@ -17,8 +17,9 @@ from app.errors import IdempotencyConflictError, UnavailableError, is_out_of_rea
 from app.services.learning.verdict import Named, Verdict, look_up, named_by_id, resolved
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.log import feedback
-from app.storage.log.feedback import NewEvent, StoredEvent
+from app.storage.log import intake
+from app.storage.log.feedback import StoredEvent
+from app.storage.log.intake import NewEvent
 from app.storage.retrieval import episodes
 from app.storage.stream import WakeStream
 
@@ -187,7 +188,7 @@ class Intake:
         """
         verdict, key, target = arriving.verdict, arriving.key, arriving.verdict.scope.collection
         with self._database.read() as reader:
-            met = feedback.arrival(reader, target.id, key, verdict.query_id)
+            met = intake.arrival(reader, target.id, key, verdict.query_id)
             if met is None:
                 raise collections.gone(target.name)
             if met.first is not None:
@@ -200,17 +201,17 @@ class Intake:
             self._announce([accepted] if arriving.announced else [])
             return accepted
         with self._database.read() as reader:  # the same key, at the same time
-            first = feedback.by_key(reader, target.id, key)
+            first = intake.by_key(reader, target.id, key)
         if first is None:
             raise collections.gone(target.name)
         return _checked(arriving, Accepted(target.id, first))
 
     def _store(self, events: Sequence[NewEvent]) -> list[Accepted | None]:
-        """Store events, those that can be: see ``storage.feedback.accept``."""
+        """Store events, those that can be: see ``storage.log.intake.accept``."""
         if not events:
             return []
         with self._database.write_once() as writer:
-            stored = feedback.accept(writer, events)
+            stored = intake.accept(writer, events)
         accepted = [None if one is None else Accepted(*one) for one in stored]
         for one in accepted:
             if one is not None:

@@ -1,13 +1,15 @@
 """All that is decided about a query before anything is read of the graph; no connection is open meanwhile."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from app.core import keys
 from app.core import lexical as bm25
+from app.core.identifiers import RANDOM_BYTES, uuid7
 from app.core.profiles import PROFILES, Profile
 from app.core.temporal import TimeExpression, find_time_expressions
 from app.core.verdict import Expansion
@@ -55,9 +57,16 @@ class Served:
     exploring: Exploring | None = None
 
 
+def new_query_id() -> UUID:
+    """The identifier of a query that begins now."""
+    return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
+
+
 def as_asked(query: Query) -> Served:
     """The query served as it says, whatever its collection is set to."""
-    return Served(query_id=uuid4(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy)
+    return Served(
+        query_id=new_query_id(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

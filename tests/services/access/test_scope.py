@@ -19,6 +19,8 @@ NOW = datetime.now(UTC)
 USES: dict[str, Callable[[Application, Scope], object]] = {
     "re-key": lambda app, scope: app.rekey.request(scope, "title"),
     "re-key by a key": lambda app, scope: app.rekey.request(scope, "title", "once"),
+    "look at a job": lambda app, scope: app.jobs.job(scope, uuid4()),
+    "cancel a job": lambda app, scope: app.jobs.cancel(scope, uuid4()),
     "delete": lambda app, scope: app.ingest.delete_collection(scope),
     "delete a passage": lambda app, scope: app.ingest.delete_passage(scope, "curie"),
     "revoke": lambda app, scope: app.revoke.revoke(scope, 1),
