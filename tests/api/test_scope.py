@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx import Response
 from sqlalchemy import event
 
 from app.composition import Application
+from app.services.access.scope import LOCAL
 from tests.api.operations import (
     BODIES,
     DOCUMENT,
@@ -20,6 +23,8 @@ from tests.api.operations import (
     url,
     well_formed,
 )
+from tests.conftest import CURIE, Ingest
+from tests.support import state
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
 
@@ -79,3 +84,30 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
     assert answer.status_code == 404
     assert answer.json()["detail"] == "There is no collection 'no-such-collection'."
     assert len(found) == 1
+
+
+def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
+    application: Application, http: TestClient, curie: str, ingest: Ingest
+) -> None:
+    def judged(key: str) -> Response:
+        """A verdict on a new answer, posted by a process that remembers the collection of before."""
+        asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
+        application.access._remembered[LOCAL, curie] = before
+        body = {"query_id": asked.get("query_id", str(UUID(int=0))), "collection": curie}
+        return http.post("/feedback", json=body, headers={"idempotency-key": key})
+
+    before = application.access.scope(curie)
+    with looked_up(application, curie) as found:
+        assert judged("first").status_code == 202
+    assert len(found) == 1  # the question's
+
+    application.ingest.delete_collection(before)
+    gone = judged("second")
+    assert (gone.status_code, gone.json()["detail"]) == (404, f"There is no collection {curie!r}.")
+
+    ingest(*CURIE)
+    assert judged("third").status_code == 202
+    now = application.access.remembered(curie)
+    assert now is not None
+    assert now.collection.id > before.collection.id
+    assert set(state.event_statuses(application, curie).values()) == {"pending"}
