@@ -371,7 +371,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
         parameters | {"ids": list(audit)},
     ):
         audit[row[0]].append(Audit(*row))
-    return [LoggedEvent(row[0], row[1], row[2], row[3], row[4], audit[row[0]]) for row in rows]
+    return [LoggedEvent(row[0], row[1], row[2], verdict_of(row[3]), row[4], audit[row[0]]) for row in rows]
 
 
 def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
