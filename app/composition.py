@@ -1,7 +1,7 @@
 """The one place where providers, storage and services are put together."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +17,14 @@ from app.providers.prior import RankingPrior, load_prior
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.jobs.jobs import JobsService
+from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION
+from app.services.jobs.runner import Runner
+from app.services.jobs.work import Handler, Kind
 from app.services.keys.attribution import Attribution, KeyLearning
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
+from app.services.keys.rekey import RekeyService
 from app.services.learning.feedback import FeedbackService
 from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
@@ -27,11 +32,14 @@ from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
 from app.services.learning.noise import Noise
 from app.services.reasons.explain import ExplainService
+from app.services.reasons.influence import Influences
 from app.services.retrieval.dense import DenseService
 from app.services.retrieval.expand import ExpandService
+from app.services.retrieval.plan import Planner
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
+from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.services.undo.as_of import PastService
@@ -148,30 +156,60 @@ class Application:
         )
 
     @cached_property
+    def rekey(self) -> RekeyService:
+        """Makes keys anew."""
+        return RekeyService(
+            self.database, self.embedder, batch_size=self.settings.ingest_batch_size, rebase=self.evolve.rebase
+        )
+
+    @cached_property
+    def handlers(self) -> Mapping[Kind, Handler]:
+        """What does jobs, by their kinds."""
+        return {INGEST: self.index, REKEY: self.rekey, REVOCATION: self.revoke, REPLAY: self.past}
+
+    @cached_property
+    def runner(self) -> Runner:
+        """Does jobs."""
+        return Runner(self.database, self.handlers, lease_seconds=self.settings.job_lease_seconds)
+
+    @cached_property
+    def jobs(self) -> JobsService:
+        """Reports on jobs and cancels them."""
+        return JobsService(self.database, self.handlers)
+
+    @cached_property
     def limits(self) -> GraphLimits:
         """Bounds on what one statement reads."""
         settings = self.settings
-        return GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit)
+        return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     @cached_property
-    def retrieve(self) -> RetrieveService:
-        """Answers queries."""
+    def planner(self) -> Planner:
+        """Analyses and embeds questions."""
         settings = self.settings
-        return RetrieveService(
-            self.database,
+        return Planner(
             self.embedder,
             self.language,
-            limits=self.limits,
-            recall_gate=settings.recall_gate,
-            prior=self.prior,
-            llm=self.llm,
+            self.limits,
+            settings.recall_gate,
+            self.llm,
             llm_times=settings.llm_time_extraction,
         )
 
     @cached_property
+    def retrieve(self) -> RetrieveService:
+        """Finds what questions ask for."""
+        return RetrieveService(self.database, self.planner, self.prior, self.llm)
+
+    @cached_property
+    def ask(self) -> AskService:
+        """Answers queries as they were asked."""
+        return AskService(self.database, self.retrieve, Influences(self.prior, self.settings.recall_gate))
+
+    @cached_property
     def serving(self) -> ServingService:
         """Serves queries by their collection's settings."""
-        return ServingService(self.database, self.retrieve)
+        return ServingService(self.database, self.ask)
 
     @cached_property
     def lift(self) -> LiftService:
@@ -284,7 +322,12 @@ class Application:
         """Keeps the vector indexes healthy."""
         settings = self.settings
         thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(self.database, thresholds, memory_mb=settings.maintenance_memory_mb)
+        return MaintainService(
+            self.database,
+            thresholds,
+            memory_mb=settings.maintenance_memory_mb,
+            exact_search_limit=settings.exact_search_limit,
+        )
 
     @cached_property
     def statistics(self) -> StatisticsService:
@@ -309,7 +352,7 @@ class Application:
     @cached_property
     def compare(self) -> CompareService:
         """Asks under two arms."""
-        return CompareService(self.database, self.retrieve, self.prior)
+        return CompareService(self.retrieve)
 
     @cached_property
     def answer(self) -> AnswerService:

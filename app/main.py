@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -12,12 +13,14 @@ from app.api import problems
 from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.drain import Drain
+from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
+from app.api.undo import past
 from app.api.upkeep import health
 from app.composition import Application
 
@@ -50,10 +53,30 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     problems.install(app)
-    for module in (queries, explanations, expansions, feedback, judges, passages, serving, keys, health):
+    for module in (
+        queries,
+        explanations,
+        expansions,
+        feedback,
+        judges,
+        passages,
+        jobs,
+        serving,
+        keys,
+        past,
+        health,
+    ):
         app.include_router(module.router)
     _describe(app)
     return app
+
+
+def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
+    """Where a parameter stands: those of the path in its order, then the collection, which FastAPI, as it comes of
+    a dependency, has last.
+    """
+    inside = path.find(f"{{{parameter['name']}}}") if parameter["in"] == "path" else len(path)
+    return inside, parameter["name"] != "collection"
 
 
 def _describe(app: FastAPI) -> None:
@@ -69,6 +92,9 @@ def _describe(app: FastAPI) -> None:
             schemas.update(described.pop("$defs"))
             schemas["PassagesIn"] = described
             schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
+            for path, operations in document["paths"].items():
+                for operation in operations.values():
+                    operation.get("parameters", []).sort(key=partial(_place, path))
             app.openapi_schema = document
         return app.openapi_schema
 

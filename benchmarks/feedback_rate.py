@@ -95,7 +95,7 @@ def seconds(threads: int, work: Callable[[Any], object], items: Sequence[Any]) -
 
 def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
     """Query ids with the sentences that were selected for them."""
-    answers = [app.retrieve.query(Query(text=text, collection=collection)) for text in asked]
+    answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in asked]
     return [
         (answer.query_id, [sentence.sentence_id for passage in answer.passages for sentence in passage.sentences])
         for answer in answers
@@ -144,7 +144,7 @@ def main() -> None:
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
         job = common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.index.run(app.ingest.job(app.access.scope(collection), job))
+        app.index.run(app.jobs.job(app.access.scope(collection), job))
         asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
         scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
         try:

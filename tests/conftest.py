@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application, Servers, servers
 from app.main import create_app
+from app.services.access.scope import Scope
 from app.settings import Settings
 from app.storage.schema import migrate
 from tests.support.command import Cli
@@ -75,6 +76,15 @@ def collection() -> str:
     return f"test-{uuid.uuid4().hex}"
 
 
+Scoped = Callable[[str], Scope]
+
+
+@pytest.fixture(scope="session")
+def scoped(application: Application) -> Scoped:
+    """What a collection's name is resolved to."""
+    return application.access.scope
+
+
 Ingest = Callable[..., Mapping[str, Any]]
 
 
@@ -87,8 +97,8 @@ def ingest(application: Application, collection: str) -> Ingest:
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = reception.finish()
-        application.index.run_ready_jobs()
-        job = application.ingest.job(application.access.scope(into), job_id)
+        application.runner.run_ready()
+        job = application.jobs.job(application.access.scope(into), job_id)
         return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
 
     return run

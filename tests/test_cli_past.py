@@ -123,7 +123,7 @@ def test_nothing_is_left_of_one_that_is_stopped(
     until(lambda: _copying(application) == 0)
     assert name not in application.verify.names()
     with application.database.read() as reader:
-        for table in ("passage", "feedback_event", "episode"):
+        for table in ("passage", "feedback_event", "judged_query"):
             statement = f"SELECT count(*) FROM {table} WHERE collection_id NOT IN (SELECT id FROM collection)"
             assert reader.scalar(statement) == 0
     assert application.past.replay(application.access.scope(curie), datetime.now(UTC), name).events == len(taught)

@@ -14,18 +14,21 @@ from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
 from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
+from app.services.keys.rekey import RekeyService
 from app.services.learning.feedback import FeedbackService
 from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
 from app.services.reasons.explain import ExplainService
 from app.services.retrieval.expand import ExpandService
-from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
+from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
+from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
 from app.services.upkeep.health import HealthService
 
@@ -38,7 +41,13 @@ class Services(Protocol):
     @property
     def ingest(self) -> IngestService: ...
     @property
-    def retrieve(self) -> RetrieveService: ...
+    def jobs(self) -> JobsService: ...
+    @property
+    def rekey(self) -> RekeyService: ...
+    @property
+    def past(self) -> PastService: ...
+    @property
+    def ask(self) -> AskService: ...
     @property
     def serving(self) -> ServingService: ...
     @property

@@ -4,10 +4,11 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from app.core.key_text import KeyBuilding
+from app.core.profiles import ProfileName
 from app.core.verdict import Expansion
 from app.errors import ConflictError, EngramError
 from app.evaluation.dataset import Dataset, Question
@@ -16,15 +17,20 @@ from app.evaluation.metrics import DEPTH, Observation
 from app.providers.embedder import Embedder
 from app.providers.llm import Llm
 from app.services.access.scope import AccessService, Scope
-from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.jobs.jobs import JobsService
+from app.services.jobs.runner import Runner
 from app.services.keys.evolve import EvolveService
+from app.services.keys.rekey import RekeyService
 from app.services.learning.feedback import FeedbackService, Receipt
 from app.services.learning.verdict import Verdict
 from app.services.reasons.explain import ExplainService
+from app.services.retrieval.answer import Answer
 from app.services.retrieval.dense import DenseService
-from app.services.retrieval.query import Answer, Memory, ProfileName, Query, Strategy, Sufficiency
+from app.services.retrieval.plan import as_asked
+from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.services.retrieval.retrieve import RetrieveService
+from app.services.serving.ask import AskService
 from app.services.undo.forget import ForgetService
 
 LINES_PER_CHUNK = 500
@@ -46,9 +52,15 @@ class Services(Protocol):
     @property
     def ingest(self) -> IngestService: ...
     @property
-    def index(self) -> IndexService: ...
+    def rekey(self) -> RekeyService: ...
+    @property
+    def jobs(self) -> JobsService: ...
+    @property
+    def runner(self) -> Runner: ...
     @property
     def retrieve(self) -> RetrieveService: ...
+    @property
+    def ask(self) -> AskService: ...
     @property
     def feedback(self) -> FeedbackService: ...
     @property
@@ -107,10 +119,9 @@ class Harness:
         Raises:
             IngestFailedError: they cannot be made.
         """
-        ingest = self.services.ingest
         while (scope := self.scope).collection.key_building != building:
             try:
-                job_id = ingest.rekey(scope, building)
+                job_id = self.services.rekey.request(scope, building)
             except ConflictError as error:
                 if "job_id" not in error.extra:  # it has finished since
                     continue
@@ -127,19 +138,22 @@ class Harness:
         """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured."""
         query = Query(
             text=question.text,
-            collection=self.collection,
+            scope=self.scope,
             top_k=DEPTH,
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,
             sufficiency=arm.sufficiency,
             include=frozenset({"trace", "sentences"} if read else {"trace"}),
-            ungated=arm.ungated,
             time_constraint="" if arm.timeless else None,
             expansions=expansions,
         )
+        served = as_asked(query)
+        if arm.ungated:
+            policy = replace(served.profile.policy, gated=False)
+            served = replace(served, profile=replace(served.profile, policy=policy))
         began = time.perf_counter()
-        answer = self.services.retrieve.query(query)
+        answer = self.services.ask.query(query, served)
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":
@@ -179,23 +193,23 @@ class Harness:
         self._run(reception.finish(), dataset.name, tick)
 
     def _run(self, job_id: uuid.UUID, name: str, tick: Tick) -> None:
-        """Do a job to its end."""
+        """Do the collection's jobs until this one is over."""
         scope = self.scope
-        with ThreadPoolExecutor(1, thread_name_prefix="ingest") as worker:
+        with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
             while True:
-                job = self.services.ingest.job(scope, job_id)
-                running = worker.submit(self.services.index.run, job)
+                running = worker.submit(self.services.runner.run_ready, collection_id=scope.collection.id)
                 while not running.done():
                     time.sleep(POLL_SECONDS)
-                    job = self.services.ingest.job(scope, job_id)
-                    tick(job.created + job.updated + job.unchanged, job.received)
+                    job = self.services.jobs.job(scope, job_id)
+                    tick(job.received - job.waiting, job.received)
                 running.result()
-                job = self.services.ingest.job(scope, job_id)
-                tick(job.created + job.updated + job.unchanged, job.received)
-                if job.status == "failed":
-                    raise IngestFailedError(f"{name}: {job.error}")
+                job = self.services.jobs.job(scope, job_id)
+                tick(job.received - job.waiting, job.received)
+                if job.status in {"failed", "cancelled"}:
+                    raise IngestFailedError(f"{name}: {job.error or job.status}")
                 if job.status == "succeeded":
                     return
+                time.sleep(POLL_SECONDS)
 
 
 def open_harness(services: Services, dataset: Dataset, tick: Tick, building: KeyBuilding = "full") -> Harness:

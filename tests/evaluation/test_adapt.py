@@ -20,6 +20,7 @@ from app.evaluation.harness import Harness, open_harness
 from app.evaluation.options import Options, numbers
 from app.evaluation.report import Report
 from app.evaluation.table import Line
+from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
@@ -143,10 +144,12 @@ def test_each_way_credits_its_own_passages(
     evolve = EvolveService.evolve
     ways = iter(("supported", "published"))
 
-    def looked_at(self: EvolveService, collection: str) -> Any:
-        names = {row["id"]: row["external_id"] for row in rows(application, collection, "passage")}
-        credited[next(ways)] = {names[row["passage_id"]] for row in rows(application, collection, "key_credit")}
-        return evolve(self, collection)
+    def looked_at(self: EvolveService, scope: Scope) -> Any:
+        names = {row["id"]: row["external_id"] for row in rows(application, scope.collection.name, "passage")}
+        credited[next(ways)] = {
+            names[row["passage_id"]] for row in rows(application, scope.collection.name, "key_credit")
+        }
+        return evolve(self, scope)
 
     monkeypatch.setattr(EvolveService, "evolve", looked_at)
     run_protocol("adapt", few, fractions=(1.0,), retrievers=("dense",), ways=("supported", "published"), limit=3)
@@ -224,7 +227,7 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
 def test_a_rekey_that_was_stopped_is_finished_first(application: Application, sample_dataset: Dataset) -> None:
     few = replace(sample_dataset, name="sample-stopped", passages=sample_dataset.passages[:5], questions=())
     harness = open_harness(application, few, lambda *_: None)
-    application.ingest.rekey(application.access.scope(harness.collection), "title")
+    application.rekey.request(application.access.scope(harness.collection), "title")
     harness.rekey("abstract", lambda *_: None)
     assert application.access.scope(harness.collection).collection.key_building == "abstract"
 

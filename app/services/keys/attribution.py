@@ -20,7 +20,7 @@ from app.storage.database import Database, Reader, Writer
 from app.storage.keys import evolved_keys, key_credits, key_log
 from app.storage.keys.evolved_keys import Progress
 from app.storage.keys.key_credits import Credit, Evidence, Unit
-from app.storage.log import feedback
+from app.storage.log import verdicts
 from app.storage.log.feedback import PendingEvent
 from app.storage.retrieval import hops
 from app.storage.retrieval.hops import Focus, GraphLimits, Vector
@@ -72,7 +72,7 @@ class Attribution:
         """The expansion units of these events, embedded where they are new; no transaction is open meanwhile."""
         with self._database.read() as reader:
             wanted: dict[bytes, Expansion] = {}
-            for expansions in feedback.expansions(reader, collection_id, events):
+            for expansions in verdicts.expansions(reader, collection_id, events).values():
                 for expansion in expansions:
                     wanted.setdefault(text_hash(expansion.text), expansion)
             if not wanted:
@@ -155,14 +155,7 @@ class Attribution:
         depth = max(learning.gate_top_k if by_rule else 0, 0 if supported_only else RETRIEVED)
         retrieved: list[int] = []
         if depth:
-            focus = Focus(
-                collection,
-                core.expanded(event.embedding, vectors),
-                time_vector=None,
-                use_memory=False,
-                learned_only=False,
-                metadata=event.filter,
-            )
+            focus = Focus(collection, core.expanded(event.embedding, vectors), metadata=event.filter)
             retrieved = list(hops.nearest_passages(writer, focus, depth, self._limits))
         credited = supported if supported_only else retrieved[:RETRIEVED]
         found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)

@@ -114,9 +114,8 @@ class LearnService:
                 if terms:
                     terms = [replace(term, contested=term.event_id in application.contested) for term in terms]
                     weights.add(writer, collection_id, self._prior.name, terms)
-            constants = {event: noise.constants() for event, noise in noises.items()}
             feedback.mark_applied(
-                writer, collection_id, {event.id: questions[event.id] for event in pending}, constants
+                writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
         moved = Counter(row.event_id for row in audit)
         for event in pending:

@@ -1,6 +1,6 @@
 """Collections, and the encoder whose vectors the database holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,9 @@ class Collection:
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
         experiment, exploration: as ``services.serving`` reads them; None for none.
-        past: of a copy that a replay made: ``of`` which collection, and as of when (``until``); None: it is none.
+        past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
+            its ``report``; None: it is none.
+        indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
     """
 
     id: int
@@ -34,6 +36,7 @@ class Collection:
     experiment: Mapping[str, Any] | None = None
     exploration: Mapping[str, Any] | None = None
     past: Mapping[str, Any] | None = None
+    indexed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Opened:
 
 COLUMNS = (
     "id, name, passage_count, sentence_count, entity_count, key_generation, key_building, serving, experiment, "
-    "exploration, past"
+    "exploration, past, indexed"
 )
 
 
@@ -132,6 +135,14 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     return held is not None
 
 
+def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
+    """Record which tables have a vector index of the collection's rows that can be searched."""
+    writer.execute(
+        "UPDATE collection SET indexed = %(tables)s WHERE id = %(id)s",
+        {"id": collection_id, "tables": list(tables)},
+    )
+
+
 def set_key_building(writer: Writer, collection_id: int, building: KeyBuilding) -> None:
     """Record what base keys are made of from now on, in the transaction that makes them so."""
     writer.execute(
@@ -192,7 +203,7 @@ def delete_unused(writer: Writer, collection_id: int) -> None:
     writer.execute(
         """
         DELETE FROM collection c WHERE id = %(id)s AND passage_count = 0
-          AND NOT EXISTS (SELECT FROM ingest_job WHERE collection_id = c.id)
+          AND NOT EXISTS (SELECT FROM job WHERE collection_id = c.id)
           AND NOT EXISTS (SELECT FROM episode WHERE collection_id = c.id)
         """,
         parameters,

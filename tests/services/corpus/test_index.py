@@ -260,10 +260,12 @@ class TestDeletion:
             *state.LEXICAL,
             *state.LEARNED,
             "episode",
+            "judged_query",
             "feedback_event",
+            "verdict_sentence",
             "memory_audit",
             "question",
-            "ingest_job",
+            "job",
         ]
         with application.database.read() as reader:
             assert all(reader.scalar(held.format(table), target) for table in tables)
