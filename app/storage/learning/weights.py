@@ -249,11 +249,13 @@ def replace(writer: Writer, collection_id: int, prior: str, learned: Learned | N
             "DELETE FROM ranking_belief WHERE collection_id = %(collection)s AND prior = %(prior)s", parameters
         )
         return
+    # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
     writer.execute(
         """
-        UPDATE ranking_belief SET information = %(information)s, precision = %(precision)s, events = %(events)s,
-            updated_at = now()
-        WHERE collection_id = %(collection)s AND prior = %(prior)s
+        INSERT INTO ranking_belief (collection_id, prior, information, precision, events)
+        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s, %(events)s)
+        ON CONFLICT (collection_id, prior) DO UPDATE SET information = excluded.information,
+            precision = excluded.precision, events = excluded.events, updated_at = now()
         """,
         parameters | _columns(learned.evidence) | {"events": learned.events},
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from app.composition import Application
+from app.core.profiles import Policy
 from app.core.propagation import sentence_weights
 from app.core.recall import net_support
 from app.core.states import RECALL, Audit
@@ -29,7 +30,7 @@ def focus(application: Application, collection: str, *, use_memory: bool, learne
     question, constraint = application.embedder.embed(["Who was born in Warsaw?", "1867"])
     with application.database.read() as reader:
         found = collections.find(reader, collection)
-    return Focus(found, question, constraint, use_memory, learned_only, None)
+    return Focus(found, question, constraint, use_memory, Policy(learned_only=learned_only))
 
 
 @pytest.mark.parametrize("use_memory", [True, False])
@@ -41,7 +42,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
     with application.database.read() as reader:
 
         def candidates(limit: int) -> Any:
-            return hops.all_sentences(reader, asked, None, [], GraphLimits(100, limit, 100))
+            return hops.all_sentences(reader, asked, None, [], GraphLimits(hub_limit=100, candidate_limit=limit))
 
         every = candidates(100)
         weights = sentence_weights(every, learned_only=learned_only)
