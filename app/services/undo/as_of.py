@@ -341,7 +341,6 @@ class _Making:
         writer, target = self._writer, self._copy.target
         weights.settle(writer, target, days)
         for prior in history.priors(writer, target):
-            copied_log.begin_belief(writer, self._copy, prior)
             weights.replace(writer, target, prior, replay.belief(writer, target, prior))
 
     def _keys(self, generation: int) -> None:

@@ -344,7 +344,7 @@ class LoggedEvent:
     """An applied event: what its verdict speaks of, and its audit rows, by sentence and channel."""
 
     id: int
-    question_id: int | None
+    question_id: int
     question: str
     verdict: LoggedVerdict
     activated: list[int]
