@@ -100,6 +100,14 @@ def test_a_question_takes_one_connection_to_read_and_one_to_write(
     assert written == ["INSERT"]
 
 
+def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: TestClient, taught: str) -> None:
+    body = {"hops": 1, "arm": {"memory": "off"}}
+    known = asked(http, taught, **body)
+    scope, looked, read, written = asked(http, taught, UNKNOWN, **body).connections
+    assert (len(scope), len(looked), written) == (SCOPE, ALIGNED, ["INSERT"])
+    assert len(read) == len(known.connections[1]) + 2, "the two names' nearest entities"
+
+
 @pytest.mark.parametrize(("strategy", "statements"), [("dense", 4), ("lexical", 4), ("hybrid", 5)])
 @pytest.mark.parametrize("memory", ["off", "read"])
 def test_plain_search_sends_as_much_with_memory_as_without(
