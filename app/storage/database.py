@@ -98,6 +98,8 @@ class Database:
             "lock_timeout": f"{statement_timeout_seconds * 800:.0f}",
             "idle_in_transaction_session_timeout": "60s",
             "jit": "off",
+            "plan_cache_mode": "force_generic_plan",
+            "enable_seqscan": "off",
             "hnsw.ef_search": str(hnsw_ef_search),
             # Strict order throws away what a later round of the scan finds nearer than an earlier one did, which is
             # much where many collections share an index: whoever needs an order sorts.

@@ -20,7 +20,7 @@ from app.storage.database import Database, Reader, Writer
 from app.storage.keys import evolved_keys, key_credits, key_log
 from app.storage.keys.evolved_keys import Progress
 from app.storage.keys.key_credits import Credit, Evidence, Unit
-from app.storage.log import feedback
+from app.storage.log import verdicts
 from app.storage.log.feedback import PendingEvent
 from app.storage.retrieval import hops
 from app.storage.retrieval.hops import Focus, GraphLimits, Vector
@@ -72,7 +72,7 @@ class Attribution:
         """The expansion units of these events, embedded where they are new; no transaction is open meanwhile."""
         with self._database.read() as reader:
             wanted: dict[bytes, Expansion] = {}
-            for expansions in feedback.expansions(reader, collection_id, events):
+            for expansions in verdicts.expansions(reader, collection_id, events).values():
                 for expansion in expansions:
                     wanted.setdefault(text_hash(expansion.text), expansion)
             if not wanted:
@@ -255,7 +255,7 @@ def _supported(
     holders = passages.sentences_by_id(writer, collection_id, sorted({s for ids in named.values() for s in ids}))
     return {
         event.id: sorted(
-            {holders[s].passage_id for s in named[event.id] if s in holders} | set(event.verdict.passages)
+            event.verdict.passage_targets((holders[s].passage_id, 1) for s in named[event.id] if s in holders)
         )
         for event in events
     }

@@ -62,7 +62,10 @@ REPORT_SECONDS = 0.5
 CORPUS = (
     "passage", "sentence", "entity", "entity_sentence", "lexical_term", "lexical_posting", "lexical_passage",
 )  # fmt: skip
-LOG = ("episode", "feedback_event", "memory_audit", "ranking_audit", "key_evidence", "key_credit")
+LOG = (
+    "judged_query", "feedback_event", "verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit",
+    "ranking_audit", "key_evidence", "key_credit",
+)  # fmt: skip
 STATES = ("sentence_memory", "question", "question_support", "expansion_memory", "passage_key", "evolved_posting")
 
 Report = Callable[[str, int, int], None]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from app.core import caps
+from app.core import belief, caps
 from app.core.belief import Evidence
 from app.core.states import Memory, Support, question_hash
 from app.providers.prior import RankingPrior
@@ -193,14 +193,7 @@ def _weights(
 def _same_term(term: Term, named: Sequence[tuple[int, int]], known: RankingPrior) -> bool:
     if term.ranked is None or term.features is None:
         return False
-    seen = replay.observation(
-        term.ranked,
-        term.features,
-        named,
-        term.verdict,
-        prior=known.prior,
-        noise=term.noise,
-    )
+    seen = belief.observed(term.ranked, term.features, named, term.verdict, prior=known.prior, noise=term.noise)
     return seen is not None and _near(term.evidence, seen.evidence)
 
 

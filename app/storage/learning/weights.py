@@ -169,7 +169,7 @@ def terms_of_day(
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT event.id, CASE WHEN term.contested THEN 0 ELSE (event.constants ->> 'comparisons')::int END,
+        SELECT event.id, CASE WHEN term.contested THEN 0 ELSE event.daily_comparisons END AS cap,
                term.counted
         FROM feedback_event event
         JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
@@ -180,7 +180,7 @@ def terms_of_day(
         """,
         {"collection": collection_id, "judge": judge, "day": day, "prior": prior},
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+    return [(row.id, row.cap, row.counted) for row in rows]
 
 
 def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learned | None:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from app.core.belief import Evidence
 from app.storage.database import Reader
+from app.storage.log.audits import evidence_of
 from app.storage.log.days import DAY
+from app.storage.lookups import WANTED, each
 from app.storage.retrieval.hops import Focus
 from app.storage.retrieval.nearness import nearness
 
@@ -205,8 +205,8 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
     """What the ``limit`` latest events say of the ranking weights, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT audit.event_id, event.judge, {DAY},
-               (event.constants ->> 'comparisons')::int, audit.counted, audit.contested, audit.information,
+        SELECT audit.event_id, event.judge, {DAY} AS day,
+               event.daily_comparisons, audit.counted, audit.contested, audit.information,
                audit.precision
         FROM ranking_audit audit {_APPLIED}
         WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
@@ -216,13 +216,13 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
     )
     return [
         LoggedTerm(
-            event_id=row[0],
-            judge=row[1],
-            day=row[2],
-            cap=row[3],
-            counted=row[4],
-            contested=row[5],
-            evidence=Evidence(np.array(row[6]), np.array(row[7]).reshape(len(row[6]), -1)),
+            event_id=row.event_id,
+            judge=row.judge,
+            day=row.day,
+            cap=row.daily_comparisons,
+            counted=row.counted,
+            contested=row.contested,
+            evidence=evidence_of(row),
         )
         for row in reversed(rows)
     ]
@@ -244,14 +244,14 @@ def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> d
 def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedCause]:
     """Event -> who judged which question when, of applied events."""
     rows = reader.rows(
-        """
-        SELECT event.id, event.judge, episode.question, event.applied_at FROM feedback_event event
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
-        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.status = 'applied'
+        f"""
+        SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED}
+        {each("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
+        {each("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    return {row[0]: LoggedCause(*row) for row in rows}
+    return {row.id: LoggedCause(row.id, row.judge, row.question, row.applied_at) for row in rows}
 
 
 def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served]:

@@ -92,7 +92,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
 
 
 _REFERRING = """
-    FROM feedback_event event WHERE event.collection_id = episode.collection_id AND event.episode_id = episode.id
+    FROM feedback_event event WHERE event.collection_id = episode.collection_id AND event.query_id = episode.id
 """
 _SELECT = f"""
     SELECT id, question, activated, answer, trace, (SELECT count(*) {_REFERRING}) AS judged, created_at
