@@ -139,10 +139,12 @@ def _collection_scans(
     for child in plan.get("Plans", ()):
         role = child.get("Parent Relationship", "")
         inner = kind == "Nested Loop" and role == "Inner"
-        repeated = again or inner or (role == "SubPlan" and not child.get("Subplan Name", "").startswith("CTE"))
+        repeated = again or inner or (role == "SubPlan" and f"hashed {child['Subplan Name']}" not in str(plan))
         yield from _collection_scans(
-            child, indexed, repeated, streams and not (kind == "Nested Loop" and role == "Inner") or
-            (kind == "Limit")
+            child,
+            indexed,
+            repeated,
+            streams and not (kind == "Nested Loop" and role == "Inner") or (kind == "Limit"),
         )
 
 
@@ -159,7 +161,7 @@ def _scanned(plan: Mapping[str, Any], indexed: Mapping[str, list[str]], limited:
     if len(columns) == 1:
         return ""
     bound = re.findall(rf"\b{columns[1]} (=|>=|<=|<|>)|ROW\([^)]*{columns[1]}", condition)
-    if "=" in bound or (bound and limited):
+    if "=" in bound or (limited and (bound or "Filter" not in plan)):
         return ""
     return f"{kind} by {plan['Index Name']}, {condition or 'unbounded'}"
 

@@ -27,17 +27,17 @@ def run(application: Application, name: str = "fresh") -> None:
     _ingest(application, name)
     _ask(application, name)
     _give_verdicts(application, name)
-    application.lift.lift(name, since=None, before=None, baseline=None)
+    application.lift.lift(application.access.scope(name), since=None, before=None, baseline=None)
     target = state.collection_id(application, name)
     events = undo.stream(application, name, EVENTS, seed=1)
     application.learn.apply(target, events[: EVENTS // 2])
     application.learn.apply(target, events[EVENTS // 2 :])
-    application.evolve.evolve(name)
+    application.evolve.evolve(application.access.scope(name))
     _ask(application, name)
     _look(application, name, events)
     _change(application, name)
     _undo(application, name, events)
-    application.ingest.delete_collection(name)
+    application.ingest.delete_collection(application.access.scope(name))
 
 
 def _ingest(application: Application, name: str, passages: Sequence[Any] = CURIE) -> None:
@@ -62,11 +62,11 @@ def _ask(application: Application, name: str) -> None:
                         include=everything,
                     )
                 )  # fmt: skip
-        application.dense.search(name, text, 5)
-        collection = application.ingest.collection(name)
+        application.dense.search(application.access.scope(name), text, 5)
+        collection = application.access.scope(name).collection
         served = Served(uuid4(), collection, exploring=Exploring(2, 7))
         application.retrieve.query(Query(text=text, collection=name, served=served, include=everything))
-        application.expand.expand(name, text, ["prf"], 3)
+        application.expand.expand(application.access.scope(name), text, ["prf"], 3)
     one = Query(text=QUESTIONS[0], collection=name)
     application.compare.compare(one, Query(text=QUESTIONS[0], collection=name, memory="off"))
     application.serving.query(one)
@@ -101,45 +101,45 @@ def _look(application: Application, name: str, events: Sequence[int]) -> None:
     application.feedback.page(name, status="applied", after=0, limit=10)
     for event in events[:3]:
         application.feedback.event(name, event)
-    application.retrieve.episode(name, passages[0].query_id)
+    application.retrieve.episode(application.access.scope(name), passages[0].query_id)
     sentences = state.all_sentences(application, name)
-    application.explain.memories(name, sentences)
+    application.explain.memories(application.access.scope(name), sentences)
     for sentence in sentences[:3]:
-        application.explain.sentence(name, sentence, "Warsaw", after=0, limit=10)
+        application.explain.sentence(application.access.scope(name), sentence, "Warsaw", after=0, limit=10)
     for external_id in ("warsaw", "curie", "tokyo"):
-        application.key_view.view(name, external_id, 10)
-        application.ingest.passage(name, external_id)
-    application.evolve.standing(name)
-    application.evolve.generations(name, None, 10)
-    application.judges.page(name, "", 10)
+        application.key_view.view(application.access.scope(name), external_id, 10)
+        application.ingest.passage(application.access.scope(name), external_id)
+    application.evolve.standing(application.access.scope(name))
+    application.evolve.generations(application.access.scope(name), None, 10)
+    application.judges.page(application.access.scope(name), "", 10)
     application.ingest.collections(None, 10)
     application.feedback.retry_all(name)
     application.feedback.retry_all(name, "careless")
-    application.verify.verify(name)
+    application.verify.verify(application.access.scope(name))
     application.health.readiness()
 
 
 def _change(application: Application, name: str) -> None:
     changed = [dict(CURIE[1]) | {"text": "Warsaw lies on the Vistula. Warsaw was destroyed in 1944."}, CURIE[0]]
     _ingest(application, name, changed)
-    application.ingest.delete_passage(name, "tokyo")
-    application.ingest.rekey(name, "title")
+    application.ingest.delete_passage(application.access.scope(name), "tokyo")
+    application.ingest.rekey(application.access.scope(name), "title")
     application.index.run_ready_jobs()
-    application.evolve.roll_back(name, 0)
-    application.evolve.roll_back(name, 1)
+    application.evolve.roll_back(application.access.scope(name), 0)
+    application.evolve.roll_back(application.access.scope(name), 1)
 
 
 def _undo(application: Application, name: str, events: Sequence[int]) -> None:
     moment = past.now(application)
-    application.revoke.revoke(name, events[0])
-    application.revoke.request(name, judge="careless")
+    application.revoke.revoke(application.access.scope(name), events[0])
+    application.revoke.request(application.access.scope(name), judge="careless")
     application.revoke.run_ready_jobs()
-    application.verify.verify(name)
-    application.past.replay(name, moment, f"{name}-past")
-    application.verify.verify(f"{name}-past")
+    application.verify.verify(application.access.scope(name))
+    application.past.replay(application.access.scope(name), moment, f"{name}-past")
+    application.verify.verify(application.access.scope(f"{name}-past"))
     _ask(application, f"{name}-past")
-    application.ingest.delete_collection(f"{name}-past")
-    application.forget.reset(name)
+    application.ingest.delete_collection(application.access.scope(f"{name}-past"))
+    application.forget.reset(application.access.scope(name))
 
 
 def misinform(connection: "psycopg.Connection[Any]", how: str) -> None:

@@ -16,6 +16,7 @@ from app.core.propagation import Candidates
 from app.core.temporal import TimeExpression, agreement
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
+from app.storage.lookups import WANTED, each, wanted
 from app.storage.retrieval.nearness import nearness
 
 Vector = NDArray[np.float32]
@@ -95,17 +96,10 @@ class Evidence:
     entities: dict[int, str]
 
 
-_IN_SCOPE = """
-    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
-                  AND p.metadata @> %(metadata)s
-"""
+_IN_SCOPE = each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s")
 
 # Before the hub limit, or a filter would look only at a hub's first sentences.
-_LINK_IN_SCOPE = """
-    JOIN sentence s ON s.collection_id = l.collection_id AND s.id = l.sentence_id
-    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
-                  AND p.metadata @> %(metadata)s
-"""
+_LINK_IN_SCOPE = each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
 
 _GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
@@ -115,7 +109,16 @@ _MEMORY_COLUMNS = """
     {time} AS time_perplexity, coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
 """
 
-_MEMORY_JOINS = """
+_MEMORIES = each("sentence_memory task", "task.sentence_id = s.id AND task.channel = 'task'", outer=True) + each(
+    "sentence_memory time", "time.sentence_id = s.id AND time.channel = 'time' AND %(timed)s", outer=True
+)
+_TIME = each("time_expression t", "t.id = s.time_expression_id", outer=True)
+
+# The same for all sentences of a collection: joined, they cost a third less than looked up.
+_ALL_IN_SCOPE = """
+    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id AND p.metadata @> %(metadata)s
+"""
+_ALL_MEMORIES = """
     LEFT JOIN sentence_memory task ON task.collection_id = s.collection_id
         AND task.sentence_id = s.id AND task.channel = 'task'
     LEFT JOIN sentence_memory time ON %(timed)s AND time.collection_id = s.collection_id
@@ -124,51 +127,49 @@ _MEMORY_JOINS = """
 
 _DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01-01' + 1 AS ends"
 
-_TIME_JOIN = """
+_ALL_TIMES = """
     LEFT JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
 """
 
 _NO_MEMORY_COLUMNS = "1::float8, 0::float8, 1::float8, 0::float8"
 
 
-_KEY_OF_PASSAGE = "passage_key key ON key.collection_id = p.collection_id AND key.passage_id = p.id"
-_PASSAGE_OF_KEY = "passage p ON p.collection_id = key.collection_id AND p.id = key.passage_id"
+_KEY = each("passage_key key", "key.passage_id = p.id", outer=True)
+_PASSAGE_OF_KEY = each("passage p", "p.id = key.passage_id {scope}")
 
-# OFFSET 0: similarities are joined, not vectors, which take as long to move as all else takes.
-_EXACT_EVOLVED = """
-    SELECT p.id, coalesce(key.similarity, -(p.embedding <#> %(key)s)) AS similarity, p.title
-    FROM passage p LEFT JOIN (
-        SELECT passage_id, -(vector <#> %(key)s) AS similarity FROM passage_key
-        WHERE collection_id = %(collection)s OFFSET 0
-    ) AS key ON key.passage_id = p.id
-    WHERE p.collection_id = %(collection)s {scope} ORDER BY similarity DESC LIMIT %(limit)s
+# NOT IN is answered from a hash table of ids, whatever the planner thinks of their number. Vectors are compared
+# where they are read: to move them takes as long as all else takes.
+_EXACT_EVOLVED = f"""
+    SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
+    WHERE p.collection_id = %(collection)s {{scope}}
+      AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
+    UNION ALL
+    SELECT p.id, -(key.vector <#> %(key)s), p.title FROM passage_key key {_PASSAGE_OF_KEY}
+    WHERE key.collection_id = %(collection)s
+    ORDER BY similarity DESC LIMIT %(limit)s
 """
 
 # The few evolved keys exactly, the others by their index. A sub-select that finds no key, and not NOT EXISTS: that
 # the planner would turn into a join, which keeps no order and so takes no vector index.
-_INDEXED_EVOLVED = """
+_INDEXED_EVOLVED = f"""
     WITH evolved AS (
-        SELECT key.passage_id, -(key.vector <#> %(key)s) AS similarity FROM passage_key key {chosen}
-        WHERE key.collection_id = %(collection)s ORDER BY key.vector <#> %(key)s LIMIT %(limit)s
+        SELECT p.id, -(key.vector <#> %(key)s) AS similarity, p.title FROM passage_key key {_PASSAGE_OF_KEY}
+        WHERE key.collection_id = %(collection)s ORDER BY similarity DESC LIMIT %(limit)s
     ), base AS (
         SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-        WHERE p.collection_id = {collection} {scope}
+        WHERE p.collection_id = {{collection}} {{scope}}
           AND (SELECT key.passage_id FROM passage_key key
-               WHERE key.collection_id = p.collection_id AND key.passage_id = p.id) IS NULL
-        ORDER BY {order} LIMIT %(limit)s
+               WHERE key.collection_id = %(collection)s AND key.passage_id = p.id) IS NULL
+        ORDER BY {{order}} LIMIT %(limit)s
     )
-    SELECT id, similarity, title FROM base
-    UNION ALL
-    SELECT p.id, evolved.similarity, p.title
-    FROM evolved JOIN passage p ON p.collection_id = %(collection)s AND p.id = evolved.passage_id
-    ORDER BY similarity DESC LIMIT %(limit)s
+    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT %(limit)s
 """
 
 
 def exact_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Normalised name -> (entity, surface) for the names that an entity bears; a cosine of 1 by definition."""
     rows = reader.rows(
-        "SELECT name, id, surface FROM entity WHERE collection_id = %(collection)s AND name = ANY(%(names)s)",
+        f"SELECT e.name, e.id, e.surface FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}",
         {"collection": collection.id, "names": list(names)},
     )
     return {row.name: (row.id, row.surface) for row in rows}
@@ -208,25 +209,20 @@ def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimi
     elif limits.exact or "passage" not in focus.collection.indexed:
         statement = _EXACT_EVOLVED.format(scope=scope)
     else:
-        chosen = f"JOIN {_PASSAGE_OF_KEY} {scope}" if scope else ""
-        statement = _INDEXED_EVOLVED.format(
-            scope=scope, chosen=chosen, collection=near.collection, order=near.order
-        )
+        statement = _INDEXED_EVOLVED.format(scope=scope, collection=near.collection, order=near.order)
     rows = reader.rows(statement, focus.parameters(limit=limit))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
 def keyed_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, Keyed]:
     """The given passages, as near as their keys are."""
-    columns, joined = "p.embedding", ""
-    if focus.evolved:
-        columns, joined = "coalesce(key.vector, p.embedding)", f"LEFT JOIN {_KEY_OF_PASSAGE}"
+    vector, key = ("coalesce(key.vector, p.embedding)", _KEY) if focus.evolved else ("p.embedding", "")
     rows = reader.rows(
         f"""
-        SELECT p.id, -({columns} <#> %(key)s) AS similarity, p.title FROM passage p {joined}
-        WHERE p.collection_id = %(collection)s AND p.id = ANY(%(passages)s)
+        SELECT p.id, -({vector} <#> %(key)s) AS similarity, p.title
+        FROM {WANTED} {each("passage p", "p.id = wanted.id")} {key}
         """,
-        focus.parameters(passages=list(passages)),
+        focus.parameters(ids=list(passages)),
     )
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
@@ -241,11 +237,10 @@ def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> di
     rows = reader.rows(
         f"""
         SELECT DISTINCT s.passage_id, {_DAYS}
-        FROM sentence s
-        JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
-        WHERE s.collection_id = %(collection)s AND s.passage_id = ANY(%(passages)s)
+        FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
+        {each("time_expression t", "t.id = s.time_expression_id")}
         """,
-        {"collection": focus.collection.id, "passages": list(passages)},
+        {"collection": focus.collection.id, "ids": list(passages)},
     )
     days = np.array([(row.starts, row.ends) for row in rows], dtype=np.float64).reshape(-1, 2)
     timely: dict[int, float] = {}
@@ -285,9 +280,8 @@ def linked_sentences(
         )
         SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
                {_factor_columns(focus)}
-        FROM reached JOIN sentence s ON s.collection_id = %(collection)s AND s.id = reached.sentence_id
-        {_IN_SCOPE if focus.metadata else ""}
-        {_factor_joins(focus)}
+        FROM reached {each("sentence s", "s.id = reached.sentence_id")}
+        {_IN_SCOPE if focus.metadata else ""} {_factors(focus, _MEMORIES, _TIME)}
     """
     return _candidates(
         focus,
@@ -313,13 +307,17 @@ def all_sentences(
         passages: look only into these passages; None for the whole collection.
         recalled: sentences that are candidates in any case.
     """
-    within = "AND s.passage_id = ANY(%(passages)s)" if passages is not None else ""
+    if passages is None:
+        found = f"sentence s {_ALL_IN_SCOPE if focus.metadata else ''} {_factors(focus, _ALL_MEMORIES, _ALL_TIMES)}"
+        found += " WHERE s.collection_id = %(collection)s"
+    else:
+        found = f"{wanted('passages')} {each('sentence s', 's.passage_id = wanted.id')}"
+        found += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus, _MEMORIES, _TIME)}"
     statement = f"""
         WITH weighed AS (
             SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
                    {_factor_columns(focus)}
-            FROM sentence s {_IN_SCOPE if focus.metadata else ""} {_factor_joins(focus)}
-            WHERE s.collection_id = %(collection)s {within}
+            FROM {found}
         )
         (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id
          LIMIT %(candidate_limit)s)
@@ -341,18 +339,18 @@ def all_sentences(
 def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -> dict[int, Evidence]:
     """The given sentences as they can be read, with the entities they name."""
     rows = reader.rows(
-        """
-        SELECT s.id, s.passage_id, p.external_id, s.position, s.text,
-               coalesce(array_agg(e.id ORDER BY e.id) FILTER (WHERE e.id IS NOT NULL), '{}'),
-               coalesce(array_agg(e.surface ORDER BY e.id) FILTER (WHERE e.id IS NOT NULL), '{}')
-        FROM sentence s
-        JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
-        LEFT JOIN entity_sentence link ON link.collection_id = s.collection_id AND link.sentence_id = s.id
-        LEFT JOIN entity e ON e.collection_id = link.collection_id AND e.id = link.entity_id
-        WHERE s.collection_id = %(collection)s AND s.id = ANY(%(sentences)s)
-        GROUP BY s.collection_id, s.id, p.external_id ORDER BY s.id
+        f"""
+        SELECT s.id, s.passage_id, p.external_id, s.position, s.text, named.ids, named.surfaces
+        FROM {WANTED} {each("sentence s", "s.id = wanted.id")} {each("passage p", "p.id = s.passage_id")}
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(e.id ORDER BY e.id), '{{}}') AS ids,
+                   coalesce(array_agg(e.surface ORDER BY e.id), '{{}}') AS surfaces
+            FROM entity_sentence link {each("entity e", "e.id = link.entity_id")}
+            WHERE link.collection_id = %(collection)s AND link.sentence_id = s.id
+        ) AS named
+        ORDER BY s.id
         """,
-        {"collection": collection.id, "sentences": list(sentences)},
+        {"collection": collection.id, "ids": list(sentences)},
     )
     return {
         row[0]: Evidence(row[0], row[1], row[2], row[3], row[4], dict(zip(row[5], row[6], strict=True)))
@@ -391,8 +389,8 @@ def _weight(focus: Focus) -> str:
     return f"semantic * (1 + (1 - task_perplexity) * {task}) * (1 + (1 - time_perplexity) * time_similarity)"
 
 
-def _factor_joins(focus: Focus) -> str:
-    return (_MEMORY_JOINS if focus.use_memory else "") + (_TIME_JOIN if focus.asked else "")
+def _factors(focus: Focus, memories: str, times: str) -> str:
+    return (memories if focus.use_memory else "") + (times if focus.asked else "")
 
 
 def _candidates(focus: Focus, rows: Sequence[Any]) -> Candidates:
