@@ -1,6 +1,7 @@
 """Everything that a collection is asked, once or a few times, by the calls that the API, workers and commands make."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -8,7 +9,8 @@ import psycopg
 
 from app.composition import Application
 from app.services.learning.verdict import Expansion, Named, Verdict
-from app.services.retrieval.query import Exploring, Query, Served
+from app.services.retrieval.plan import Exploring, as_asked
+from app.services.retrieval.query import Query
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 
@@ -47,34 +49,34 @@ def _ingest(application: Application, name: str, passages: Sequence[Any] = CURIE
 
 def _ask(application: Application, name: str) -> None:
     everything = frozenset({"trace", "entities", "sentences"})
+    scope = application.access.scope(name)
     for text in QUESTIONS:
         for profile in ("paper", "default"):
             for memory in ("off", "read"):
                 for metadata in (None, {"part": 1}, {}):
-                    application.retrieve.query(
-                        Query(text=text, collection=name, profile=profile, memory=memory, metadata=metadata)
+                    application.ask.query(
+                        Query(text=text, scope=scope, profile=profile, memory=memory, metadata=metadata)
                     )
         for strategy in ("dense", "lexical", "hybrid", "graph"):
             for metadata in (None, {"part": 1}):
-                application.retrieve.query(
+                application.ask.query(
                     Query(
-                        text=text, collection=name, strategy=strategy, metadata=metadata, expansions=UNITS,
+                        text=text, scope=scope, strategy=strategy, metadata=metadata, expansions=UNITS,
                         include=everything,
                     )
                 )  # fmt: skip
         application.dense.search(application.access.scope(name), text, 5)
-        collection = application.access.scope(name).collection
-        served = Served(uuid4(), collection, exploring=Exploring(2, 7))
-        application.retrieve.query(Query(text=text, collection=name, served=served, include=everything))
+        query = Query(text=text, scope=scope, include=everything)
+        application.ask.query(query, replace(as_asked(query), exploring=Exploring(2, 7)))
         application.expand.expand(application.access.scope(name), text, ["prf"], 3)
-    one = Query(text=QUESTIONS[0], collection=name)
-    application.compare.compare(one, Query(text=QUESTIONS[0], collection=name, memory="off"))
+    one = Query(text=QUESTIONS[0], scope=application.access.scope(name))
+    application.compare.compare(one, Query(text=QUESTIONS[0], scope=application.access.scope(name), memory="off"))
     application.serving.query(one)
 
 
 def _give_verdicts(application: Application, name: str) -> None:
     """As they come over HTTP: by ids, by passages, in the words of a passage, again under a key, and awaited."""
-    answer = application.retrieve.query(Query(text=QUESTIONS[0], collection=name))
+    answer = application.ask.query(Query(text=QUESTIONS[0], scope=application.access.scope(name)))
     sentence = answer.passages[0].sentences[0]
     by_id = Verdict(query_id=answer.query_id, collection=name, supporting=(Named(sentence.sentence_id),))
     by_words = Verdict(
@@ -101,7 +103,7 @@ def _look(application: Application, name: str, events: Sequence[int]) -> None:
     application.feedback.page(name, status="applied", after=0, limit=10)
     for event in events[:3]:
         application.feedback.event(name, event)
-    application.retrieve.episode(application.access.scope(name), passages[0].query_id)
+    application.ask.episode(application.access.scope(name), passages[0].query_id)
     sentences = state.all_sentences(application, name)
     application.explain.memories(application.access.scope(name), sentences)
     for sentence in sentences[:3]:

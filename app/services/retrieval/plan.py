@@ -17,7 +17,7 @@ from app.providers.language import Language, normalise_entity, terms
 from app.providers.llm import Llm
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.storage.corpus.collections import Collection
-from app.storage.retrieval.hops import Focus, GraphLimits, Vector
+from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from app.services.retrieval.walk import Frontier, Walk
 from app.storage.corpus import passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
-from app.storage.retrieval import hops
+from app.storage.retrieval import entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +152,12 @@ def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str]]
 
     An equal name is the most similar by definition.
     """
-    exact = hops.exact_entities(reader, plan.collection, list(plan.mentions)) if plan.mentions else {}
+    exact = entities.exact_entities(reader, plan.collection, list(plan.mentions)) if plan.mentions else {}
     aligned = [EntityAnswer(plan.mentions[name], *exact[name], 1.0) for name in plan.mentions if name in exact]
     unmatched = [name for name in plan.mentions if name not in exact]
     unknown = [name for name in unmatched if name not in plan.unknown]
     for name in unmatched if not unknown else ():
-        nearest = hops.nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
+        nearest = entities.nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
             aligned.append(EntityAnswer(plan.mentions[name], *nearest))
