@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from app.core.states import Support
 from app.storage.database import Reader, Writer
-from app.storage.lookups import each
 from app.storage.learning.memories import as_json, pulled_of
+from app.storage.lookups import each
 from app.storage.parameters import Documents, floats, integers
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
 
