@@ -29,6 +29,8 @@ def each(table: str, condition: str, *, outer: bool = False, collection: str = "
         collection: whose rows.
     """
     alias = table.rsplit(maxsplit=1)[-1]
-    return f"""{"LEFT" if outer else "INNER"} JOIN LATERAL (
-        SELECT {alias}.* FROM {table} WHERE {alias}.collection_id = {collection} AND {condition} OFFSET 0
-    ) AS {alias} ON true"""
+    return f"""
+        {"LEFT" if outer else "INNER"} JOIN LATERAL (
+            SELECT {alias}.* FROM {table} WHERE {alias}.collection_id = {collection} AND {condition} OFFSET 0
+        ) AS {alias} ON true
+    """

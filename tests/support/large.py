@@ -57,13 +57,23 @@ FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO question (collection_id, id, text_hash, text, embedding)
 SELECT 1, n, sha256(n::text::bytea), 'Question ' || n, pg_temp.at(n)
 FROM generate_series(1, {events}::bigint) AS n;
-INSERT INTO feedback_event (collection_id, id, episode_id, idempotency_key, body_hash, judge, verdict, status,
-                            received_at, applied_at, applied_sequence, question_id, constants)
-SELECT 1, n, md5(n::text)::uuid, 'key ' || n, '', 'judge ' || n % 20,
-       '{{"supports": [], "rejects": [], "passages": [], "missed": [], "partial": false, "expansions": []}}',
+INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, ranked, features)
+SELECT collection_id, id, question, embedding, time_embedding, profile, activated, ranked, features FROM episode
+ORDER BY created_at DESC LIMIT {events};
+INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_hash, judge, version, partial, confidence,
+                            spared, status, received_at, applied_at, applied_sequence, question_id,
+                            observation_noise_positive, observation_noise_negative, process_noise, daily_share,
+                            contested_share, daily_comparisons)
+SELECT 1, n, md5(n::text)::uuid, 'key ' || n, '', 'judge ' || n % 20, 1, false, 1, '{{}}',
        CASE WHEN n % 50 = 0 THEN 'revoked' WHEN n % 50 = 1 THEN 'parked' ELSE 'applied' END,
-       now() - n * interval '1 minute', now(), n, n, '{{"share": 0.98, "contested": 0.1, "comparisons": 50}}'
+       now() - n * interval '1 minute', now(), n, n, 0.5, 0.5, 0.01, 0.98, 0.1, 50
 FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO verdict_sentence (collection_id, event_id, sentence_id, role)
+SELECT 1, n, 4 * n + k, 'supported' FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
+INSERT INTO verdict_passage (collection_id, event_id, passage_id)
+SELECT 1, n, n FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO verdict_expansion (collection_id, event_id, place, method, text)
+SELECT 1, n, 1, 'facet', 'Unit ' || n FROM generate_series(1, {events}::bigint) AS n;
 INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise, gain, residual,
                           perplexity_before, perplexity_after, process_noise)
 SELECT 1, n, 4 * n + k, channel, 1, 0.5, 0.5, 0.1, 1, 0.5, 0.01
@@ -101,8 +111,8 @@ SELECT 1, 'term' || 1 + (n * 8 + k) % 10000, n, 0, 1, 60
 FROM generate_series(1, {events}::bigint) AS n, generate_series(1, 8) AS k;
 INSERT INTO key_evolution (collection_id) VALUES (1);
 
-INSERT INTO ingest_job (collection_id, id, status, received)
-SELECT 1, md5(n::text)::uuid, 'succeeded', 100 FROM generate_series(1, 1000) AS n;
+INSERT INTO job (collection_id, id, kind, lane, status, received)
+SELECT 1, md5(n::text)::uuid, 'ingest', 'graph', 'succeeded', 100 FROM generate_series(1, 1000) AS n;
 INSERT INTO ingest_line (collection_id, job_id, line, passage)
 SELECT 1, md5((n % 10)::text)::uuid, n, '{{}}' FROM generate_series(1, {passages}) AS n;
 INSERT INTO ingest_error (collection_id, job_id, line, reason)
@@ -123,15 +133,8 @@ DROP TABLE direction CASCADE;
 
 def fill(connection: "psycopg.Connection[Any]", *, dimension: int, passages: int = PASSAGES) -> None:
     """Make the collection ``large``, of id 1, in a database that has none; nothing is analysed."""
-    indexes = connection.execute(
-        "SELECT indexname, indexdef FROM pg_indexes WHERE indexdef LIKE '% USING hnsw %' AND schemaname = 'public'"
-    ).fetchall()
-    for name, _ in indexes:
-        connection.execute(f"DROP INDEX {name}")
     connection.execute(
         _ROWS.format(
             dimension=dimension, vectors=VECTORS, passages=passages, sentences=4 * passages, events=passages // 2
         )
     )
-    for _, definition in indexes:  # building a graph over many rows costs less than adding them to it
-        connection.execute(definition)

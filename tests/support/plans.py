@@ -36,7 +36,6 @@ class Reading:
     """
 
     statement: str
-    mode: str
     scan: str
     again: bool
 
@@ -46,12 +45,12 @@ class Watch:
     """What was run, and what of it reads whole collections."""
 
     runs: Counter[str] = field(default_factory=Counter)
-    readings: dict[Reading, dict[str, Any]] = field(default_factory=dict)
+    readings: dict[Reading, str] = field(default_factory=dict)
 
 
 @contextmanager
 def watched(database: Database) -> Iterator[Watch]:
-    """Explain everything that ``database`` is asked in the block, just before it is run, by both kinds of plans."""
+    """Explain everything that ``database`` is asked in the block, just before it is run."""
     watch = Watch()
     engines = {value for value in vars(database).values() if isinstance(value, Engine)}
     texts: Counter[str] = Counter()
@@ -67,15 +66,10 @@ def watched(database: Database) -> Iterator[Watch]:
         with ClientCursor(connection) as plain:
             if not indexed:
                 indexed.update(_index_columns(plain))
-        with connection.cursor() as bound:
-            bound.execute(f"EXPLAIN (FORMAT JSON) {text}", parameters)
-            custom = bound.fetchone()[0]
-        with ClientCursor(connection) as plain:
             plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_generic(connection, text, parameters)}")
-            generic = plain.fetchone()[0]  # type: ignore[index]
-        for mode, plan in (("custom", custom), ("generic", generic)):
-            for scan, again in _collection_scans(plan[0]["Plan"], indexed):
-                watch.readings.setdefault(Reading(statement, mode, scan, again), plan[0]["Plan"])
+            ((plan,),) = plain.fetchall()
+        for scan, again in _collection_scans(plan[0]["Plan"], indexed):
+            watch.readings.setdefault(Reading(statement, scan, again), text)
 
     for engine in engines:
         event.listen(engine, "before_cursor_execute", explain)
@@ -139,10 +133,12 @@ def _collection_scans(
     for child in plan.get("Plans", ()):
         role = child.get("Parent Relationship", "")
         inner = kind == "Nested Loop" and role == "Inner"
-        repeated = again or inner or (role == "SubPlan" and not child.get("Subplan Name", "").startswith("CTE"))
+        repeated = again or inner or (role == "SubPlan" and f"hashed {child['Subplan Name']}" not in str(plan))
         yield from _collection_scans(
-            child, indexed, repeated, streams and not (kind == "Nested Loop" and role == "Inner") or
-            (kind == "Limit")
+            child,
+            indexed,
+            repeated,
+            streams and not (kind == "Nested Loop" and role == "Inner") or (kind == "Limit"),
         )
 
 
@@ -159,7 +155,7 @@ def _scanned(plan: Mapping[str, Any], indexed: Mapping[str, list[str]], limited:
     if len(columns) == 1:
         return ""
     bound = re.findall(rf"\b{columns[1]} (=|>=|<=|<|>)|ROW\([^)]*{columns[1]}", condition)
-    if "=" in bound or (bound and limited):
+    if "=" in bound or (limited and (bound or "Filter" not in plan)):
         return ""
     return f"{kind} by {plan['Index Name']}, {condition or 'unbounded'}"
 

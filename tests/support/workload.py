@@ -1,14 +1,15 @@
-"""Everything that a collection is asked, once or a few times, by the calls that the API, workers and commands make."""
+"""Everything that a collection is asked, by the calls that the API, workers and commands make."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-import psycopg
-
 from app.composition import Application
+from app.services.access.scope import Scope
 from app.services.learning.verdict import Expansion, Named, Verdict
-from app.services.retrieval.query import Exploring, Query, Served
+from app.services.retrieval.plan import Exploring, as_asked
+from app.services.retrieval.query import Query
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 
@@ -19,163 +20,121 @@ QUESTIONS = (
     "what flows into the sea?",
 )
 UNITS = (Expansion("facet", "river, capital, Poland"),)
+EVERYTHING = frozenset({"trace", "entities", "sentences"})
+FILTER = {"part": 1}
 EVENTS = 12
 
 
-def run(application: Application, name: str = "fresh") -> None:
-    """Make the collection, and do with it all that can be done."""
-    _ingest(application, name)
-    _ask(application, name)
-    _give_verdicts(application, name)
-    application.lift.lift(name, since=None, before=None, baseline=None)
-    target = state.collection_id(application, name)
+def run(application: Application, name: str) -> None:
+    """Make a collection, do with it all that can be done, and delete it."""
+    _ingest(application, name, *CURIE)
+    scope = application.access.scope(name)
+    _ask(application, scope)
+    _give_verdicts(application, scope)
+    application.lift.lift(scope, since=None, before=None, baseline=None)
     events = undo.stream(application, name, EVENTS, seed=1)
-    application.learn.apply(target, events[: EVENTS // 2])
-    application.learn.apply(target, events[EVENTS // 2 :])
-    application.evolve.evolve(name)
-    _ask(application, name)
-    _look(application, name, events)
-    _change(application, name)
-    _undo(application, name, events)
-    application.ingest.delete_collection(name)
+    half = EVENTS // 2
+    for some in (events[:half], events[half:]):
+        application.learn.apply(scope.collection.id, some)
+    application.evolve.evolve(scope)
+    scope = application.access.scope(name)
+    _ask(application, scope)
+    _look(application, scope, events)
+    _change(application, scope)
+    _undo(application, scope, events)
+    application.ingest.delete_collection(scope)
 
 
-def _ingest(application: Application, name: str, passages: Sequence[Any] = CURIE) -> None:
+def _ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
     state.staged(application, name, *passages, key=uuid4().hex)
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
 
 
-def _ask(application: Application, name: str) -> None:
-    everything = frozenset({"trace", "entities", "sentences"})
+def _ask(application: Application, scope: Scope) -> None:
     for text in QUESTIONS:
+        one = Query(text=text, scope=scope)
         for profile in ("paper", "default"):
             for memory in ("off", "read"):
-                for metadata in (None, {"part": 1}, {}):
-                    application.retrieve.query(
-                        Query(text=text, collection=name, profile=profile, memory=memory, metadata=metadata)
-                    )
-        for strategy in ("dense", "lexical", "hybrid", "graph"):
-            for metadata in (None, {"part": 1}):
-                application.retrieve.query(
-                    Query(
-                        text=text, collection=name, strategy=strategy, metadata=metadata, expansions=UNITS,
-                        include=everything,
-                    )
-                )  # fmt: skip
-        application.dense.search(name, text, 5)
-        collection = application.ingest.collection(name)
-        served = Served(uuid4(), collection, exploring=Exploring(2, 7))
-        application.retrieve.query(Query(text=text, collection=name, served=served, include=everything))
-        application.expand.expand(name, text, ["prf"], 3)
-    one = Query(text=QUESTIONS[0], collection=name)
-    application.compare.compare(one, Query(text=QUESTIONS[0], collection=name, memory="off"))
-    application.serving.query(one)
+                for metadata in (None, FILTER):
+                    application.ask.query(replace(one, profile=profile, memory=memory, metadata=metadata))
+        for strategy in ("graph", "dense", "lexical", "hybrid"):
+            wide = replace(one, strategy=strategy, expansions=UNITS, include=EVERYTHING)
+            application.ask.query(wide)
+            application.ask.query(replace(wide, metadata=FILTER))
+        application.ask.query(one, replace(as_asked(one), exploring=Exploring(2, 7)))
+        application.compare.compare(one, replace(one, memory="off"))
+        application.expand.expand(scope, text, ["prf"], 3)
+        application.dense.search(scope, text, 5)
 
 
-def _give_verdicts(application: Application, name: str) -> None:
-    """As they come over HTTP: by ids, by passages, in the words of a passage, again under a key, and awaited."""
-    answer = application.retrieve.query(Query(text=QUESTIONS[0], collection=name))
-    sentence = answer.passages[0].sentences[0]
+def _give_verdicts(application: Application, scope: Scope) -> None:
+    """By ids, by passages and in the words of a passage; repeated, awaited, and several at once."""
+    name = scope.collection.name
+    answer = application.ask.query(Query(text=QUESTIONS[0], scope=scope))
+    passage = answer.passages[0]
+    sentence = passage.sentences[0]
     by_id = Verdict(query_id=answer.query_id, collection=name, supporting=(Named(sentence.sentence_id),))
     by_words = Verdict(
         query_id=answer.query_id,
         collection=name,
-        supporting=(Named(passage_id=answer.passages[0].passage_id, text=sentence.text),),
+        supporting=(Named(passage_id=passage.passage_id, text=sentence.text),),
         supporting_passages=("warsaw",),
         expansions=UNITS,
         retrieval_success=True,
     )
-    for verdict in (by_id, by_words):
-        for wait in (False, True):
-            for _ in range(2):
-                application.feedback.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
-    waiting = [application.intake.submit(by_id, uuid4().hex) for _ in range(4)]
-    for accepted in waiting:
+    for wait in (False, True):
+        for verdict in (by_id, by_id, by_words, by_words):
+            application.feedback.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
+    for accepted in [application.intake.submit(by_id, uuid4().hex) for _ in range(4)]:
         accepted.result()
     application.learn.apply_overdue(0.0, 100)
     application.evolve.run_due()
 
 
-def _look(application: Application, name: str, events: Sequence[int]) -> None:
-    passages = application.feedback.page(name, status=None, after=0, limit=10)
-    application.feedback.page(name, status="applied", after=0, limit=10)
+def _look(application: Application, scope: Scope, events: Sequence[int]) -> None:
+    name = scope.collection.name
+    for status in (None, "applied"):
+        stored = application.feedback.page(name, status=status, after=0, limit=10)
     for event in events[:3]:
         application.feedback.event(name, event)
-    application.retrieve.episode(name, passages[0].query_id)
+    application.ask.episode(scope, stored[0].query_id)
     sentences = state.all_sentences(application, name)
-    application.explain.memories(name, sentences)
+    application.explain.memories(scope, sentences)
     for sentence in sentences[:3]:
-        application.explain.sentence(name, sentence, "Warsaw", after=0, limit=10)
-    for external_id in ("warsaw", "curie", "tokyo"):
-        application.key_view.view(name, external_id, 10)
-        application.ingest.passage(name, external_id)
-    application.evolve.standing(name)
-    application.evolve.generations(name, None, 10)
-    application.judges.page(name, "", 10)
+        application.explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
+    for passage in ("warsaw", "curie", "tokyo"):
+        application.key_view.view(scope, passage, 10)
+        application.ingest.passage(scope, passage)
+    application.evolve.standing(scope)
+    application.evolve.generations(scope, None, 10)
+    application.judges.page(scope, "", 10)
+    application.jobs.page(scope, None, 10)
     application.ingest.collections(None, 10)
     application.feedback.retry_all(name)
     application.feedback.retry_all(name, "careless")
-    application.verify.verify(name)
+    application.verify.verify(scope)
     application.health.readiness()
 
 
-def _change(application: Application, name: str) -> None:
-    changed = [dict(CURIE[1]) | {"text": "Warsaw lies on the Vistula. Warsaw was destroyed in 1944."}, CURIE[0]]
-    _ingest(application, name, changed)
-    application.ingest.delete_passage(name, "tokyo")
-    application.ingest.rekey(name, "title")
-    application.index.run_ready_jobs()
-    application.evolve.roll_back(name, 0)
-    application.evolve.roll_back(name, 1)
+def _change(application: Application, scope: Scope) -> None:
+    changed = dict(CURIE[1]) | {"text": "Warsaw lies on the Vistula. Warsaw was destroyed in 1944."}
+    _ingest(application, scope.collection.name, changed, CURIE[0])
+    application.ingest.delete_passage(scope, "tokyo")
+    application.rekey.request(scope, "title")
+    application.runner.run_ready()
+    for generation in (0, 1):
+        application.evolve.roll_back(scope, generation)
 
 
-def _undo(application: Application, name: str, events: Sequence[int]) -> None:
+def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None:
+    name = scope.collection.name
     moment = past.now(application)
-    application.revoke.revoke(name, events[0])
-    application.revoke.request(name, judge="careless")
-    application.revoke.run_ready_jobs()
-    application.verify.verify(name)
-    application.past.replay(name, moment, f"{name}-past")
-    application.verify.verify(f"{name}-past")
-    _ask(application, f"{name}-past")
-    application.ingest.delete_collection(f"{name}-past")
-    application.forget.reset(name)
-
-
-def misinform(connection: "psycopg.Connection[Any]", how: str) -> None:
-    """Give the planner statistics that say nothing of a collection that is yet to come.
-
-    Args:
-        how: "known": of the large collection; "none": none; "empty": of when there was nothing; "gone": of tables
-            whose pages held no row; "tiny": that each collection has a row or two.
-    """
-    tables = connection.execute(
-        "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
-    ).fetchall()
-    for (table,) in tables:
-        connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
-    kept = "relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
-    if how in ("known", "tiny"):
-        connection.execute("ANALYZE")
-    if how not in ("known", "tiny"):
-        connection.execute(
-            """
-            DELETE FROM pg_statistic USING pg_class t
-            WHERE t.oid = starelid AND t.relnamespace = 'public'::regnamespace
-            """
-        )
-    if how == "none":
-        connection.execute(f"UPDATE pg_class SET reltuples = -1, relpages = 0 WHERE {kept}")
-    if how == "empty":
-        connection.execute(f"UPDATE pg_class SET reltuples = 0, relpages = 0 WHERE {kept}")
-    if how == "gone":
-        connection.execute(f"UPDATE pg_class SET reltuples = 0, relpages = 1000 WHERE {kept}")
-    if how == "tiny":
-        connection.execute(
-            """
-            UPDATE pg_statistic SET stadistinct = -1, stakind1 = 0, stakind2 = 0, stakind3 = 0,
-                stanumbers1 = NULL, stanumbers3 = NULL, stavalues1 = NULL, stavalues2 = NULL
-            FROM pg_attribute a
-            WHERE a.attrelid = starelid AND a.attnum = staattnum AND a.attname = 'collection_id'
-            """
-        )
+    application.revoke.revoke(scope, events[0])
+    application.revoke.request(scope, judge="careless")
+    application.runner.run_ready()
+    application.verify.verify(scope)
+    past.replayed(application, name, moment, f"{name}-past")
+    copy = application.access.scope(f"{name}-past")
+    _ask(application, copy)
+    application.ingest.delete_collection(copy)
+    application.forget.reset(scope)

@@ -28,7 +28,7 @@ from app.storage.learning.experience import PastSupport
 from app.storage.log import history
 from app.storage.reasons import influence as log
 from app.storage.reasons.influence import LoggedTerm, NearQuestion, Touched
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 
 LOADED = 4_000
 """Steps of memories, and of supports, that are read: bounds memory and time."""

@@ -70,7 +70,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
                  activated, ranked, features)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, nullif(e.answer -> 'filter', 'null'), e.activated, e.ranked, e.features
+                   e.profile, e.filter, e.activated, e.ranked, e.features
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0
