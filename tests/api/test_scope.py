@@ -31,17 +31,16 @@ def names_a_collection(operation: Operation) -> bool:
     return "{name}" in path or inside or "collection" in {parameter["name"] for parameter in parameters}
 
 
-LATER = {("POST", "/answer"), ("POST", "/query/compare"), ("POST", "/feedback")}
-NAMING = [operation for operation in OPERATIONS if names_a_collection(operation) and operation not in LATER]
+NAMING = [operation for operation in OPERATIONS if names_a_collection(operation)]
 
 
 @contextmanager
-def looked_up(application: Application) -> Iterator[list[str]]:
-    """The statements of the block that find a collection by its name."""
+def looked_up(application: Application, name: str = "no-such-collection") -> Iterator[list[str]]:
+    """The statements of the block that find the collection by its name."""
     noted: list[str] = []
 
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        if BY_NAME.search(" ".join(statement.split())):
+    def note(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
     database: Any = application.database
@@ -60,7 +59,8 @@ def test_each_request_resolves_its_collection_once(
     application: Application, http: TestClient, curie: str, operation: Operation
 ) -> None:
     method, path = operation
-    with looked_up(application) as found:
+    application.access._remembered.clear()
+    with looked_up(application, curie) as found:
         answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
     assert answer.status_code < 500 or answer.status_code == 503, answer.text

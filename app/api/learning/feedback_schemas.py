@@ -19,6 +19,7 @@ from app.api.schemas import (
     Text,
 )
 from app.core.verdict import Expansion
+from app.services.access.scope import Scope
 from app.services.learning.verdict import Named, Verdict
 
 MAX_NAMED = 1_000
@@ -145,11 +146,11 @@ class FeedbackIn(Model):
     )
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
 
-    def to_verdict(self) -> Verdict:
+    def to_verdict(self, scope: Scope) -> Verdict:
         """The verdict as the service takes it."""
         return Verdict(
             query_id=self.query_id,
-            collection=self.collection,
+            scope=scope,
             supporting=[_named(reference) for reference in self.supporting],
             rejected=[_named(reference) for reference in self.rejected],
             missed=[_named(reference) for reference in self.missed],
