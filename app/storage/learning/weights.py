@@ -8,7 +8,7 @@ import numpy as np
 from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
-from app.storage.log.days import DAY, on_day
+from app.storage.days import DAY, on_day
 from app.storage.parameters import Numbers, floats, integers
 
 Days = set[tuple[str, str, str]]
