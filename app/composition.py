@@ -54,7 +54,7 @@ from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.retrieval.hops import GraphLimits
+from app.storage.retrieval.focus import GraphLimits
 from app.storage.stream import WakeStream
 
 

@@ -19,7 +19,7 @@ from app.providers.language import Language, normalise_entity, terms
 from app.providers.llm import Llm
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.storage.corpus.collections import Collection
-from app.storage.retrieval.hops import Focus, GraphLimits, Vector
+from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ class Plan:
         recall_gate: least cosine of a past question that is heard.
         max_hops: propagation rounds at most.
         sufficiency: what may end them early.
-        mentions: normalised name -> the name as the question writes it, and its embedding, (d,).
+        mentions: normalised name -> the name as the question writes it.
+        unknown: of these, those that no entity is called like -> embedding, (d,).
         constraint: the time that the question names, or was given.
         terms: what is matched word for word: term -> weight > 0.
     """
@@ -91,7 +92,8 @@ class Plan:
     recall_gate: float
     max_hops: int
     sufficiency: Sufficiency
-    mentions: Mapping[str, tuple[str, Vector]]
+    mentions: Mapping[str, str]
+    unknown: Mapping[str, Vector]
     constraint: str | None
     terms: Mapping[str, float]
     analyse_ms: float
@@ -149,8 +151,7 @@ class Planner:
         # Expansions only where keys are compared by vectors.
         units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
-        vectors = self.embedder.embed([query.text, *mentions.values(), *units, *times])
-        widening = vectors[1 + len(mentions) :][: len(units)]
+        vectors = self.embedder.embed([query.text, *units, *times])
         focus = Focus(
             query.scope.collection,
             vectors[0],
@@ -159,7 +160,7 @@ class Planner:
             policy=served.profile.policy,
             metadata=query.metadata,
             asked=_days(constraint, served),
-            key_vector=keys.expanded(vectors[0], widening) if units else None,
+            key_vector=keys.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
         )
         return Plan(
             query=query,
@@ -169,11 +170,26 @@ class Planner:
             recall_gate=self.recall_gate,
             max_hops=query.max_hops or served.profile.max_hops,
             sufficiency=sufficiency,
-            mentions={name: (mentions[name], vector) for name, vector in zip(mentions, vectors[1:], strict=False)},
+            mentions=mentions,
+            unknown={},
             constraint=constraint,
             terms=weights,
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
+        )
+
+    def embedded(self, plan: Plan, unknown: Sequence[str]) -> Plan:
+        """The plan with the embeddings of these of its names.
+
+        Few need any: most names that a question mentions are names of entities, and one embedding takes as long as
+        the walk.
+        """
+        began = time.perf_counter()
+        vectors = self.embedder.embed([plan.mentions[name] for name in unknown])
+        return replace(
+            plan,
+            unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
+            embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
     def _sufficiency(self, query: Query, served: Served) -> Sufficiency:

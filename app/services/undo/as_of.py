@@ -73,7 +73,7 @@ Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastCopy:
     """What came of it.
 
     Attributes:
@@ -120,7 +120,7 @@ class PastService:
     def request(self, scope: Scope, until: datetime, into: str | None = None, key: str | None = None) -> UUID:
         """Queue a job that makes a collection of what another had learned at ``until``.
 
-        It serves without memory. The job's result is a ``Past``.
+        It serves without memory. The job's result is a ``PastCopy``.
 
         Args:
             into: its name; by default the collection's and the moment.
@@ -172,7 +172,7 @@ class PastService:
         report: Report = lambda *_: None,
         should_stop: Callable[[], bool] = lambda: False,
         job: UUID | None = None,
-    ) -> Past:
+    ) -> PastCopy:
         """Make the collection ``into`` of what ``of`` had learned at ``until``.
 
         Args:
@@ -247,7 +247,7 @@ class _Making:
         self._attribution = attribution
         self._report = report
 
-    def make(self, of: str, name: str, restore: Restore, units: Units) -> Past:
+    def make(self, of: str, name: str, restore: Restore, units: Units) -> PastCopy:
         writer, copy = self._writer, self._copy
         there = copies.census(writer, copy.source, copy.until)
         self._pages("passages", there.passages, copies.passages, copies.copy_passages, PASSAGES)
@@ -264,7 +264,7 @@ class _Making:
         generation, certain = _serving(writer, copy)
         self._keys(generation)
         self._analyse("statistics of states", STATES)
-        return Past(
+        return PastCopy(
             collection=name,
             of=of,
             until=copy.until,
@@ -341,7 +341,6 @@ class _Making:
         writer, target = self._writer, self._copy.target
         weights.settle(writer, target, days)
         for prior in history.priors(writer, target):
-            copied_log.begin_belief(writer, self._copy, prior)
             weights.replace(writer, target, prior, replay.belief(writer, target, prior))
 
     def _keys(self, generation: int) -> None:
