@@ -119,8 +119,7 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
         f"""
         SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
-                SELECT FROM feedback_event event
-                JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+                SELECT FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
@@ -172,8 +171,7 @@ def terms_of_day(
         f"""
         SELECT event.id, CASE WHEN term.contested THEN 0 ELSE event.daily_comparisons END AS cap,
                term.counted
-        FROM feedback_event event
-        JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+        FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.prior = %(prior)s
