@@ -121,8 +121,7 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
         f"""
         SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
-                SELECT FROM feedback_event event
-                JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+                SELECT FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
@@ -173,8 +172,7 @@ def terms_of_day(
     rows = reader.rows(
         f"""
         SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
-        FROM feedback_event event
-        JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+        FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.prior = %(prior)s
