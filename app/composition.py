@@ -27,11 +27,14 @@ from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
 from app.services.learning.noise import Noise
 from app.services.reasons.explain import ExplainService
+from app.services.reasons.influence import Influences
 from app.services.retrieval.dense import DenseService
 from app.services.retrieval.expand import ExpandService
+from app.services.retrieval.plan import Planner
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
+from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.services.undo.as_of import PastService
@@ -151,27 +154,35 @@ class Application:
     def limits(self) -> GraphLimits:
         """Bounds on what one statement reads."""
         settings = self.settings
-        return GraphLimits(settings.hub_limit, settings.candidate_limit, settings.exact_search_limit)
+        return GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     @cached_property
-    def retrieve(self) -> RetrieveService:
-        """Answers queries."""
+    def planner(self) -> Planner:
+        """Analyses and embeds questions."""
         settings = self.settings
-        return RetrieveService(
-            self.database,
+        return Planner(
             self.embedder,
             self.language,
-            limits=self.limits,
-            recall_gate=settings.recall_gate,
-            prior=self.prior,
-            llm=self.llm,
+            self.limits,
+            settings.recall_gate,
+            self.llm,
             llm_times=settings.llm_time_extraction,
         )
 
     @cached_property
+    def retrieve(self) -> RetrieveService:
+        """Finds what questions ask for."""
+        return RetrieveService(self.database, self.planner, self.prior, self.llm)
+
+    @cached_property
+    def ask(self) -> AskService:
+        """Answers queries as they were asked."""
+        return AskService(self.database, self.retrieve, Influences(self.prior, self.settings.recall_gate))
+
+    @cached_property
     def serving(self) -> ServingService:
         """Serves queries by their collection's settings."""
-        return ServingService(self.database, self.retrieve)
+        return ServingService(self.database, self.ask)
 
     @cached_property
     def lift(self) -> LiftService:
@@ -284,7 +295,12 @@ class Application:
         """Keeps the vector indexes healthy."""
         settings = self.settings
         thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(self.database, thresholds, memory_mb=settings.maintenance_memory_mb)
+        return MaintainService(
+            self.database,
+            thresholds,
+            memory_mb=settings.maintenance_memory_mb,
+            exact_search_limit=settings.exact_search_limit,
+        )
 
     @cached_property
     def statistics(self) -> StatisticsService:
@@ -309,7 +325,7 @@ class Application:
     @cached_property
     def compare(self) -> CompareService:
         """Asks under two arms."""
-        return CompareService(self.database, self.retrieve, self.prior)
+        return CompareService(self.retrieve)
 
     @cached_property
     def answer(self) -> AnswerService:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
@@ -56,6 +57,14 @@ def create_app(application: Application | None) -> FastAPI:
     return app
 
 
+def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
+    """Where a parameter stands: those of the path in its order, then the collection, which FastAPI, as it comes of
+    a dependency, has last.
+    """
+    inside = path.find(f"{{{parameter['name']}}}") if parameter["in"] == "path" else len(path)
+    return inside, parameter["name"] != "collection"
+
+
 def _describe(app: FastAPI) -> None:
     """Add to the generated OpenAPI what routes that read the body themselves cannot say."""
     generate = app.openapi
@@ -69,6 +78,9 @@ def _describe(app: FastAPI) -> None:
             schemas.update(described.pop("$defs"))
             schemas["PassagesIn"] = described
             schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
+            for path, operations in document["paths"].items():
+                for operation in operations.values():
+                    operation.get("parameters", []).sort(key=partial(_place, path))
             app.openapi_schema = document
         return app.openapi_schema
 

@@ -13,6 +13,7 @@ import numpy as np
 import structlog
 
 from app.composition import Application, Servers, servers
+from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.settings import Settings
 from app.storage.schema import migrate
 
@@ -87,6 +88,14 @@ def scratch_collection(app: Application) -> Iterator[str]:
         yield name
     finally:
         app.ingest.delete_collection(app.access.scope(name))
+
+
+def index_all(app: Application) -> None:
+    """Give every collection its vector indexes, however small it is."""
+    thresholds = Thresholds(dead_share=0.999, dead_rows=2**62)
+    memory = app.settings.maintenance_memory_mb
+    if MaintainService(app.database, thresholds, memory_mb=memory, exact_search_limit=0).run() is None:
+        raise SystemExit("another process maintains the indexes")
 
 
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:

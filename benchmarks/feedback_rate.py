@@ -95,7 +95,7 @@ def seconds(threads: int, work: Callable[[Any], object], items: Sequence[Any]) -
 
 def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
     """Query ids with the sentences that were selected for them."""
-    answers = [app.retrieve.query(Query(text=text, collection=collection)) for text in asked]
+    answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in asked]
     return [
         (answer.query_id, [sentence.sentence_id for passage in answer.passages for sentence in passage.sentences])
         for answer in answers

@@ -14,7 +14,7 @@ changed text: what they were plus 0.3 times the vector of another passage, at un
 what they were, where one sentence of another passage added to a text of scifact makes it 0.95.
 
 After each round every question is searched for through the index, as the service does for a collection too large to
-be searched exactly (ENGRAM_EXACT_SEARCH_LIMIT at 0), and exactly; recall@10 is the share of the exact ten that the
+be searched exactly, and exactly; recall@10 is the share of the exact ten that the
 index finds. Dead entries are those of the whole index, other collections included: use a database that holds
 nothing else, as the embedded one of an empty ENGRAM_DATA_DIR. No worker may run beside it.
 """
@@ -41,7 +41,6 @@ from app.storage.keys.evolved_keys import EvolvedKey
 from app.storage.retrieval import hops
 from app.storage.retrieval.hops import Focus, GraphLimits
 
-INDEX = "passage_embedding_hnsw"
 TOP_K = 10
 MIX = 0.3
 NEVER = Thresholds(dead_share=1.0, dead_rows=2**62)
@@ -58,7 +57,7 @@ class Searches:
         self._collection = collection
         self._vectors = vectors
         settings = app.settings
-        self._graph = GraphLimits(settings.hub_limit, settings.candidate_limit, exact_search_limit=0)
+        self._graph = GraphLimits(settings.hub_limit, settings.candidate_limit)
 
     def measure(self, *, evolved: bool = False) -> tuple[float, int, float, float]:
         """Recall@10, questions with fewer than 10 answers, and p50 and p95 of a search in ms, by either key."""
@@ -67,7 +66,7 @@ class Searches:
             use_the_index(reader)
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
-                focus = Focus(target, vector, None, use_memory=evolved, learned_only=False, metadata=None)
+                focus = Focus(target, vector, use_memory=evolved)
                 exact = set(hops.nearest_passages(reader, focus, TOP_K, EXACT))
                 began = time.perf_counter()
                 near = set(hops.nearest_passages(reader, focus, TOP_K, self._graph))
@@ -159,13 +158,14 @@ def evolve(app: Application, collection_id: int, ids: Sequence[int], vectors: Ma
             )
 
 
-def health(app: Application, *, force: bool = False) -> IndexHealth:
-    """The passages' index; built anew with ``force``, else only looked at."""
-    maintain = app.maintain if force else MaintainService(app.database, NEVER, memory_mb=1)
+def health(app: Application, collection_id: int, *, force: bool = False) -> IndexHealth:
+    """The index of the collection's passages; built anew with ``force``, else only looked at."""
+    memory = app.settings.maintenance_memory_mb
+    maintain = MaintainService(app.database, NEVER, memory_mb=memory, exact_search_limit=0)
     reports = maintain.run(force=force)
     if reports is None:
         raise SystemExit("another process maintains the indexes")
-    return next(report for report in reports if report.index == INDEX)
+    return next(report for report in reports if report.index == f"passage_hnsw_{collection_id}")
 
 
 def main() -> None:
@@ -193,7 +193,7 @@ def main() -> None:
             )
 
         def line(state: str, seconds: float, *, evolved: bool = False) -> None:
-            found = health(app)
+            found = health(app, target)
             recall, short, half, most = searches.measure(evolved=evolved)
             size = found.bytes_after / 2**20
             lines.append(
@@ -211,7 +211,7 @@ def main() -> None:
             )
             print(f"{state}: recall@{TOP_K} {recall:.4f}", flush=True)
 
-        health(app, force=True)  # an earlier run may have left dead entries
+        health(app, target, force=True)  # an earlier run may have left dead entries
         began = time.perf_counter()
         write(app, target, bodies, vectors, 0)
         line("fresh", time.perf_counter() - began)
@@ -231,7 +231,7 @@ def main() -> None:
             write(app, target, [bodies[n] for n in half], vectors[half], turn)
             line(f"{turn} x half re-ingested", time.perf_counter() - began)
         began = time.perf_counter()
-        health(app, force=True)
+        health(app, target, force=True)
         line("healed", time.perf_counter() - began)
         with app.database.read() as reader:
             scan = plan(reader, target, questions[0])

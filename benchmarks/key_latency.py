@@ -22,6 +22,7 @@ feedback: what expansions that verdicts put into the keys spare every later ques
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,12 @@ from pgvector.psycopg import register_vector
 
 import common
 from app.composition import Application, Servers
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
+from app.services.reasons.influence import Influences
 from app.services.retrieval.query import Memory, Query
 from app.services.retrieval.retrieve import RetrieveService
+from app.services.serving.ask import AskService
 from app.storage.database import Database
-from app.storage.retrieval.hops import GraphLimits
 from query_latency import Way, interleaved
 
 BAR = 1.10
@@ -92,28 +94,20 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
     return len(rows)
 
 
-def retrieval(app: Application, database: Database, exact_search_limit: int) -> RetrieveService:
-    """The service with its limit of exact search moved."""
-    settings = app.settings
-    return RetrieveService(
-        database,
-        app.embedder,
-        app.language,
-        limits=GraphLimits(settings.hub_limit, settings.candidate_limit, exact_search_limit),
-        recall_gate=settings.recall_gate,
-        prior=app.prior,
+def retrieval(app: Application, database: Database, *, exact: bool) -> AskService:
+    """The service, with vector indexes or without."""
+    limits = replace(app.limits, exact=exact)
+    retrieve = RetrieveService(database, replace(app.planner, limits=limits), app.prior)
+    return AskService(database, retrieve, Influences(app.prior, app.settings.recall_gate))
+
+
+def asking(app: Application, ask: AskService, collection: str, memory: Memory) -> Way:
+    return lambda question: ask.query(
+        Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, strategy="dense")
     )
 
 
-def asking(retrieve: RetrieveService, collection: str, memory: Memory) -> Way:
-    return lambda question: retrieve.query(
-        Query(text=question, collection=collection, top_k=TOP_K, memory=memory, strategy="dense")
-    )
-
-
-def expanding(
-    app: Application, retrieve: RetrieveService, collection: str, units: dict[str, list[Expansion]]
-) -> Way:
+def expanding(app: Application, service: AskService, collection: str, units: dict[str, list[Expansion]]) -> Way:
     """Ask with expansions on base keys: those of ``units``, or, for a question that has none there, made for it."""
 
     def ask(question: str) -> object:
@@ -122,9 +116,14 @@ def expanding(
             if question in units
             else app.expand.expand(app.access.scope(collection), question, ["prf"])
         )
-        return retrieve.query(
+        return service.query(
             Query(
-                text=question, collection=collection, top_k=TOP_K, memory="off", strategy="dense", expansions=found
+                text=question,
+                scope=app.access.scope(collection),
+                top_k=TOP_K,
+                memory="off",
+                strategy="dense",
+                expansions=found,
             )
         )
 
@@ -142,10 +141,11 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
             target = copy(connection, app.access.scope(source).collection.id, name)
             keys = evolve(connection, target, seed)
             connection.execute("VACUUM (ANALYZE) passage, passage_key, lexical_posting, lexical_term")
+            common.index_all(app)
             size = app.access.scope(name).collection.passage_count
             print(f"{source}: {size} passages, {keys} with an evolved key; {len(asked)} questions")
             given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
-            exact, hnsw = retrieval(app, app.database, 2**62), retrieval(app, indexed, 0)
+            exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {
                 "exact, base keys": asking(exact, name, "off"),
                 "exact, evolved keys": asking(exact, name, "read"),

@@ -52,19 +52,23 @@ class Floor:
         self._connection.execute("SET hnsw.iterative_scan = relaxed_order")
         if not exact:
             self._connection.execute("SET enable_sort = off")
+            self._connection.execute(
+                f"CREATE INDEX IF NOT EXISTS passage_hnsw_{self._collection} ON passage "
+                f"USING hnsw (embedding vector_ip_ops) WHERE collection_id = {self._collection}"
+            )
         order = "(embedding <#> %(q)s) + 0" if exact else "embedding <#> %(q)s"
         self._statement = (
-            f"SELECT id FROM passage WHERE collection_id = %(collection)s ORDER BY {order} LIMIT {TOP_K}"
+            f"SELECT id FROM passage WHERE collection_id = {self._collection} ORDER BY {order} LIMIT {TOP_K}"
         )
 
     def __call__(self, question: str) -> object:
         """The nearest passages."""
-        parameters = {"q": self._embedder.embed([question])[0], "collection": self._collection}
+        parameters = {"q": self._embedder.embed([question])[0]}
         return self._connection.execute(self._statement, parameters, binary=True).fetchall()
 
     def plan(self, question: str) -> str:
         """The scan that Postgres chose."""
-        parameters = {"q": self._embedder.embed([question])[0], "collection": self._collection}
+        parameters = {"q": self._embedder.embed([question])[0]}
         lines = self._connection.execute(f"EXPLAIN {self._statement}", parameters).fetchall()
         return next(str(line[0]).strip() for line in lines if "Scan" in str(line[0])).split("  (")[0]
 
@@ -174,8 +178,8 @@ def main() -> None:
 
 def _service(app: Application, collection: str, profile: str, memory: str) -> Way:
     def ask(question: str) -> object:
-        return app.retrieve.query(
-            Query(text=question, collection=collection, top_k=TOP_K, memory=memory, profile=profile)  # type: ignore[arg-type]
+        return app.ask.query(
+            Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, profile=profile)  # type: ignore[arg-type]
         )
 
     return ask

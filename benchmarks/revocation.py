@@ -32,8 +32,9 @@ from typing import Any
 import common
 from app import sample
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.errors import UnavailableError
-from app.services.learning.verdict import Expansion, Named, Verdict
+from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 
@@ -112,7 +113,7 @@ def corpus(folder: Path | None, limit: int | None) -> tuple[list[dict[str, Any]]
 def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[Any]:
     """The answers to these questions, each with its sentences."""
     include = ("sentences",)
-    return [app.retrieve.query(Query(text=text, collection=collection, include=include)) for text in asked]
+    return [app.ask.query(Query(text=text, scope=app.access.scope(collection), include=include)) for text in asked]
 
 
 def stream(count: int, revoked: int, questions: Sequence[str], draw: random.Random) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from app.main import create_app
 from app.providers.embedded import postgres
 from app.providers.embedder import Embedder
 from app.providers.language import Language
+from app.services.access.scope import Scope
 from app.settings import Settings
 from app.storage.schema import migrate
 from tests.support import encoder
@@ -112,6 +113,15 @@ def env(addresses: Servers) -> dict[str, str]:
 def collection() -> str:
     """The name of a collection that no other test uses."""
     return f"test-{uuid.uuid4().hex}"
+
+
+Scoped = Callable[[str], Scope]
+
+
+@pytest.fixture(scope="session")
+def scoped(application: Application) -> Scoped:
+    """What a collection's name is resolved to."""
+    return application.access.scope
 
 
 Ingest = Callable[..., Mapping[str, Any]]

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from app.composition import Application
-from app.services.learning.verdict import Expansion
+from app.core.verdict import Expansion
 from tests.support import state
 from tests.support.command import NOWHERE, Cli
 

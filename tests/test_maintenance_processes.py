@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,8 +14,10 @@ import pytest
 
 from app.composition import Application
 from app.settings import Settings
+from app.storage.corpus import collections
 from app.storage.upkeep import maintenance
 from tests.support.command import NOWHERE, ROOT, Cli
+from tests.support.databases import index_all
 
 PATIENCE_SECONDS = 120.0
 
@@ -26,8 +29,12 @@ def cli(tmp_path: Path, settings: Settings) -> Cli:
 
 @pytest.fixture
 def env(env: dict[str, str]) -> dict[str, str]:
-    """As everywhere, and every dead row is one too many."""
-    return env | {"ENGRAM_MAINTENANCE_DEAD_ROWS": "1", "ENGRAM_MAINTENANCE_DEAD_SHARE": "0.000001"}
+    """As everywhere, but every collection is large and every dead row one too many."""
+    return env | {
+        "ENGRAM_EXACT_SEARCH_LIMIT": "0",
+        "ENGRAM_MAINTENANCE_DEAD_ROWS": "1",
+        "ENGRAM_MAINTENANCE_DEAD_SHARE": "0.000001",
+    }
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -47,10 +54,16 @@ def leftovers(application: Application) -> list[str]:
         return maintenance.leftovers(reader)
 
 
-def identity(application: Application) -> int:
-    """Another one once the passages' index was built anew."""
+def of_passages(application: Application, name: str) -> str:
+    """The vector index of a collection's passages."""
     with application.database.read() as reader:
-        found: int = reader.scalar("SELECT 'passage_embedding_hnsw'::regclass::oid::bigint")
+        return f"passage_hnsw_{collections.find(reader, name).id}"
+
+
+def identity(application: Application, index: str) -> int:
+    """Another one once the index was built anew."""
+    with application.database.read() as reader:
+        found: int = reader.scalar("SELECT %(index)s::text::regclass::oid::bigint", {"index": index})
     return found
 
 
@@ -88,9 +101,10 @@ def running(*arguments: str, folder: Path, **env: str) -> Iterator["subprocess.P
 
 
 def test_the_command_heals_and_reports(cli: Cli, application: Application, curie: str, env: dict[str, str]) -> None:
+    index_all(application)
     outdate(application, curie)
     healed = json.loads(cli("maintain", "--json", **env).stdout)["indexes"]
-    report = {row["index"]: row for row in healed}["passage_embedding_hnsw"]
+    report = {row["index"]: row for row in healed}[of_passages(application, curie)]
     assert report["healed"]
     assert report["dead"] >= 5
     assert dead_passages(application) == 0
@@ -126,26 +140,29 @@ def test_the_command_says_in_one_line_why_it_cannot(
 
 
 def test_a_worker_heals(application: Application, curie: str, env: dict[str, str], tmp_path: Path) -> None:
+    index_all(application)
     outdate(application, curie)
-    before = identity(application)
+    index = of_passages(application, curie)
+    before = identity(application, index)
     with running("worker", folder=tmp_path, **env, ENGRAM_MAINTENANCE_INTERVAL_SECONDS="3600"):
-        eventually(lambda: identity(application) != before and not leftovers(application))
+        eventually(lambda: identity(application, index) != before and not leftovers(application))
 
 
 def test_a_worker_told_to_end_gives_up_a_build(
     application: Application, curie: str, env: dict[str, str], tmp_path: Path
 ) -> None:
+    index_all(application)
     outdate(application, curie)
     assert leftovers(application) == []
     with application.database.write() as writer, running("worker", folder=tmp_path, **env) as worker:
         writer.execute("UPDATE passage SET title = title WHERE false")
-        eventually(lambda: leftovers(application) == ["passage_embedding_hnsw_ccnew"])
+        eventually(lambda: [name[-6:] for name in leftovers(application)] == ["_ccnew"])
         worker.terminate()
         code = worker.wait(PATIENCE_SECONDS)
         left = leftovers(application)
 
     assert code == 0
-    assert left == ["passage_embedding_hnsw_ccnew"]
+    assert [re.sub(r"\d+", "N", name) for name in left] == ["passage_hnsw_N_ccnew"]
     reports = application.maintain.run()
     assert reports is not None
     assert leftovers(application) == []

@@ -21,9 +21,9 @@ from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
 from app.services.reasons.explain import ExplainService
 from app.services.retrieval.expand import ExpandService
-from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
+from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.services.undo.revoke import RevokeService
@@ -38,7 +38,7 @@ class Services(Protocol):
     @property
     def ingest(self) -> IngestService: ...
     @property
-    def retrieve(self) -> RetrieveService: ...
+    def ask(self) -> AskService: ...
     @property
     def serving(self) -> ServingService: ...
     @property

@@ -1,6 +1,22 @@
 """The constants of a retrieval: ``PAPER`` is what GAM-RAG publishes and nothing else, ``DEFAULT`` what we ship."""
 
 from dataclasses import dataclass
+from typing import Literal
+
+ProfileName = Literal["paper", "default"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How far what was learned of sentences and past questions counts.
+
+    Attributes:
+        learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
+        gated: the surer, the more. Without it, for ablations, what is learned counts in full, however uncertain.
+    """
+
+    learned_only: bool = False
+    gated: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +34,14 @@ class Profile:
         ranked_sentences: reached sentences per hop whose passages are ranked, best first.
         ranked_passages: passages nearest to the question, by either key, that are ranked, reached or not; at least
             top_k are.
-        learned_only: count of a memory only what verdicts changed (see ``propagation.task_factor``).
+        policy: how far memories count.
         recalls: whether past questions' verdicts activate sentences.
         recall_weight: what a recalled sentence with a lift of 1 adds to its passage's score, as a multiple of the
             range of scores.
         credits_supported: expansions are credited to passages that the verdict supports, not to all retrieved ones.
     """
 
-    name: str
+    name: ProfileName
     max_hops: int
     sentences_per_hop: int
     entities_per_hop: int
@@ -34,7 +50,7 @@ class Profile:
     by_features: bool
     ranked_sentences: int
     ranked_passages: int
-    learned_only: bool
+    policy: Policy
     recalls: bool
     recall_weight: float
     credits_supported: bool
@@ -50,7 +66,7 @@ PAPER = Profile(
     by_features=False,
     ranked_sentences=0,
     ranked_passages=0,
-    learned_only=False,
+    policy=Policy(),
     recalls=False,
     recall_weight=0.0,
     credits_supported=False,
@@ -66,10 +82,10 @@ DEFAULT = Profile(
     by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
-    learned_only=True,
+    policy=Policy(learned_only=True),
     recalls=True,
     recall_weight=1.5,
     credits_supported=True,
 )
 
-PROFILES = {profile.name: profile for profile in (PAPER, DEFAULT)}
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in (PAPER, DEFAULT)}

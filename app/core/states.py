@@ -252,7 +252,8 @@ def move_memories(
         )
         for at, memory in enumerate(memories)
     ]
-    return list(zip(after, _audit(observations, memories[0].channel, prior, update), strict=True))
+    channels = [memory.channel for memory in memories]
+    return list(zip(after, _audit(observations, channels, prior, update), strict=True))
 
 
 def move_supports(supports: Sequence[Support], observations: Sequence[Observation]) -> list[tuple[Support, Audit]]:
@@ -282,7 +283,7 @@ def move_supports(supports: Sequence[Support], observations: Sequence[Observatio
         )
         for at, support in enumerate(supports)
     ]
-    return list(zip(after, _audit(observations, RECALL, prior, update), strict=True))
+    return list(zip(after, _audit(observations, [RECALL] * len(supports), prior, update), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,8 +335,11 @@ def _event(observations: Sequence[Observation]) -> Event:
 
 
 def _audit(
-    observations: Sequence[Observation], channel: str, prior: _Prior, update: MemoryUpdate | SupportUpdate
+    observations: Sequence[Observation],
+    channels: Sequence[str],
+    prior: _Prior,
+    update: MemoryUpdate | SupportUpdate,
 ) -> list[Audit]:
     columns = (update.gains, update.residuals, prior.perplexities, update.perplexities)
-    rows = zip(observations, *(column.tolist() for column in columns), strict=True)
-    return [Audit.of(observed, channel, *numbers) for observed, *numbers in rows]
+    rows = zip(observations, channels, *(column.tolist() for column in columns), strict=True)
+    return [Audit.of(observed, channel, *numbers) for observed, channel, *numbers in rows]

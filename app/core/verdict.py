@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class LoggedExpansion:
-    """A query expansion that came with a verdict."""
+class Expansion:
+    """A query expansion that came with a verdict, for key evolution: how it was made, and what it says."""
 
     method: str
     text: str
@@ -26,7 +26,7 @@ class LoggedVerdict:
         generation_score: how good the answer was, in [0, 1].
         passages: passages that helped as a whole, in id order.
         spared: their sentences, of which it is not known which ones helped.
-        expansions: query expansions, for the keys.
+        expansions: query expansions, for the keys, in the order in which they came.
         confidence: in (0, 1]; divides the observation noise.
     """
 
@@ -39,13 +39,19 @@ class LoggedVerdict:
     generation_score: float | None = None
     passages: tuple[int, ...] = ()
     spared: tuple[int, ...] = ()
-    expansions: tuple[LoggedExpansion, ...] = ()
+    expansions: tuple[Expansion, ...] = ()
     confidence: float = 1.0
 
     @property
     def complete(self) -> bool:
         """Whether it claims to name all the evidence that there is."""
         return not self.partial and self.retrieval_success is not False
+
+    def generated(self, threshold: float) -> bool:
+        """Whether the answer was right: by the verdict's word, else by its score, which reaches ``threshold``."""
+        if self.generation_success is not None:
+            return self.generation_success
+        return self.generation_score is not None and self.generation_score >= threshold
 
     def targets(self, activated: Sequence[int]) -> dict[int, int]:
         """Sentence -> y of GAM-RAG, Eq. 10: supported 1, rejected 0, and activated but not named 0 unless partial.

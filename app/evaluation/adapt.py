@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.profiles import ProfileName
 from app.errors import InvalidRequestError
 from app.evaluation import worth
 from app.evaluation.dataset import Dataset, Question
@@ -24,7 +25,7 @@ from app.evaluation.phases import Phase, Phases
 from app.evaluation.protocols import Run, measure
 from app.evaluation.variations import Variation
 from app.services.learning.verdict import Verdict
-from app.services.retrieval.query import Memory, ProfileName, Strategy
+from app.services.retrieval.query import Memory, Strategy
 
 NEAR_COSINE = 0.85
 """From here on a question that shares a passage with an adapted one counts as the same in other words."""

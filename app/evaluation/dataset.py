@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from app.core.verdict import Expansion
 from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels
-from app.services.learning.verdict import Expansion
 
 
 @dataclass(frozen=True, slots=True)

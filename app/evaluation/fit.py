@@ -21,7 +21,7 @@ def judged(harness: Harness, dataset: Dataset, step: Callable[[], None]) -> list
     """Every question's candidates, found without memory, with the relevant ones marked."""
     found = []
     for question in dataset.questions:
-        query = Query(text=question.text, collection=harness.collection, memory="off")
+        query = Query(text=question.text, scope=harness.scope, memory="off")
         names, features = harness.services.retrieve.features(query)
         # As an episode keeps them, so that fitting and learning see the same numbers.
         rounded = features.astype(np.float32).astype(np.float64)

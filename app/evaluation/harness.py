@@ -4,10 +4,12 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from app.core.key_text import KeyBuilding
+from app.core.profiles import ProfileName
+from app.core.verdict import Expansion
 from app.errors import ConflictError, EngramError
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.judges import Judge, Shown
@@ -19,11 +21,14 @@ from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
 from app.services.keys.evolve import EvolveService
 from app.services.learning.feedback import FeedbackService, Receipt
-from app.services.learning.verdict import Expansion, Verdict
+from app.services.learning.verdict import Verdict
 from app.services.reasons.explain import ExplainService
+from app.services.retrieval.answer import Answer
 from app.services.retrieval.dense import DenseService
-from app.services.retrieval.query import Answer, Memory, ProfileName, Query, Strategy, Sufficiency
+from app.services.retrieval.plan import as_asked
+from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.services.retrieval.retrieve import RetrieveService
+from app.services.serving.ask import AskService
 from app.services.undo.forget import ForgetService
 
 LINES_PER_CHUNK = 500
@@ -48,6 +53,8 @@ class Services(Protocol):
     def index(self) -> IndexService: ...
     @property
     def retrieve(self) -> RetrieveService: ...
+    @property
+    def ask(self) -> AskService: ...
     @property
     def feedback(self) -> FeedbackService: ...
     @property
@@ -126,19 +133,22 @@ class Harness:
         """Ask one question: the answer, with its passages' sentences if ``read``, and what is to be measured."""
         query = Query(
             text=question.text,
-            collection=self.collection,
+            scope=self.scope,
             top_k=DEPTH,
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,
             sufficiency=arm.sufficiency,
             include=frozenset({"trace", "sentences"} if read else {"trace"}),
-            ungated=arm.ungated,
             time_constraint="" if arm.timeless else None,
             expansions=expansions,
         )
+        served = as_asked(query)
+        if arm.ungated:
+            policy = replace(served.profile.policy, gated=False)
+            served = replace(served, profile=replace(served.profile, policy=policy))
         began = time.perf_counter()
-        answer = self.services.retrieve.query(query)
+        answer = self.services.ask.query(query, served)
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":

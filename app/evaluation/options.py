@@ -5,9 +5,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from app.core.key_text import KeyBuilding
+from app.core.profiles import ProfileName
 from app.errors import InvalidRequestError
 from app.evaluation.judges import JudgeName, Verdicts
-from app.services.retrieval.query import ProfileName, Strategy, Sufficiency
+from app.services.retrieval.query import Strategy, Sufficiency
 
 Protocol = Literal[
     "cold", "same", "similar", "different", "unrelated", "ablation", "noise", "hostile", "time", "stream", "adapt"

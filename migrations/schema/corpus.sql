@@ -11,6 +11,7 @@ CREATE TABLE collection (
     experiment JSONB,
     exploration JSONB,
     past JSONB,
+    indexed TEXT[] DEFAULT '{}' NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
     CONSTRAINT collection_key_building_check CHECK (key_building IN ('full', 'title', 'abstract', 'keywords')),
@@ -24,6 +25,7 @@ COMMENT ON COLUMN collection.serving IS 'shadow: it learns, and serves without m
 COMMENT ON COLUMN collection.experiment IS 'Arms that queries are given by percentage.';
 COMMENT ON COLUMN collection.exploration IS 'How answers make room for what is untried.';
 COMMENT ON COLUMN collection.past IS 'Of a copy that a replay made: of which collection, and as of when.';
+COMMENT ON COLUMN collection.indexed IS 'Tables that have a vector index of this collection''s rows; others are searched exactly.';
 
 CREATE TABLE embedding_space (
     singleton SMALLINT DEFAULT 1 NOT NULL,
@@ -57,10 +59,8 @@ CREATE TABLE entity (
     CONSTRAINT entity_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT entity_collection_id_name_key UNIQUE (collection_id, name),
     CONSTRAINT entity_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
-)
- WITH (vacuum_index_cleanup = off);
+);
 ALTER TABLE entity ALTER COLUMN embedding SET STORAGE PLAIN;
-CREATE INDEX entity_embedding_hnsw ON entity USING hnsw (embedding vector_ip_ops) WITH (m = 8, ef_construction = 32);
 COMMENT ON COLUMN entity.name IS 'Normalised: equal names meet here.';
 
 CREATE TABLE lexical_term (
@@ -90,10 +90,8 @@ CREATE TABLE passage (
     CONSTRAINT passage_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT passage_collection_id_external_id_key UNIQUE (collection_id, external_id),
     CONSTRAINT passage_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
-)
- WITH (vacuum_index_cleanup = off);
+);
 ALTER TABLE passage ALTER COLUMN embedding SET STORAGE PLAIN;
-CREATE INDEX passage_embedding_hnsw ON passage USING hnsw (embedding vector_ip_ops);
 CREATE INDEX passage_metadata_gin ON passage USING gin (metadata jsonb_path_ops);
 
 CREATE TABLE time_expression (

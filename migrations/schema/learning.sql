@@ -61,10 +61,8 @@ CREATE TABLE question (
     CONSTRAINT question_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT question_collection_id_text_hash_key UNIQUE (collection_id, text_hash),
     CONSTRAINT question_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
-)
- WITH (vacuum_index_cleanup = off);
+);
 ALTER TABLE question ALTER COLUMN embedding SET STORAGE PLAIN;
-CREATE INDEX question_embedding_hnsw ON question USING hnsw (embedding vector_ip_ops);
 COMMENT ON TABLE question IS 'Questions that verdicts were given for; insert-only.';
 
 CREATE TABLE ranking_belief (

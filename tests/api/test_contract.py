@@ -113,7 +113,7 @@ def _known(services: Application) -> dict[str, Any]:
     for collection, waiting in ((COLLECTION, job), (SPARE["name"], spare)):
         while services.ingest.job(services.access.scope(collection), waiting).status != "succeeded":
             time.sleep(0.05)
-    answer = services.retrieve.query(Query(text="Where was Marie Curie born?", collection=COLLECTION))
+    answer = services.ask.query(Query(text="Where was Marie Curie born?", scope=services.access.scope(COLLECTION)))
     sentences = state.all_sentences(services, COLLECTION)
     event = state.judge(services, COLLECTION, answer.query_id, sentences[:1], wait=True).event
     return {

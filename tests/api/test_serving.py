@@ -171,6 +171,8 @@ def test_a_report_that_makes_no_sense_is_refused(http: TestClient, curie: str, p
 def test_retrieval_itself_sees_memory_in_shadow(http: TestClient, application: Application, curie: str) -> None:
     """The rule stands before retrieval, not in it: who measures memory asks below."""
     configured(http, curie, serving="shadow", experiment=EVERYBODY, exploration={"share": 1.0})
-    answer = application.retrieve.query(Query(text=QUESTION, collection=curie, top_k=2, says_arm=False))
+    answer = application.ask.query(
+        Query(text=QUESTION, scope=application.access.scope(curie), top_k=2, says_arm=False)
+    )
     assert (answer.memory, answer.profile, answer.arm, answer.shadow) == ("read", "default", None, False)
     assert not any(hit.explored for hit in answer.passages)

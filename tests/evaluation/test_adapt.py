@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError
 from app.evaluation import worth
 from app.evaluation.adapt import expandable, split
@@ -19,8 +20,8 @@ from app.evaluation.harness import Harness, open_harness
 from app.evaluation.options import Options, numbers
 from app.evaluation.report import Report
 from app.evaluation.table import Line
+from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
-from app.services.learning.verdict import Expansion
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 
@@ -143,10 +144,12 @@ def test_each_way_credits_its_own_passages(
     evolve = EvolveService.evolve
     ways = iter(("supported", "published"))
 
-    def looked_at(self: EvolveService, collection: str) -> Any:
-        names = {row["id"]: row["external_id"] for row in rows(application, collection, "passage")}
-        credited[next(ways)] = {names[row["passage_id"]] for row in rows(application, collection, "key_credit")}
-        return evolve(self, collection)
+    def looked_at(self: EvolveService, scope: Scope) -> Any:
+        names = {row["id"]: row["external_id"] for row in rows(application, scope.collection.name, "passage")}
+        credited[next(ways)] = {
+            names[row["passage_id"]] for row in rows(application, scope.collection.name, "key_credit")
+        }
+        return evolve(self, scope)
 
     monkeypatch.setattr(EvolveService, "evolve", looked_at)
     run_protocol("adapt", few, fractions=(1.0,), retrievers=("dense",), ways=("supported", "published"), limit=3)

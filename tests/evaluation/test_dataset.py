@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from app.core.verdict import Expansion
 from app.evaluation.dataset import Gold, load
 from app.evaluation.files import DatasetError
-from app.services.learning.verdict import Expansion
 
 CORPUS = [
     {

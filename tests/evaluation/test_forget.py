@@ -29,7 +29,7 @@ TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_i
 
 
 def teach(application: Application, collection: str) -> None:
-    answer = application.retrieve.query(Query(text=QUESTION + " In 1867?", collection=collection))
+    answer = application.ask.query(Query(text=QUESTION + " In 1867?", scope=application.access.scope(collection)))
     supporting = [Named(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
     verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
     assert application.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
@@ -37,7 +37,7 @@ def teach(application: Application, collection: str) -> None:
 
 def test_everything_learned_goes_and_the_corpus_stays(application: Application, curie: str) -> None:
     corpus = {table: rows(application, curie, table) for table in sorted(CORPUS)}
-    before = application.retrieve.query(Query(text=QUESTION, collection=curie, memory="off"))
+    before = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie), memory="off"))
     teach(application, curie)
     learned = TENANT_TABLES - CORPUS
     assert {table for table in learned if rows(application, curie, table)} >= {
@@ -53,7 +53,7 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
     application.forget.reset(application.access.scope(curie))
     assert {table for table in learned if rows(application, curie, table)} == set()
     assert {table: rows(application, curie, table) for table in sorted(CORPUS)} == corpus
-    after = application.retrieve.query(Query(text=QUESTION, collection=curie))
+    after = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
     assert [(p.passage_id, p.score) for p in after.passages] == [(p.passage_id, p.score) for p in before.passages]
 
 

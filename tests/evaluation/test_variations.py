@@ -21,8 +21,9 @@ from app.evaluation.run import evaluate
 from app.evaluation.stream import arrivals
 from app.evaluation.variations import ABLATION, FIXED_GAIN, FULL, NOISE, RULES, TIME, FlippingJudge, Variation
 from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.plan import Served
 from app.services.retrieval.query import Query
-from app.services.retrieval.retrieve import RetrieveService
+from app.services.serving.ask import AskService
 from tests.evaluation.conftest import Evaluate
 from tests.support.state import rows
 
@@ -36,7 +37,7 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 def teach(services: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
     """The audit of one verdict, by scope."""
-    answer = services.retrieve.query(Query(text=QUESTION, collection=collection))
+    answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(collection)))
     supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
     services.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
@@ -181,13 +182,13 @@ def test_an_ungated_run_asks_without_the_gate(
     run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: dict[bool, int] = {True: 0, False: 0}
-    ask = RetrieveService.query
+    ask = AskService.query
 
-    def counted(self: RetrieveService, query: Query) -> Any:
-        asked[query.ungated] += 1
-        return ask(self, query)
+    def counted(self: AskService, query: Query, served: Served) -> Any:
+        asked[not served.profile.policy.gated] += 1
+        return ask(self, query, served)
 
-    monkeypatch.setattr(RetrieveService, "query", counted)
+    monkeypatch.setattr(AskService, "query", counted)
     run_protocol("noise", few, limit=3)
     whole = sum(asked.values())
     assert asked[True] == whole // len(RULES) > 0

@@ -16,6 +16,7 @@ from app.storage.database import Database, Reader
 from app.storage.retrieval import hops
 from app.storage.retrieval.hops import Focus, GraphLimits
 from tests.conftest import Ingest
+from tests.support.databases import index_all
 from tests.support.keys import Vector, evolve, statements, unit
 
 
@@ -63,7 +64,7 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
         {"id": "mill", "title": "Old Mill", "text": "It was built in 1790. It was a school in 1920. It is wet."},
         into=collection,
     )
-    limits = GraphLimits(hub_limit=10, candidate_limit=10, exact_search_limit=100)
+    limits = GraphLimits(hub_limit=10, candidate_limit=10)
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
         mill = hops.exact_entities(reader, corpus, ["old mill"])["old mill"][0]
@@ -110,8 +111,8 @@ def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
         assert counted(1000) == {}
 
 
-EXACT = GraphLimits(hub_limit=10, candidate_limit=10, exact_search_limit=1_000)
-INDEXED = replace(EXACT, exact_search_limit=0)
+EXACT = GraphLimits(hub_limit=10, candidate_limit=10, exact=True)
+INDEXED = replace(EXACT, exact=False)
 both_ways = pytest.mark.parametrize("limits", [EXACT, INDEXED], ids=["exact", "indexed"])
 
 
@@ -143,6 +144,7 @@ class Keys:
             target = collections.open_for_writing(writer, name).collection_id
             self.ids = passages.upsert(writer, target, rows)
             collections.add_counts(writer, target, passages=16, sentences=0, entities=0, lexical_length=0.0)
+        index_all(application)
         # p0 comes nearest of all, p4 goes far away, the others go either way.
         self.evolved: dict[str, Vector] = {
             "p0": unit(self.question + 0.1 * near[0]),
@@ -278,7 +280,7 @@ def test_the_index_serves_the_keys_that_did_not_evolve(
         hops.nearest_passages(other, focus, 5, INDEXED)
     assert len(sent) == 1
     plan = "\n".join(row[0] for row in reader.rows(f"EXPLAIN {sent[0]}", focus.parameters(limit=5)))
-    assert plan.count("passage_embedding_hnsw") == 1
+    assert plan.count(f"passage_hnsw_{focus.collection.id}") == 1
 
 
 def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(

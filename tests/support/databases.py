@@ -8,6 +8,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from app.composition import Application, Servers
+from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.settings import Settings
 from app.storage.schema import migrate
 
@@ -31,6 +32,12 @@ def migrated(addresses: Servers) -> Iterator[Servers]:
     with new_database(addresses.database_url) as url:
         migrate(url)
         yield Servers(url, addresses.redis_url)
+
+
+def index_all(application: Application) -> None:
+    """Give every collection its vector indexes, however small it is."""
+    thresholds = Thresholds(dead_share=0.999, dead_rows=10**9)
+    assert MaintainService(application.database, thresholds, memory_mb=64, exact_search_limit=0).run() is not None
 
 
 @contextmanager

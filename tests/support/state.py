@@ -176,6 +176,17 @@ def judge(
     return application.feedback.accept(verdict, key or uuid4().hex, wait=wait)
 
 
+def on_day(application: Application, name: str, event: int, day: str) -> None:
+    """Have the event have come on this day."""
+    with application.database.write() as writer:
+        writer.execute(
+            """
+            UPDATE feedback_event SET received_at = %(day)s::timestamptz WHERE collection_id = %(c)s AND id = %(id)s
+            """,
+            {"c": collection_id(application, name), "id": event, "day": f"{day}T12:00:00Z"},
+        )
+
+
 def event_statuses(application: Application, name: str) -> dict[int, str]:
     return {row["id"]: row["status"] for row in rows(application, name, "feedback_event")}
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.services.learning.feedback import Receipt
-from app.services.learning.verdict import Expansion
 from tests.support import state
 
 Rows = list[dict[str, Any]]

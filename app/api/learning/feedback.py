@@ -1,6 +1,7 @@
 """Judging: verdicts on answered queries."""
 
 import asyncio
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response, status
@@ -34,7 +35,7 @@ from app.api.learning.feedback_schemas import (
 from app.api.paths import FeedbackRoute
 from app.api.problems import responses
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID
-from app.services.learning.feedback import Receipt
+from app.services.learning.feedback import Detail, Receipt
 
 router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
 
@@ -65,8 +66,7 @@ async def post_feedback(body: FeedbackIn, response: Response, app: App, key: Req
 )
 def get_feedback(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackDetail:
     """The verdict, whether it is applied, and what it changed."""
-    receipt = app.feedback.event(collection, feedback_id)
-    return FeedbackDetail(**_out(receipt, collection), verdict=receipt.event.verdict)
+    return _detail(app.feedback.event(collection, feedback_id), collection)
 
 
 @router.get("/feedback", response_model=FeedbackPage, responses=responses(404, 422, 503), summary="List verdicts")
@@ -96,8 +96,8 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
 
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
-    event = app.revoke.revoke(scope, feedback_id)
-    return FeedbackDetail(**_out(Receipt(event, []), scope.collection.name), verdict=event.verdict)
+    app.revoke.revoke(scope, feedback_id)
+    return _detail(app.feedback.event(scope.collection.name, feedback_id), scope.collection.name)
 
 
 @router.post(
@@ -146,6 +146,10 @@ def post_retry_one(feedback_id: EventId, app: App, collection: InCollection = DE
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
     return FeedbackOut(**_out(app.feedback.retry(collection, feedback_id), collection))
+
+
+def _detail(found: Detail, collection: str) -> FeedbackDetail:
+    return FeedbackDetail(**_out(found, collection), verdict=asdict(found.verdict))
 
 
 def _out(receipt: Receipt, collection: str) -> dict[str, object]:

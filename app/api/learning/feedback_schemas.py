@@ -18,7 +18,8 @@ from app.api.schemas import (
     RowId,
     Text,
 )
-from app.services.learning.verdict import Expansion, Named, Verdict
+from app.core.verdict import Expansion
+from app.services.learning.verdict import Named, Verdict
 
 MAX_NAMED = 1_000
 

@@ -8,7 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from app.api.retrieval.query_schemas import QUESTION, ArmIn, TimingsOut
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Whole
-from app.services.retrieval.query import Memory, ProfileName, Query, StopReason, Strategy, Sufficiency
+from app.core.profiles import ProfileName
+from app.services.access.scope import Scope
+from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+from app.services.retrieval.walk import StopReason
 
 Channel = Literal["task", "time"]
 COMPARE_EXAMPLES: list[JsonValue] = [
@@ -121,14 +124,14 @@ class CompareIn(Model):
     )
     time_constraint: Storable | None = Field(default=None, max_length=500, description="As of POST /query.")
 
-    def to_queries(self) -> tuple[Query, Query]:
+    def to_queries(self, scope: Scope) -> tuple[Query, Query]:
         """The question as the service takes it, for each arm."""
-        return self._query(self.a), self._query(self.b)
+        return self._query(self.a, scope), self._query(self.b, scope)
 
-    def _query(self, arm: ArmIn) -> Query:
+    def _query(self, arm: ArmIn, scope: Scope) -> Query:
         return Query(
             text=self.query,
-            collection=self.collection,
+            scope=scope,
             top_k=self.top_k,
             max_hops=self.max_hops,
             sufficiency=self.sufficiency,

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AfterValidator
 
-from app.api.dependencies import App, QueryScope, json_body
+from app.api.dependencies import App, Posted, QueryScope, json_body, posted
 from app.api.problems import responses
 from app.api.reasons.explanation_schemas import CompareIn, CompareOut, SentenceMemoryOut
 from app.api.schemas import MAX_ID, storable
@@ -58,9 +58,9 @@ def get_sentence_memory(
     responses=responses(400, 404, 413, 415, 422, 502, 503),
     summary="Ask under two arms",
 )
-def post_compare(body: CompareIn, app: App) -> CompareOut:
+def post_compare(sent: Annotated[Posted[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:
     """The same question under two arms, by default without memory and with it, whatever the collection is set to.
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.
     """
-    return CompareOut.model_validate(app.compare.compare(*body.to_queries()))
+    return CompareOut.model_validate(app.compare.compare(*sent.body.to_queries(sent.scope)))

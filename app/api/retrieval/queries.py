@@ -1,10 +1,11 @@
 """Asking: queries, and answers in words."""
 
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, QueryScope, json_body
+from app.api.dependencies import App, Posted, QueryScope, json_body, posted
 from app.api.problems import responses
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
 
@@ -19,9 +20,9 @@ router = APIRouter(tags=["queries"])
     responses=responses(400, 404, 413, 415, 422, 502, 503),
     summary="Retrieve passages for a question",
 )
-def post_query(body: QueryIn, app: App) -> QueryOut:
+def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App) -> QueryOut:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
-    return QueryOut.model_validate(app.serving.query(body.to_query()))
+    return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
 
 @router.get(
@@ -32,7 +33,7 @@ def post_query(body: QueryIn, app: App) -> QueryOut:
 )
 def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
     """The answer as it was given, with its trace."""
-    episode = app.retrieve.episode(scope, query_id)
+    episode = app.ask.episode(scope, query_id)
     return EpisodeOut.model_validate(
         episode.answer
         | {
@@ -51,9 +52,9 @@ def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
     responses=responses(400, 404, 413, 415, 422, 502, 503),
     summary="Answer a question in words",
 )
-def post_answer(body: AnswerIn, app: App) -> AnswerOut:
+def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on."""
-    answer = app.answer.answer(body.to_query())
+    answer = app.answer.answer(sent.body.to_query(sent.scope))
     return AnswerOut(
         answer=answer.text,
         sufficient=answer.sufficient,

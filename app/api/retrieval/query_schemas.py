@@ -9,8 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 from app.api.learning.feedback_schemas import ExpansionIn
 from app.api.reasons.influence_schemas import PassageTraceOut, SentenceInfluenceOut
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Text, Whole
-from app.services.learning.verdict import Expansion
-from app.services.retrieval.query import Include, Memory, ProfileName, Query, StopReason, Strategy, Sufficiency
+from app.core.profiles import ProfileName
+from app.core.verdict import Expansion
+from app.services.access.scope import Scope
+from app.services.retrieval.query import Include, Memory, Query, Strategy, Sufficiency
+from app.services.retrieval.walk import StopReason
 
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 QUERY_EXAMPLES: list[JsonValue] = [
@@ -108,11 +111,11 @@ class QueryIn(Model):
         ),
     )
 
-    def to_query(self) -> Query:
+    def to_query(self, scope: Scope) -> Query:
         """The question as the service takes it."""
         return Query(
             text=self.query,
-            collection=self.collection,
+            scope=scope,
             top_k=self.top_k,
             max_hops=self.max_hops,
             memory=self.arm.memory,

@@ -7,7 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 
 from app.api.schemas import MAX_ID, Model, Text, Whole
 from app.core import assignment
-from app.services.retrieval.query import Memory, ProfileName, Strategy
+from app.core.profiles import ProfileName
+from app.services.retrieval.query import Memory, Strategy
 from app.services.serving.arms import Serving
 from app.services.serving.lift import ArmLift, Lift
 

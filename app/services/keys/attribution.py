@@ -4,13 +4,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from app.core import keys as core
 from app.core.keys import KeyRules, Saturation
 from app.core.profiles import PROFILES
+from app.core.verdict import Expansion
 from app.providers.embedder import Embedder
 from app.providers.language import terms
 from app.storage.corpus import collections, passages
@@ -70,23 +71,23 @@ class Attribution:
     def prepare(self, collection_id: int, events: Sequence[int]) -> Units:
         """The expansion units of these events, embedded where they are new; no transaction is open meanwhile."""
         with self._database.read() as reader:
-            wanted: dict[bytes, dict[str, str]] = {}
-            for expansions in feedback.expansions_of(reader, collection_id, events):
+            wanted: dict[bytes, Expansion] = {}
+            for expansions in feedback.expansions(reader, collection_id, events):
                 for expansion in expansions:
-                    wanted.setdefault(text_hash(expansion["text"]), expansion)
+                    wanted.setdefault(text_hash(expansion.text), expansion)
             if not wanted:
                 return {}
             known = key_credits.stored_units(reader, collection_id, list(wanted))
         return {**known, **self.embedded({digest: wanted[digest] for digest in wanted.keys() - known.keys()})}
 
-    def embedded(self, expansions: Mapping[bytes, Mapping[str, str]]) -> Units:
-        """The units of these expansions, method and text, by text hash; no transaction is open meanwhile."""
+    def embedded(self, expansions: Mapping[bytes, Expansion]) -> Units:
+        """The units of these expansions, by text hash; no transaction is open meanwhile."""
         # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
         return {digest: self._unit(digest, expansion) for digest, expansion in expansions.items()}
 
-    def _unit(self, digest: bytes, expansion: Mapping[str, str]) -> Unit:
-        text = " ".join(expansion["text"].split())  # all that its hash tells apart
-        return Unit(digest, expansion["method"], text, self._embedder.embed([text])[0], Counter(terms(text)))
+    def _unit(self, digest: bytes, expansion: Expansion) -> Unit:
+        text = " ".join(expansion.text.split())  # all that its hash tells apart
+        return Unit(digest, expansion.method, text, self._embedder.embed([text])[0], Counter(terms(text)))
 
     def credit(
         self,
@@ -102,7 +103,7 @@ class Attribution:
             targets: event -> sentence -> 1 for supported, 0 for rejected.
             units: what ``prepare`` gave.
         """
-        carrying = [event for event in events if event.verdict["expansions"]]
+        carrying = [event for event in events if event.verdict.expansions]
         state = evolved_keys.lock(writer, collection_id)
         ids: dict[bytes, int] = {}
         collection = collections.by_id(writer, collection_id)
@@ -149,25 +150,18 @@ class Attribution:
         """
         learning = self._learning
         supported_only = PROFILES[event.profile].credits_supported
-        said = event.verdict.get("retrieval_success")
+        said = event.verdict.retrieval_success
         by_rule = said is None and learning.gated and len(supported) > 0
         depth = max(learning.gate_top_k if by_rule else 0, 0 if supported_only else RETRIEVED)
         retrieved: list[int] = []
         if depth:
-            focus = Focus(
-                collection,
-                core.expanded(event.embedding, vectors),
-                time_vector=None,
-                use_memory=False,
-                learned_only=False,
-                metadata=event.filter,
-            )
+            focus = Focus(collection, core.expanded(event.embedding, vectors), metadata=event.filter)
             retrieved = list(hops.nearest_passages(writer, focus, depth, self._limits))
         credited = supported if supported_only else retrieved[:RETRIEVED]
         found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
         if said or (by_rule and found) or not learning.gated:
             return "retrieval", credited
-        if _generated(event.verdict, learning.generation_threshold):
+        if event.verdict.generated(learning.generation_threshold):
             return "generation", credited
         return "none", []
 
@@ -206,7 +200,7 @@ class Attribution:
         """Have these units name the method of the first verdict that brought them; without any left, they go."""
         first = key_log.bringers(writer, collection_id, units)
         methods = {
-            unit: next(e["method"] for e in expansions if text_hash(e["text"]) == digest)
+            unit: next(one.method for one in expansions if text_hash(one.text) == digest)
             for unit, (digest, expansions) in first.items()
         }
         key_log.set_methods(writer, collection_id, methods, [unit for unit in units if unit not in first])
@@ -245,8 +239,8 @@ def text_hash(text: str) -> bytes:
 def _brought(event: PendingEvent, units: Units) -> list[Unit]:
     """The event's units, each once, in the order of their hashes, with the methods it says they come from."""
     methods: dict[bytes, str] = {}
-    for expansion in event.verdict["expansions"]:
-        methods.setdefault(text_hash(expansion["text"]), expansion["method"])
+    for expansion in event.verdict.expansions:
+        methods.setdefault(text_hash(expansion.text), expansion.method)
     return [replace(units[digest], method=method) for digest, method in sorted(methods.items())]
 
 
@@ -261,15 +255,7 @@ def _supported(
     holders = passages.sentences_by_id(writer, collection_id, sorted({s for ids in named.values() for s in ids}))
     return {
         event.id: sorted(
-            {holders[s].passage_id for s in named[event.id] if s in holders}
-            | set(event.verdict.get("passages", []))
+            {holders[s].passage_id for s in named[event.id] if s in holders} | set(event.verdict.passages)
         )
         for event in events
     }
-
-
-def _generated(verdict: Mapping[str, Any], threshold: float) -> bool:
-    """Whether the answer was right: by the verdict's word, else by its score."""
-    said = verdict.get("generation_success")
-    score = verdict.get("generation_score")
-    return bool(said) if said is not None else score is not None and score >= threshold

@@ -39,7 +39,11 @@ class EvolveService:
         self._rules = rules
 
     def evolve(self, scope: Scope) -> Generation | None:
-        """Take in all evidence that waits, now; None if nothing would change."""
+        """Take in all evidence that waits, now; None if nothing would change.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+        """
         return self._evolve(scope.collection.id, requested=True)
 
     def run_due(self) -> int:
@@ -148,6 +152,8 @@ class EvolveService:
         hold = collections.lock_graph if requested else collections.try_lock_graph
         with self._database.write() as writer:
             if not hold(writer, collection_id):
+                if requested:  # it is not held by somebody else, but gone
+                    raise NotFoundError("The collection was deleted meanwhile.")
                 return None
             state = evolved_keys.lock(writer, collection_id)
             reason = "requested" if requested else state.due

@@ -10,7 +10,7 @@ from app.storage.learning import experience, memories
 from app.storage.log.feedback import PendingEvent
 
 Targets = Mapping[int, Mapping[int, int]]
-"""Event -> sentence -> y, see ``replay.targets_of``."""
+"""Event -> sentence -> y, see ``LoggedVerdict.targets``."""
 
 
 class Batch:
@@ -103,13 +103,13 @@ def event_of(event: PendingEvent, question: int, noise: Noise) -> Event:
         share=noise.share,
         contested_share=noise.contested,
         process_noise=noise.process,
-        complete=not event.verdict["partial"] and event.verdict.get("retrieval_success") is not False,
+        complete=event.verdict.complete,
     )
 
 
 def _noise(event: PendingEvent, noise: Noise) -> Callable[[int, float], float]:
     """R by y and perplexity."""
-    confidence = float(event.verdict["confidence"])
+    confidence = event.verdict.confidence
     return lambda target, perplexity: noise.of(target, confidence, perplexity)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from app.core.states import Audit
+from app.core.verdict import LoggedVerdict
 from app.errors import ConflictError, NotFoundError
 from app.services.learning.intake import Accepted, Intake
 from app.services.learning.learn import LearnService
@@ -32,6 +33,13 @@ class Receipt:
     event: StoredEvent
     changes: list[Audit] | None
     keys: KeyEffect | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail(Receipt):
+    """An event as it stands, with what it says."""
+
+    verdict: LoggedVerdict
 
 
 class FeedbackService:
@@ -66,8 +74,8 @@ class FeedbackService:
         with self._database.read() as reader:
             return _receipt(reader, collection_id, event)
 
-    def event(self, collection: str, event_id: int) -> Receipt:
-        """An event and what it changed so far.
+    def event(self, collection: str, event_id: int) -> Detail:
+        """An event, its verdict and what it changed so far.
 
         Raises:
             NotFoundError: there is no such event or collection.
@@ -77,7 +85,9 @@ class FeedbackService:
             event = feedback.find(reader, target.id, event_id)
             if event is None:
                 raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
-            return _receipt(reader, target.id, event)
+            receipt = _receipt(reader, target.id, event)
+            verdict = feedback.verdict(reader, target.id, event_id)
+        return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
 
     def page(self, collection: str, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
         """Events in order of acceptance."""

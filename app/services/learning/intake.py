@@ -12,6 +12,7 @@ from functools import partial
 
 import structlog
 
+from app.core.verdict import LoggedVerdict
 from app.errors import IdempotencyConflictError, NotFoundError, UnavailableError, is_out_of_reach
 from app.services.learning.verdict import Verdict, look_up, named_by_id, resolved
 from app.storage.corpus import collections
@@ -227,7 +228,7 @@ def _known(arriving: _Arriving) -> NewEvent | None:
     return None if found is None else _new(arriving, resolved(arriving.verdict, found), sorted(found.sentences))
 
 
-def _new(arriving: _Arriving, verdict: dict[str, object], sentences: Sequence[int] = ()) -> NewEvent:
+def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewEvent:
     given = arriving.verdict
     return NewEvent(
         given.collection, given.query_id, arriving.key, arriving.hash(), given.judge, verdict, sentences

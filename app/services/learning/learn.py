@@ -101,7 +101,7 @@ class LearnService:
             pending = feedback.lock_pending(writer, collection_id, events)
             if not pending:
                 return 0
-            targets = {event.id: replay.targets_of(event.verdict, event.activated) for event in pending}
+            targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             set_for = judges.find(writer, collection_id, {event.judge for event in pending})
             noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in pending}
             application = Batch(writer, collection_id, noises, pending, targets)
@@ -150,7 +150,7 @@ class LearnService:
             if not event.ranked or event.features is None:
                 continue
             named = {s: (holders[s].passage_id, y) for s, y in targets[event.id].items() if s in holders}
-            noise = noises[event.id].positive / float(event.verdict["confidence"])
+            noise = noises[event.id].positive / event.verdict.confidence
             seen = replay.observation(
                 event.ranked,
                 event.features,

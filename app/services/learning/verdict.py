@@ -1,11 +1,11 @@
-"""A judge's verdict as it comes in, and as the log keeps it: with every sentence it names as an id."""
+"""A judge's verdict as it comes in, and what of it the log keeps: see ``core.verdict``."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 from uuid import UUID
 
+from app.core.verdict import Expansion, LoggedVerdict
 from app.errors import InvalidRequestError
 from app.storage.corpus import passages
 from app.storage.database import Reader
@@ -21,14 +21,6 @@ class Named:
     sentence_id: int | None = None
     passage_id: str | None = None
     text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """A query expansion that came with the verdict, kept for key evolution."""
-
-    method: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +98,7 @@ def look_up(reader: Reader, collection_id: int, verdict: Verdict) -> Found:
     return Found(by_id.keys(), {name: version[0] for name, version in versions.items()}, texts)
 
 
-def resolved(verdict: Verdict, found: Found) -> dict[str, Any]:
+def resolved(verdict: Verdict, found: Found) -> LoggedVerdict:
     """The verdict as the log keeps it.
 
     Raises:
@@ -122,19 +114,19 @@ def resolved(verdict: Verdict, found: Found) -> dict[str, Any]:
     both = sorted(set(supports) & set(rejects))
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
-    return {
-        "supports": supports,
-        "rejects": rejects,
-        "missed": missed,
-        "partial": verdict.partial,
-        "retrieval_success": verdict.retrieval_success,
-        "generation_success": verdict.generation_success,
-        "generation_score": verdict.generation_score,
-        "passages": helpful,
-        "spared": sorted(sentence for passage in helpful for sentence, _ in found.texts.get(passage, ())),
-        "expansions": [asdict(expansion) for expansion in verdict.expansions],
-        "confidence": verdict.confidence,
-    }
+    return LoggedVerdict(
+        supports=tuple(supports),
+        rejects=tuple(rejects),
+        missed=tuple(missed),
+        partial=verdict.partial,
+        retrieval_success=verdict.retrieval_success,
+        generation_success=verdict.generation_success,
+        generation_score=verdict.generation_score,
+        passages=tuple(helpful),
+        spared=tuple(sorted(sentence for passage in helpful for sentence, _ in found.texts.get(passage, ()))),
+        expansions=tuple(verdict.expansions),
+        confidence=verdict.confidence,
+    )
 
 
 def _ids(names: Sequence[Named], found: Found) -> list[int]:

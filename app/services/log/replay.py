@@ -4,8 +4,8 @@ Revoking an event writes what comes of this, and a verification compares it with
 here, page by page; ``core.replay`` makes states of it, by the step that workers take.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from app.core import replay as core
 from app.core.belief import Observation, Prior, no_evidence, observe
 from app.core.replay import Replayed, Step, Word
 from app.core.states import Memory, Support
+from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
 from app.storage.learning.weights import Learned
 from app.storage.log import history
@@ -21,21 +22,6 @@ from app.storage.log.history import PAGE
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
-
-
-def targets_of(verdict: Mapping[str, Any], activated: Sequence[int]) -> dict[int, int]:
-    """Sentence -> y: named support 1, named rejects 0, and activated but not named 0 unless partial.
-
-    Of a passage that helped as a whole it is not known which sentences did: those are left alone.
-
-    Raises:
-        ValueError, TypeError, KeyError: the verdict names something that is no sentence id.
-    """
-    spared = set(verdict.get("spared", ()))
-    targets = {} if verdict["partial"] else {sentence: 0 for sentence in activated if sentence not in spared}
-    targets.update(dict.fromkeys(map(int, verdict["rejects"]), 0))
-    targets.update(dict.fromkeys(map(int, verdict["supports"]), 1))
-    return targets
 
 
 def memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[Replayed[Memory]]:
@@ -92,7 +78,7 @@ def observation(
     ranked: Sequence[int],
     features: NDArray[np.float32],
     named: Sequence[tuple[int, int]],
-    verdict: Mapping[str, Any],
+    verdict: LoggedVerdict,
     *,
     prior: Prior,
     noise: float,
@@ -109,8 +95,8 @@ def observation(
     if features.shape[1] != len(prior.mean):
         return None  # of a version with other features
     verdicts = {passage: 0 for passage, _ in named} | {passage: 1 for passage, target in named if target}
-    verdicts |= dict.fromkeys(verdict.get("passages", ()), 1)
-    spoken = np.array([passage in verdicts or not verdict["partial"] for passage in ranked])
+    verdicts |= dict.fromkeys(verdict.passages, 1)
+    spoken = np.array([passage in verdicts or not verdict.partial for passage in ranked])
     supported = np.array([verdicts.get(passage) == 1 for passage in ranked])
     return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise)
 

@@ -18,8 +18,9 @@ import numpy as np
 from app.providers.prior import RankingPrior
 from app.services.reasons import key_causes
 from app.services.reasons.left_out import Memories, Supports, Version, Weights
-from app.services.reasons.scoring import AsPublished, ByFeatures, Came, Scoring
-from app.services.retrieval.query import (
+from app.services.reasons.scoring import AsPublished, ByFeatures, Scoring
+from app.services.retrieval.retrieve import Retrieved
+from app.services.retrieval.trace import (
     HopTrace,
     KeyTrace,
     PassageInfluence,
@@ -27,7 +28,7 @@ from app.services.retrieval.query import (
     SentenceInfluence,
     Trace,
 )
-from app.storage.database import Database, Reader
+from app.storage.database import Reader
 from app.storage.reasons import influence as log
 from app.storage.reasons.influence import LoggedCause
 
@@ -51,35 +52,35 @@ class Influences:
         gate: least cosine of a past question that is heard.
     """
 
-    database: Database
     prior: RankingPrior
     gate: float
 
-    def explained(self, came: Came, trace: Trace) -> Trace:
-        """The trace with the verdicts behind every selected sentence and every passage shown."""
-        if not came.focus.use_memory:
-            return replace(trace, passages=_untouched(came))
-        with self.database.snapshot() as reader:
-            return self._explained(reader, came, trace)
+    def explained(self, reader: Reader, found: Retrieved, plain: Mapping[int, int], trace: Trace) -> Trace:
+        """The trace with the verdicts behind every selected sentence and every passage shown.
 
-    def _explained(self, reader: Reader, came: Came, trace: Trace) -> Trace:
-        versions = _Versions(reader, came, self.prior, self.gate)
+        Args:
+            reader: the snapshot that the query was answered from.
+            plain: passage -> its rank without memory, from 1.
+        """
+        if not found.plan.focus.use_memory:
+            return replace(trace, passages=_untouched(found, plain))
+        versions = _Versions(reader, found, self.prior, self.gate)
         selected = [
             {row.sentence_id: versions.of_sentence(at, row.sentence_id) for row in hop.sentences}
             for at, hop in enumerate(trace.hops)
         ]
         ranked = versions.of_passages()
-        keys = key_causes.read(reader, came.focus, [passage for passage, _, _ in came.shown], SHOWN)
+        keys = key_causes.read(reader, found.plan.focus, [passage for passage, _, _ in found.shown], SHOWN)
         events = {event for of_hop in selected for effects in of_hop.values() for event in _strongest(effects)}
         events |= {event for effects in ranked.values() for event in _strongest(effects)}
         events |= {row.event_id for row in keys.brought}
-        causes = log.causes(reader, came.focus.collection.id, sorted(events))
+        causes = log.causes(reader, found.plan.focus.collection.id, sorted(events))
         return replace(
             trace,
             hops=[
                 _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
             ],
-            passages=_passages(came, versions, ranked, keys.traces(causes), causes),
+            passages=_passages(found, plain, versions, ranked, keys.traces(causes), causes),
         )
 
 
@@ -93,19 +94,21 @@ class _Versions:
         cut: sentences of which verdicts are missing.
     """
 
-    def __init__(self, reader: Reader, came: Came, prior: RankingPrior, gate: float) -> None:
-        focus, walk, target = came.focus, came.walk, came.focus.collection.id
+    def __init__(self, reader: Reader, found: Retrieved, prior: RankingPrior, gate: float) -> None:
+        focus, walk, target = found.plan.focus, found.walk, found.plan.focus.collection.id
         channels = ("task",) if focus.time_vector is None else ("task", "time")
-        movers = log.strongest_movers(reader, target, _concerned(came), channels, SHOWN)
-        supports = Supports(reader, focus, walk, came.entities, gate, SHOWN) if came.profile.recalls else None
-        weights = Weights(reader, target, prior) if len(came.ranking.candidates) else None
+        movers = log.strongest_movers(reader, target, _concerned(found), channels, SHOWN)
+        entities = [entity.entity_id for entity in found.entities]
+        recalls = found.plan.profile.recalls
+        supports = Supports(reader, focus, walk, entities, gate, SHOWN) if recalls else None
+        weights = Weights(reader, target, prior) if len(found.ranking.candidates) else None
         priors = walk.priors if supports is None else supports.priors()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
-        self._scoring: Scoring = AsPublished(came)
+        self._scoring: Scoring = AsPublished(found)
         self.parts: dict[int, tuple[float, float]] = {}
         if weights is not None:
-            scoring = ByFeatures(came, {} if supports is None else supports.placed)
-            features, means = came.ranking.features, weights.means
+            scoring = ByFeatures(found, {} if supports is None else supports.placed)
+            features, means = found.ranking.features, weights.means
             strongest = scoring.strongest(features, weights.mean, means, priors, SHOWN)
             moving.append([weights.left_out[at] for at in strongest])
             self.parts = scoring.parts(features, weights.prior, weights.mean, priors)
@@ -113,7 +116,7 @@ class _Versions:
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
         events = every[:LEFT_OUT]
-        memories = Memories(reader, focus, walk, channels, events, learned_only=came.profile.learned_only)
+        memories = Memories(reader, focus, walk, channels, events, learned_only=focus.policy.learned_only)
         mean = np.zeros(0) if weights is None else weights.mean
         self._whole = Version(memories.scores(), priors, mean)
         self.without: dict[int, Version] = {}
@@ -183,11 +186,11 @@ class _Versions:
         return ranked
 
 
-def _concerned(came: Came) -> list[int]:
+def _concerned(found: Retrieved) -> list[int]:
     """The sentences whose verdicts are told first: those selected, and those reached of the passages shown."""
-    shown = [passage for passage, _, _ in came.shown]
-    concerned = set(came.walk.evidence)
-    for hop in came.walk.hops:
+    shown = [passage for passage, _, _ in found.shown]
+    concerned = set(found.walk.evidence)
+    for hop in found.walk.hops:
         of_shown = np.isin(hop.candidates.passage_ids, shown)
         concerned.update(hop.candidates.sentence_ids[of_shown].tolist())
     return sorted(concerned)
@@ -214,7 +217,8 @@ def _hop(hop: HopTrace, of_sentences: Mapping[int, Effects], causes: Causes, cut
 
 
 def _passages(
-    came: Came,
+    found: Retrieved,
+    plain: Mapping[int, int],
     versions: _Versions,
     ranked: Mapping[int, Effects],
     keys: Mapping[int, KeyTrace],
@@ -222,18 +226,18 @@ def _passages(
 ) -> list[PassageTrace]:
     """What memory did to each passage shown."""
     weights = versions.weights
-    evidence = came.walk.evidence
+    evidence = found.walk.evidence
     uncertain = {evidence[sentence].passage_id for sentence in versions.cut if sentence in evidence}
     fewer = weights is not None and not set(weights.left_out) <= versions.without.keys()
     fewer |= weights is not None and weights.events > len(weights.left_out)
     traces = []
-    for rank, (passage, name, score) in enumerate(came.shown, start=1):
+    for rank, (passage, name, score) in enumerate(found.shown, start=1):
         effects = ranked.get(passage, {})
         traces.append(
             PassageTrace(
                 passage_id=name,
                 rank=rank,
-                rank_without_memory=came.plain.get(passage),
+                rank_without_memory=plain.get(passage),
                 score=score,
                 recall=versions.parts.get(passage, (0.0, 0.0))[0],
                 weights=versions.parts.get(passage, (0.0, 0.0))[1],
@@ -248,9 +252,9 @@ def _passages(
     return traces
 
 
-def _untouched(came: Came) -> list[PassageTrace]:
+def _untouched(found: Retrieved, plain: Mapping[int, int]) -> list[PassageTrace]:
     """Of a query that read no memory."""
     return [
-        PassageTrace(name, rank, came.plain.get(passage), score, 0.0, 0.0, 0, None, [], False)
-        for rank, (passage, name, score) in enumerate(came.shown, start=1)
+        PassageTrace(name, rank, plain.get(passage), score, 0.0, 0.0, 0, None, [], False)
+        for rank, (passage, name, score) in enumerate(found.shown, start=1)
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from app.services.retrieval.query import KeyCause, KeyTrace, KeyUnitTrace
+from app.services.retrieval.trace import KeyCause, KeyTrace, KeyUnitTrace
 from app.storage.database import Reader
 from app.storage.reasons import influence as log
 from app.storage.reasons.influence import Brought, LoggedCause, Served

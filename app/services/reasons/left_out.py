@@ -20,7 +20,8 @@ from app.core.replay import Step
 from app.core.states import Support
 from app.providers.prior import RankingPrior
 from app.services.log import replay
-from app.services.retrieval.propagate import RECALL_QUESTIONS, Walk, heard
+from app.services.retrieval.propagate import RECALL_QUESTIONS, heard
+from app.services.retrieval.walk import Walk
 from app.storage.database import Reader
 from app.storage.learning import weights
 from app.storage.learning.experience import PastSupport
@@ -157,7 +158,7 @@ class Supports:
         """How many verdicts spoke of the sentence."""
         return len(self._by_sentence.get(sentence, ()))
 
-    def priors(self, without: int | None = None) -> dict[int, float]:
+    def priors(self, without: int | None = None) -> Mapping[int, float]:
         """Sentence -> recall prior, the strongest few: see ``propagate.heard``; ``leave_out`` comes first."""
         if self._given is not None:
             return self._given

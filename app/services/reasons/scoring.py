@@ -1,41 +1,19 @@
 """What passages' scores come to if memories, recall priors or ranking weights were others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core import influence, propagation, ranking
-from app.core.profiles import Profile
 from app.core.ranking import Reach
 from app.core.recall import lifts
-from app.services.retrieval.propagate import Hop, Walk
-from app.services.retrieval.rank import Ranking
+from app.services.retrieval.retrieve import Retrieved
+from app.services.retrieval.walk import Hop
 from app.storage.reasons.influence import Placed
-from app.storage.retrieval.hops import Focus
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Came:
-    """What a query came upon.
-
-    Attributes:
-        entities: that the question was aligned to.
-        shown: passage, external id and score, in the order of the answer.
-        plain: passage -> its rank without memory, from 1.
-    """
-
-    focus: Focus
-    profile: Profile
-    entities: Sequence[int]
-    walk: Walk
-    ranking: Ranking
-    shown: Sequence[tuple[int, str, float]]
-    plain: Mapping[int, int]
 
 
 class Scoring(Protocol):
@@ -60,22 +38,22 @@ class ByFeatures:
         placed: sentences that could be recalled.
     """
 
-    def __init__(self, came: Came, placed: Mapping[int, Placed]) -> None:
-        place = {passage: at for at, passage in enumerate(came.ranking.candidates.tolist())}
-        self.shown = [passage for passage, _, _ in came.shown if passage in place]
+    def __init__(self, found: Retrieved, placed: Mapping[int, Placed]) -> None:
+        place = {passage: at for at, passage in enumerate(found.ranking.candidates.tolist())}
+        self.shown = [passage for passage, _, _ in found.shown if passage in place]
         self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
-        self._came = came
+        self._found = found
         self._placed = placed
-        self._holders = {sentence: found.passage_id for sentence, found in came.walk.evidence.items()}
-        self._holders |= {sentence: found.passage_id for sentence, found in placed.items()}
+        self._holders = {sentence: held.passage_id for sentence, held in found.walk.evidence.items()}
+        self._holders |= {sentence: held.passage_id for sentence, held in placed.items()}
 
     def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
-        hops = self._came.walk.hops
+        hops = self._found.walk.hops
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
-        if hops and hops[0].activation:
+        if hops and hops[0].start.activation:
             reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
-        return influence.features_with(self._came.ranking.features, self._came.ranking.candidates, reaches)
+        return influence.features_with(self._found.ranking.features, self._found.ranking.candidates, reaches)
 
     def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """As of ``Scoring``; or for several means, (e, k), (e, m)."""
@@ -119,24 +97,24 @@ class ByFeatures:
             if self._holders[sentence] in total:
                 total[self._holders[sentence]] += lift
         reach = np.ptp(values, axis=-1, keepdims=True)
-        return np.asarray(self._came.profile.recall_weight * reach * np.array(list(total.values())))
+        return np.asarray(self._found.plan.profile.recall_weight * reach * np.array(list(total.values())))
 
 
 class AsPublished:
     """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
 
-    def __init__(self, came: Came) -> None:
-        self.shown = [passage for passage, _, _ in came.shown]
-        self._came = came
+    def __init__(self, found: Retrieved) -> None:
+        self.shown = [passage for passage, _, _ in found.shown]
+        self._found = found
 
     def told(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """What sentences add to the passages shown (Eqs. 7-8), (m,)."""
         bonuses = []
-        for hop, values in zip(self._came.walk.hops, scores, strict=True):
+        for hop, values in zip(self._found.walk.hops, scores, strict=True):
             rows = hop.candidates
-            chosen = propagation.strongest(values, rows.sentence_ids, self._came.profile.sentences_per_hop)
+            chosen = propagation.strongest(values, rows.sentence_ids, self._found.plan.profile.sentences_per_hop)
             bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
-        added = ranking.passage_scores({}, bonuses, self._came.profile.prior_weight)
+        added = ranking.passage_scores({}, bonuses, self._found.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.shown])
 
     def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:

@@ -7,7 +7,7 @@ from app.storage.database import Database
 from app.storage.retrieval import hops
 from app.storage.retrieval.hops import Focus, GraphLimits
 
-EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact_search_limit=2**62)
+EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact=True)
 
 
 class DenseService:
@@ -21,14 +21,7 @@ class DenseService:
         """(external id, cosine) of the ``limit`` nearest passages, best first."""
         vector = self._embedder.embed([text])[0]
         with self._database.read() as reader:
-            focus = Focus(
-                collection=scope.collection,
-                vector=vector,
-                time_vector=None,
-                use_memory=False,
-                learned_only=False,
-                metadata=None,
-            )
+            focus = Focus(scope.collection, vector)
             nearest = hops.nearest_passages(reader, focus, limit, EXACT)
             found = passages.by_id(reader, scope.collection.id, nearest)
         return [(found[key].external_id, near.similarity) for key, near in nearest.items() if key in found]

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 from app.core import expansion
 from app.core.expansion import Method
+from app.core.verdict import Expansion
 from app.errors import LlmNotConfiguredError
 from app.providers.embedder import Embedder
 from app.providers.language import surface_words, terms
 from app.providers.llm import Llm
 from app.services.access.scope import Scope
-from app.services.learning.verdict import Expansion
-from app.services.retrieval.query import Query
-from app.services.retrieval.search import Search
+from app.services.retrieval.search import search
 from app.storage.corpus import lexical, passages
 from app.storage.corpus.collections import Collection
 from app.storage.database import Database
@@ -33,7 +32,7 @@ class ExpandService:
     def __init__(self, database: Database, embedder: Embedder, limits: GraphLimits, llm: Llm | None) -> None:
         self._database = database
         self._embedder = embedder
-        self._search = Search(limits)
+        self._limits = limits
         self._llm = llm
 
     def expand(
@@ -79,10 +78,10 @@ class ExpandService:
         Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
         """
         vector = self._embedder.embed([question])[0]
-        query = Query(text=question, collection=collection.name, top_k=limit, memory="off", strategy="hybrid")
+        words = Counter(terms(question))
         with self._database.read() as reader:
-            focus = Focus(collection, vector, None, use_memory=False, learned_only=False, metadata=None)
-            best = [passage for passage, _ in self._search.rank(reader, focus, query)]
+            found = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)
+            best = [passage for passage, _ in found]
             stored = passages.by_id(reader, collection.id, best)
         shown = [stored[passage] for passage in best if passage in stored]
         return [f"{passage.title}. {passage.text}" if passage.title else passage.text for passage in shown]

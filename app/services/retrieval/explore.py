@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.exploration import draw, room, weights
-from app.services.retrieval.propagate import Walk
-from app.services.retrieval.query import PassageAnswer, Query, SentenceAnswer
+from app.services.retrieval.answer import PassageAnswer, SentenceAnswer
+from app.services.retrieval.plan import Plan
 from app.services.retrieval.rank import RECORDED, Ranking
+from app.services.retrieval.walk import Walk
 from app.storage.corpus.passages import StoredSentence
 from app.storage.database import Reader
 from app.storage.retrieval import exploration
-from app.storage.retrieval.hops import Focus
 
 DEPTH = 50
 """Candidates below the cut that a draw is made from."""
@@ -64,17 +64,17 @@ class Explored:
         return np.flatnonzero(kept)
 
 
-def depth(query: Query) -> int:
+def depth(plan: Plan) -> int:
     """How many passages a plain search has to find: those wanted, and those to draw from if the query explores."""
-    return query.top_k + (DEPTH if query.served is not None and query.served.exploring is not None else 0)
+    return plan.query.top_k + (0 if plan.served.exploring is None else DEPTH)
 
 
-def explore(reader: Reader, focus: Focus, query: Query, ranking: Ranking) -> Explored:
+def explore(reader: Reader, plan: Plan, ranking: Ranking) -> Explored:
     """What the query shows of its ranking: the best, unless it explores and there is something to explore."""
-    exploring = None if query.served is None else query.served.exploring
+    exploring, focus = plan.served.exploring, plan.focus
     if exploring is None:
         return Explored(ranking.best)
-    slots = room(exploring.slots, query.top_k, len(ranking.best))
+    slots = room(exploring.slots, plan.query.top_k, len(ranking.best))
     beyond = ranking.beyond[:DEPTH]
     if not slots or not beyond:
         return Explored(ranking.best)

@@ -1,28 +1,60 @@
-"""What a walk found, as the answer and its trace show it."""
+"""What a query came upon, as the answer and its trace show it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.core import propagation
-from app.services.retrieval.propagate import Hop, Walk
-from app.services.retrieval.query import (
-    EntityAnswer,
-    HopTrace,
-    PassageAnswer,
-    RecallTrace,
-    SentenceAnswer,
-    SentenceTrace,
-    Trace,
-)
+from app.core.profiles import Policy
+from app.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer, Timings
+from app.services.retrieval.retrieve import Retrieved
+from app.services.retrieval.trace import HopTrace, RecallTrace, SentenceTrace, Trace
+from app.services.retrieval.walk import Hop, Walk
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 
 
-def trace(walk: Walk, constraint: str | None, aligned: Sequence[EntityAnswer], *, learned_only: bool) -> Trace:
+def answer(found: Retrieved) -> Answer:
+    """What the query is answered, without what it did not ask for."""
+    plan, walk = found.plan, found.walk
+    return Answer(
+        query_id=plan.served.query_id,
+        collection=plan.collection.name,
+        query=plan.query.text,
+        memory=plan.served.memory,
+        profile=plan.profile.name,
+        strategy=plan.served.strategy,
+        expanded=bool(plan.query.expansions),
+        sufficiency=plan.sufficiency,
+        hops=len(walk.hops),
+        stop_reason=walk.stop_reason or "max_hops",
+        passages=[
+            found.explored.shown(
+                passage, _passage(found.passages[passage], score, walk, found.sentences.get(passage))
+            )
+            for passage, score in found.explored.best
+            if passage in found.passages
+        ],
+        arm=plan.served.arm,
+        shadow=plan.served.shadow,
+        timings=timings(found),
+    )
+
+
+def timings(found: Retrieved) -> Timings:
+    """Where the time went."""
+    plan = found.plan
+    total = plan.analyse_ms + plan.embed_ms + found.search_ms
+    return Timings(plan.analyse_ms, plan.embed_ms, found.search_ms, round(total, 3))
+
+
+def trace(found: Retrieved) -> Trace:
     """How an answer came about."""
-    return Trace(constraint, list(aligned), _recall_trace(walk), _hop_traces(walk, learned_only))
+    walk = found.walk
+    return Trace(
+        found.plan.constraint, list(found.entities), _recall_trace(walk), _hop_traces(walk, found.plan.focus.policy)
+    )
 
 
-def passage(
+def _passage(
     stored: StoredPassage, score: float, walk: Walk, sentences: Sequence[StoredSentence] | None
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
@@ -64,22 +96,22 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
     ]
 
 
-def _hop_traces(walk: Walk, learned_only: bool) -> list[HopTrace]:
+def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
     return [
         HopTrace(
             number,
-            {hop.names[entity]: score for entity, score in hop.activation.items()},
+            {hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
             len(hop.candidates),
-            _sentence_traces(hop, walk.priors if number == 1 else {}, learned_only),
+            _sentence_traces(hop, walk.priors if number == 1 else {}, policy),
             hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]
 
 
-def _sentence_traces(hop: Hop, priors: Mapping[int, float], learned_only: bool) -> list[SentenceTrace]:
+def _sentence_traces(hop: Hop, priors: Mapping[int, float], policy: Policy) -> list[SentenceTrace]:
     rows = hop.candidates
-    task = propagation.task_factor(rows, learned_only=learned_only)
+    task = propagation.task_factor(rows, learned_only=policy.learned_only)
     timed = propagation.time_factor(rows)
     traces = []
     for sentence in hop.selected:
@@ -92,7 +124,7 @@ def _sentence_traces(hop: Hop, priors: Mapping[int, float], learned_only: bool) 
                 evidence.text,
                 float(hop.scores[at]),
                 float(rows.activation[at]),
-                [hop.names[entity] for entity in evidence.entities if entity in hop.activation],
+                [hop.start.names[entity] for entity in evidence.entities if entity in hop.start.activation],
                 float(rows.semantic[at]),
                 float(task[at]),
                 float(rows.task_perplexity[at]),

@@ -1,22 +1,16 @@
 """The hops of one query: activate sentences, then stop or go on through the entities they name."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Sequence
+from dataclasses import replace
 
 from app.core import coverage, propagation
-from app.core.profiles import Profile
-from app.core.propagation import Candidates
 from app.core.recall import nearness, net_support, recall_priors, ungated_support
-from app.services.retrieval.query import StopReason, Sufficiency
-from app.storage.corpus.collections import Collection
-from app.storage.database import Database
+from app.services.retrieval.plan import Plan
+from app.services.retrieval.walk import Frontier, Hop, Walk
+from app.storage.database import Reader
 from app.storage.learning import experience
 from app.storage.learning.experience import PastSupport
 from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Evidence, Focus, GraphLimits
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
@@ -25,177 +19,111 @@ SCANNED_SENTENCES = 50_000
 SCANNED_PASSAGES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """What one round reached and what it selected of it, best first.
+def begin(reader: Reader, plan: Plan, start: Frontier) -> Walk:
+    """A walk before its first hop, with what past questions recall."""
+    if not (plan.profile.recalls and plan.focus.use_memory):
+        return Walk(start)
+    recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
+    if not plan.focus.policy.gated:
+        recalled = [
+            replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
+            for past in recalled
+        ]
+    priors, vouched = heard(recalled, plan.recall_gate)
+    return Walk(start, list(priors), recalled=recalled, priors=priors, vouched=vouched)
 
-    Attributes:
-        candidates: the sentences it reached, in id order.
-        order: positions of the candidates, best first.
+
+def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+    """Go on until the walk stops; or, where an LLM says whether it may, until that has to be asked."""
+    while walk.stop_reason is None:
+        walk = _step(reader, plan, walk)
+        if plan.sufficiency == "llm":
+            break
+    return walk
+
+
+def resume(
+    reader: Reader, plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
+) -> Walk:
+    """Go on with a walk that stopped, as far as ``plan`` lets it.
+
+    Args:
+        plan: may be another than the walk began with; the hops made count among its own.
+        start: entities to start from besides those that the last hop leads to.
+        sentences: that the next hop reaches whatever it starts from.
     """
-
-    activation: dict[int, float]
-    names: dict[int, str]
-    candidates: Candidates
-    scores: NDArray[np.float64]
-    order: NDArray[np.intp]
-    selected: list[int]
-    evidence: dict[int, Evidence]
-    coverage: float | None
-
-    def position(self, sentence: int) -> int:
-        """Where in ``candidates`` and ``scores`` one of them stands."""
-        return int(np.searchsorted(self.candidates.sentence_ids, sentence))
-
-    def score(self, sentence: int) -> float:
-        """What one of the candidates scored."""
-        return float(self.scores[self.position(sentence)])
+    frontier = walk.frontier or _onward(reader, plan, walk)
+    if start is not None:
+        activation = dict(frontier.activation)
+        for entity, score in start.activation.items():
+            activation[entity] = max(score, activation.get(entity, 0.0))
+        frontier = Frontier(activation, {**frontier.names, **start.names})
+    joining = [*walk.joining, *(sentence for sentence in sentences if sentence not in walk.joining)]
+    return advance(reader, plan, replace(walk, frontier=frontier, joining=joining, stop_reason=None))
 
 
-@dataclass(slots=True)
-class Walk:
-    """All rounds of one query.
-
-    Attributes:
-        bonuses: per hop, passage -> summed score of its ranking sentences (Eq. 7).
-        recalled: what nearby past questions were supported by.
-        priors: sentence -> recall prior in [0, 1], the strongest few.
-        vouched: strongest prior from a verdict that claimed to name all evidence.
-    """
-
-    hops: list[Hop] = field(default_factory=list)
-    bonuses: list[dict[int, float]] = field(default_factory=list)
-    recalled: list[PastSupport] = field(default_factory=list)
-    priors: dict[int, float] = field(default_factory=dict)
-    vouched: float = 0.0
-    stop_reason: StopReason = "max_hops"
-
-    @property
-    def evidence(self) -> dict[int, Evidence]:
-        """Every selected sentence, in order of selection."""
-        return {sentence: hop.evidence[sentence] for hop in self.hops for sentence in hop.selected}
+def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+    """One more hop, or the reason why there is none."""
+    if walk.hops and len(walk.hops) >= plan.max_hops:
+        return replace(walk, stop_reason="max_hops")
+    frontier = walk.frontier or _onward(reader, plan, walk)
+    if walk.hops and not frontier.activation and not walk.joining:
+        return replace(walk, frontier=frontier, stop_reason="no_entities")
+    hop = _hop(reader, plan, walk, frontier)
+    if hop is None:
+        return replace(walk, frontier=frontier, stop_reason="no_candidates")
+    walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop))
+    if len(walk.hops) >= plan.max_hops:
+        return replace(walk, stop_reason="max_hops")
+    if plan.sufficiency == "coverage" and _is_covered(hop, walk):
+        return replace(walk, stop_reason="sufficient")
+    return walk
 
 
-@dataclass(frozen=True, slots=True)
-class Propagation:
-    """Runs the hops of queries over one database.
+def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
+    focus, profile = plan.focus, plan.profile
+    if start.activation or walk.hops:
+        candidates = hops.linked_sentences(reader, focus, start.activation, walk.joining, plan.limits)
+    else:
+        within = None
+        if focus.collection.sentence_count > SCANNED_SENTENCES:
+            within = list(hops.nearest_passages(reader, focus, SCANNED_PASSAGES, plan.limits))
+        candidates = hops.all_sentences(reader, focus, within, walk.joining, plan.limits)
+    if not len(candidates):
+        return None
+    scores = propagation.sentence_scores(candidates, learned_only=focus.policy.learned_only)
+    order = propagation.strongest(scores, candidates.sentence_ids, len(candidates))
+    selected = candidates.sentence_ids[order[: profile.sentences_per_hop]].tolist()
+    selected += [
+        sentence for sentence in walk.joining if sentence not in selected and sentence in candidates.sentence_ids
+    ]
+    evidence = hops.evidence(reader, focus.collection, selected)
+    covered = None
+    if plan.sufficiency == "coverage":
+        texts = [found.text for found in (walk.evidence | evidence).values()]
+        covered = coverage.coverage(plan.query.text, texts)
+    selected = [sentence for sentence in selected if sentence in evidence]
+    return Hop(start, candidates, scores, order, selected, evidence, covered)
 
-    Attributes:
-        limits: bounds on what one statement reads.
-        recall_gate: least cosine of a past question that is heard.
-    """
 
-    database: Database
-    limits: GraphLimits
-    recall_gate: float
-
-    def walk(
-        self,
-        focus: Focus,
-        question: str,
-        entities: dict[int, tuple[str, float]],
-        profile: Profile,
-        max_hops: int,
-        sufficiency: Sufficiency,
-        is_sufficient: Callable[[str, Sequence[str]], bool],
-    ) -> Walk:
-        """Propagate from ``entities`` (entity -> name and similarity), at most ``max_hops`` times.
-
-        ``is_sufficient`` is asked between hops, with no connection held, when ``sufficiency`` is "llm".
-        """
-        walk = Walk()
-        if profile.recalls and focus.use_memory:
-            self._recall(focus, list(entities), walk)
-        activation = {entity: similarity for entity, (_, similarity) in entities.items()}
-        names = {entity: name for entity, (name, _) in entities.items()}
-        while True:
-            hop = self._hop(focus, question, activation, names, profile, walk, sufficiency)
-            if hop is None:
-                walk.stop_reason = "no_candidates"
-                return walk
-            walk.hops.append(hop)
-            if len(walk.hops) >= max_hops:
-                return walk
-            if (
-                _is_covered(hop, walk)
-                if sufficiency == "coverage"
-                else sufficiency == "llm" and is_sufficient(question, [e.text for e in walk.evidence.values()])
-            ):
-                walk.stop_reason = "sufficient"
-                return walk
-            activation = self._onward(focus.collection, hop, walk, profile)
-            names = {entity: name for e in hop.evidence.values() for entity, name in e.entities.items()}
-            if not activation:
-                walk.stop_reason = "no_entities"
-                return walk
-
-    def _recall(self, focus: Focus, entities: Sequence[int], walk: Walk) -> None:
-        with self.database.read() as reader:
-            walk.recalled = experience.recall(reader, focus, entities, self.recall_gate, RECALL_QUESTIONS)
-        if focus.ungated:
-            walk.recalled = [
-                replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
-                for past in walk.recalled
-            ]
-        walk.priors, walk.vouched = heard(walk.recalled, self.recall_gate)
-
-    def _hop(
-        self,
-        focus: Focus,
-        question: str,
-        activation: dict[int, float],
-        names: dict[int, str],
-        profile: Profile,
-        walk: Walk,
-        sufficiency: Sufficiency,
-    ) -> Hop | None:
-        recalled = [] if walk.hops else list(walk.priors)
-        with self.database.read() as reader:
-            if activation:
-                candidates = hops.linked_sentences(reader, focus, activation, recalled, self.limits)
-            else:
-                within = None
-                if focus.collection.sentence_count > SCANNED_SENTENCES:
-                    within = list(hops.nearest_passages(reader, focus, SCANNED_PASSAGES, self.limits))
-                candidates = hops.all_sentences(reader, focus, within, recalled, self.limits)
-            if not len(candidates):
-                return None
-            scores = propagation.sentence_scores(candidates, learned_only=profile.learned_only)
-            order = propagation.strongest(scores, candidates.sentence_ids, len(candidates))
-            chosen = order[: profile.sentences_per_hop]
-            walk.bonuses.append(propagation.passage_bonuses(scores[chosen], candidates.passage_ids[chosen]))
-            selected = candidates.sentence_ids[chosen].tolist()
-            selected += [
-                sentence
-                for sentence in recalled
-                if sentence not in selected and sentence in candidates.sentence_ids
-            ]
-            evidence = hops.evidence(reader, focus.collection, selected)
-        covered = None
-        if sufficiency == "coverage":
-            texts = [e.text for e in (walk.evidence | evidence).values()]
-            covered = coverage.coverage(question, texts)
-        selected = [sentence for sentence in selected if sentence in evidence]
-        return Hop(activation, names, candidates, scores, order, selected, evidence, covered)
-
-    def _onward(self, collection: Collection, hop: Hop, walk: Walk, profile: Profile) -> dict[int, float]:
-        """Entities that lead the next hop (Eq. 9); a recalled sentence counts with its prior."""
-        scores = {
-            sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
-            for sentence in hop.selected
-        }
-        links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
-        if not profile.rare_first:
-            return propagation.next_entities(scores, links, profile.entities_per_hop)
-        left = {entity for past in walk.hops for entity in past.activation}
+def _onward(reader: Reader, plan: Plan, walk: Walk) -> Frontier:
+    """What the last hop leads to (Eq. 9); a recalled sentence counts with its prior."""
+    hop, profile = walk.hops[-1], plan.profile
+    scores = {
+        sentence: hop.score(sentence) + (0.0 if len(walk.hops) > 1 else walk.priors.get(sentence, 0.0))
+        for sentence in hop.selected
+    }
+    links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
+    counts = None
+    if profile.rare_first:
+        left = {entity for past in walk.hops for entity in past.start.activation}
         links = [(sentence, entity) for sentence, entity in links if entity not in left]
-        if not links:
-            return {}
-        with self.database.read() as reader:
-            named = sorted({entity for _, entity in links})
-            counts = hops.sentence_counts(reader, collection, named, self.limits.hub_limit)
+        named = sorted({entity for _, entity in links})
+        counts = hops.sentence_counts(reader, plan.collection, named, plan.limits.hub_limit) if named else {}
         links = [(sentence, entity) for sentence, entity in links if counts[entity]]
-        return propagation.next_entities(scores, links, profile.entities_per_hop, counts)
+    names = {entity: name for found in hop.evidence.values() for entity, name in found.entities.items()}
+    activation = propagation.next_entities(scores, links, profile.entities_per_hop, counts)
+    return Frontier(activation, {entity: names[entity] for entity in activation})
 
 
 def heard(recalled: Sequence[PastSupport], gate: float) -> tuple[dict[int, float], float]:

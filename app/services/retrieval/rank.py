@@ -6,20 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core import belief, ranking
-from app.core.profiles import Profile
+from app.core import belief, propagation, ranking
 from app.core.ranking import Reach
 from app.core.recall import lifts
 from app.providers.language import normalise_entity, title_entities
 from app.providers.prior import RankingPrior
-from app.services.retrieval.propagate import Hop, Walk
-from app.services.retrieval.query import Query
-from app.services.retrieval.search import by_words, term_weights
+from app.services.retrieval.plan import Plan
+from app.services.retrieval.search import by_words, search
+from app.services.retrieval.walk import Hop, Walk
 from app.storage.corpus import lexical
 from app.storage.database import Reader
 from app.storage.learning import weights
 from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits, Keyed
+from app.storage.retrieval.hops import Keyed
 
 RECORDED = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
@@ -36,6 +35,7 @@ class Ranking:
         recalled: whether recall had a say in what was reached and in which order.
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
+        weight_events: verdicts in the weights that it was ranked by.
     """
 
     best: list[tuple[int, float]]
@@ -44,6 +44,12 @@ class Ranking:
     recalled: bool
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
+    weight_events: int = 0
+
+    @property
+    def ordered(self) -> list[tuple[int, float]]:
+        """Passage and score of all that were ranked, best first."""
+        return [*self.best, *self.beyond]
 
     @property
     def teaches(self) -> bool:
@@ -55,92 +61,92 @@ class Ranking:
         return len(self.candidates) > 0 and not self.recalled and not self.expanded
 
 
-def by_keys(found: list[tuple[int, float]], top_k: int) -> Ranking:
-    """The ranking of a plain search, which has no features; ``found`` is best first."""
-    return Ranking(found[:top_k], *_NO_FEATURES, recalled=False, beyond=found[top_k:])
-
-
 _NO_FEATURES = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES)))
 
 
-@dataclass(frozen=True, slots=True)
-class Ranker:
-    """Ranks what a walk reached."""
+def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int) -> Ranking:
+    """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
 
-    limits: GraphLimits
-    prior: RankingPrior
+    Args:
+        prior: what is believed of the ranking weights before any verdict.
+        depth: how many passages a search has to find.
+    """
+    top_k = plan.query.top_k
+    if plan.served.strategy != "graph":
+        ordered = search(reader, plan.focus, plan.served.strategy, plan.terms, depth, plan.limits)
+        return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:])
+    if plan.profile.by_features:
+        return _by_features(reader, plan, walk, prior)
+    bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
+    touched = {passage for bonus in bonuses for passage in bonus}
+    touched.update(found.passage_id for found in walk.evidence.values())
+    keyed = _keyed(reader, plan, top_k, touched)
+    similarities = {passage: key.similarity for passage, key in keyed.items()}
+    scores = ranking.passage_scores(similarities, bonuses, plan.profile.prior_weight)
+    ordered = ranking.best(scores, len(scores))
+    return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[top_k:])
 
-    def rank(self, reader: Reader, focus: Focus, query: Query, profile: Profile, walk: Walk) -> Ranking:
-        """Rank the passages that the walk touched and those nearest to the question."""
-        if profile.by_features:
-            return self._by_features(reader, focus, query, profile, walk)
-        touched = {passage for bonus in walk.bonuses for passage in bonus}
-        touched.update(e.passage_id for e in walk.evidence.values())
-        keyed = self._keyed(reader, focus, query.top_k, touched)
-        similarities = {passage: key.similarity for passage, key in keyed.items()}
-        scores = ranking.passage_scores(similarities, walk.bonuses, profile.prior_weight)
-        ordered = ranking.best(scores, len(scores))
-        return Ranking(
-            ordered[: query.top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[query.top_k :]
-        )
 
-    def _by_features(self, reader: Reader, focus: Focus, query: Query, profile: Profile, walk: Walk) -> Ranking:
-        wanted = max(query.top_k, profile.ranked_passages)
-        asked = term_weights(query)
-        matching = by_words(reader, focus, asked, wanted)
-        touched = {e.passage_id for e in walk.evidence.values()} | matching.keys()
-        for hop in walk.hops:
-            touched.update(hop.candidates.passage_ids[hop.order[: profile.ranked_sentences]].tolist())
-        keyed = self._keyed(reader, focus, wanted, touched)
-        if asked:
-            others = sorted(keyed.keys() - matching.keys())
-            matching |= lexical.scores(reader, focus.collection, asked, others, evolved=focus.evolved)
-        titles = _titles(keyed)
-        length = max(sum(asked.values()), 1)
-        passages, features = ranking.passage_features(
-            {passage: key.similarity for passage, key in keyed.items()},
-            {passage: score / length for passage, score in matching.items()},
-            hops.timely_passages(reader, focus, sorted(keyed)),
-            [_reach(hop, titles) for hop in walk.hops],
-        )
-        values = features @ self._mean(reader, focus)
-        order = np.lexsort((passages, -values))
-        scores = dict(zip(passages.tolist(), values.tolist(), strict=True))
-        reach = float(np.ptp(values)) if len(values) else 0.0
-        for sentence, lift in lifts(walk.priors).items():
-            if sentence in walk.evidence:
-                passage = walk.evidence[sentence].passage_id
-                scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
-        ordered = ranking.best(scores, len(scores))
-        return Ranking(
-            ordered[: query.top_k],
-            passages[order],
-            features[order],
-            recalled=bool(walk.priors),
-            expanded=bool(query.expansions),
-            beyond=ordered[query.top_k :],
-        )
+def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) -> Ranking:
+    focus, profile, asked, top_k = plan.focus, plan.profile, plan.terms, plan.query.top_k
+    wanted = max(top_k, profile.ranked_passages)
+    matching = by_words(reader, focus, asked, wanted)
+    touched = {found.passage_id for found in walk.evidence.values()} | matching.keys()
+    for hop in walk.hops:
+        touched.update(hop.candidates.passage_ids[hop.order[: profile.ranked_sentences]].tolist())
+    keyed = _keyed(reader, plan, wanted, touched)
+    if asked:
+        others = sorted(keyed.keys() - matching.keys())
+        matching |= lexical.scores(reader, focus.collection, asked, others, evolved=focus.evolved)
+    titles = _titles(keyed)
+    length = max(sum(asked.values()), 1)
+    passages, features = ranking.passage_features(
+        {passage: key.similarity for passage, key in keyed.items()},
+        {passage: score / length for passage, score in matching.items()},
+        hops.timely_passages(reader, focus, sorted(keyed)),
+        [_reach(hop, titles) for hop in walk.hops],
+    )
+    learned = weights.find(reader, focus.collection.id, prior.name) if focus.use_memory else None
+    mean = prior.prior.mean if learned is None else belief.posterior(prior.prior, learned.evidence).mean
+    values = features @ mean
+    order = np.lexsort((passages, -values))
+    scores = dict(zip(passages.tolist(), values.tolist(), strict=True))
+    reach = float(np.ptp(values)) if len(values) else 0.0
+    for sentence, lift in lifts(walk.priors).items():
+        if sentence in walk.evidence:
+            passage = walk.evidence[sentence].passage_id
+            scores[passage] = scores.get(passage, 0.0) + profile.recall_weight * reach * lift
+    ordered = ranking.best(scores, len(scores))
+    return Ranking(
+        ordered[:top_k],
+        passages[order],
+        features[order],
+        recalled=bool(walk.priors),
+        expanded=bool(plan.query.expansions),
+        beyond=ordered[top_k:],
+        weight_events=0 if learned is None else learned.events,
+    )
 
-    def _keyed(self, reader: Reader, focus: Focus, wanted: int, touched: set[int]) -> dict[int, Keyed]:
-        """The nearest passages and the touched ones, each with its similarity."""
-        keyed = hops.nearest_passages(reader, focus, wanted, self.limits)
-        missing = sorted(touched - keyed.keys())
-        return keyed | hops.keyed_passages(reader, focus, missing) if missing else keyed
 
-    def _mean(self, reader: Reader, focus: Focus) -> NDArray[np.float64]:
-        """The weights: what the collection learned if memory is read, else what is believed before any verdict."""
-        learned = weights.find(reader, focus.collection.id, self.prior.name) if focus.use_memory else None
-        if learned is None:
-            return self.prior.prior.mean
-        return belief.posterior(self.prior.prior, learned.evidence).mean
+def _bonuses(hop: Hop, most: int) -> dict[int, float]:
+    """Passage -> summed score of its ranking sentences (Eq. 7)."""
+    chosen = hop.order[:most]
+    return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])
+
+
+def _keyed(reader: Reader, plan: Plan, wanted: int, touched: set[int]) -> dict[int, Keyed]:
+    """The nearest passages and the touched ones, each with its similarity."""
+    keyed = hops.nearest_passages(reader, plan.focus, wanted, plan.limits)
+    missing = sorted(touched - keyed.keys())
+    return keyed | hops.keyed_passages(reader, plan.focus, missing) if missing else keyed
 
 
 def _reach(hop: Hop, titles: Mapping[int, Sequence[str]]) -> Reach:
     """What a hop reached, and the passages titled after the entities it started from."""
-    highest = max(hop.activation.values(), default=0.0)
+    highest = max(hop.start.activation.values(), default=0.0)
     active: dict[str, float] = {}
-    for entity, activation in hop.activation.items():
-        name = normalise_entity(hop.names[entity])
+    for entity, activation in hop.start.activation.items():
+        name = normalise_entity(hop.start.names[entity])
         active[name] = max(active.get(name, 0.0), activation / highest if highest > 0 else 0.0)
     titled = (
         (passage, max(active[name] for name in names if name in active))

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 
 from app.errors import LlmNotConfiguredError
 from app.providers.llm import Llm
-from app.services.retrieval.query import Answer, Query
-from app.services.serving.arms import Retrieval
+from app.services.retrieval.answer import Answer
+from app.services.retrieval.query import Query
+from app.services.serving.arms import ServingService
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class WordedAnswer:
 class AnswerService:
     """Answers questions in words."""
 
-    def __init__(self, retrieve: Retrieval, llm: Llm | None) -> None:
-        self._retrieve = retrieve
+    def __init__(self, serving: ServingService, llm: Llm | None) -> None:
+        self._serving = serving
         self._llm = llm
 
     def answer(self, query: Query) -> WordedAnswer:
@@ -43,7 +44,7 @@ class AnswerService:
         """
         if self._llm is None:
             raise LlmNotConfiguredError("POST /answer needs ENGRAM_LLM_BASE_URL to be set.")
-        retrieval = self._retrieve.query(replace(query, include=query.include | {"sentences"}))
+        retrieval = self._serving.query(replace(query, include=query.include | {"sentences"}))
         shown = {
             sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)
             for passage in retrieval.passages

@@ -1,21 +1,25 @@
 """How a collection serves: live or in shadow, by the arms of an experiment, with room for what is untried.
 
-The rule stands between those who ask and ``RetrieveService``; whoever has to see what memory does, whatever the
+The rule stands between those who ask and ``AskService``; whoever has to see what memory does, whatever the
 collection is set to, asks that service directly.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
-from uuid import UUID, uuid4
+from typing import Any, Literal
+from uuid import UUID
 
 import structlog
 
 from app.core import assignment
 from app.core import exploration as core
+from app.core.profiles import PROFILES, ProfileName
 from app.errors import InvalidRequestError
 from app.services.access.scope import Scope
-from app.services.retrieval.query import Answer, Exploring, Memory, ProfileName, Query, Served, Strategy
+from app.services.retrieval.answer import Answer
+from app.services.retrieval.plan import Exploring, Served, as_asked
+from app.services.retrieval.query import Memory, Query, Strategy
+from app.services.serving.ask import AskService
 from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection
 from app.storage.database import Database
@@ -25,12 +29,6 @@ log = structlog.get_logger(__name__)
 Serving = Literal["live", "shadow"]
 SLOTS = 1
 """Positions that an exploration takes where nothing is said of them."""
-
-
-class Retrieval(Protocol):
-    """Whatever answers queries."""
-
-    def query(self, query: Query) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +59,17 @@ class Exploration:
 class ServingService:
     """Serves queries by their collection's settings, and changes those."""
 
-    def __init__(self, database: Database, retrieve: Retrieval) -> None:
+    def __init__(self, database: Database, ask: AskService) -> None:
         self._database = database
-        self._retrieve = retrieve
+        self._ask = ask
 
     def query(self, query: Query) -> Answer:
         """Answer a question as the collection's settings have it.
 
         Raises:
-            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``RetrieveService.query``.
+            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``AskService.query``.
         """
-        with self._database.read() as reader:
-            collection = collections.find(reader, query.collection)
-        return self._retrieve.query(served(query, collection, uuid4()))
+        return self._ask.query(query, served(query))
 
     def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
         """Change what the patch names of serving, experiment and exploration, by the rules of JSON Merge Patch
@@ -102,21 +98,29 @@ class ServingService:
         return changed
 
 
-def served(query: Query, collection: Collection, query_id: UUID) -> Query:
-    """The query as the collection's settings have it served.
+def served(query: Query, query_id: UUID | None = None) -> Served:
+    """How the query is served by the settings of its collection.
 
     In shadow there is no memory, whatever the query says, and no arm: its figures would be of something else than
     its name says. A query that says an arm itself belongs to none.
+
+    Args:
+        query_id: by default a new one.
     """
+    asked = as_asked(query)
+    if query_id is not None:
+        asked = replace(asked, query_id=query_id)
+    collection = query.scope.collection
     shadow = collection.serving == "shadow"
-    unit = str(query_id) if query.unit is None else query.unit
+    unit = str(asked.query_id) if query.unit is None else query.unit
     arm = None if shadow or query.says_arm else arm_of(query, collection, unit)
     if arm is not None:
-        query = replace(query, memory=arm.memory, profile=arm.profile, strategy=arm.strategy)
+        asked = replace(
+            asked, memory=arm.memory, profile=PROFILES[arm.profile], strategy=arm.strategy, arm=arm.name
+        )
     if shadow:
-        query = replace(query, memory="off")
-    name = None if arm is None else arm.name
-    return replace(query, served=Served(query_id, collection, name, shadow, exploring(query, collection, query_id)))
+        asked = replace(asked, memory="off", shadow=True)
+    return replace(asked, exploring=exploring(query, collection, asked.query_id))
 
 
 def arm_of(query: Query, collection: Collection, unit: str) -> Arm | None:

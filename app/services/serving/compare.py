@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.core.profiles import PROFILES
-from app.providers.prior import RankingPrior
-from app.services.retrieval.query import Memory, ProfileName, Query, StopReason, Strategy, Timings
-from app.services.retrieval.retrieve import Look, RetrieveService
-from app.storage.corpus import passages
-from app.storage.database import Database
-from app.storage.learning import weights
+from app.core.profiles import ProfileName
+from app.services.retrieval import present
+from app.services.retrieval.answer import Timings
+from app.services.retrieval.query import Memory, Query, Strategy
+from app.services.retrieval.retrieve import Retrieved, RetrieveService
+from app.services.retrieval.walk import StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,36 +68,28 @@ class Comparison:
 class CompareService:
     """Asks a question twice and keeps nothing of it, whatever the collection is set to serve."""
 
-    def __init__(self, database: Database, retrieve: RetrieveService, prior: RankingPrior) -> None:
-        self._database = database
+    def __init__(self, retrieve: RetrieveService) -> None:
         self._retrieve = retrieve
-        self._prior = prior
 
     def compare(self, a: Query, b: Query) -> Comparison:
         """The same question under two arms.
 
         Raises:
-            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrieveService.query``.
+            InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrieveService``.
         """
-        looks = self._retrieve.look(a), self._retrieve.look(b)
-        places = [{passage: rank for rank, (passage, _) in enumerate(look.ranked, start=1)} for look in looks]
-        scores = [dict(look.ranked) for look in looks]
-        first = {
-            passage: min(place[passage] for place in places if passage in place)
-            for look in looks
-            for passage, _ in look.ranked[: a.top_k]
-        }
-        with self._database.read() as reader:
-            target = looks[0].focus.collection.id
-            stored = passages.by_id(reader, target, first)
-            learned = weights.find(reader, target, self._prior.name)
-        events = 0 if learned is None else learned.events
+        both = [self._retrieve.find(self._retrieve.plan(query)) for query in (a, b)]
+        places = [
+            {passage: rank for rank, (passage, _) in enumerate(found.ranking.ordered, start=1)} for found in both
+        ]
+        scores = [dict(found.ranking.ordered) for found in both]
+        stored = {passage: held for found in both for passage, held in found.passages.items()}
+        first = {passage: min(place[passage] for place in places if passage in place) for passage in stored}
         return Comparison(
-            collection=a.collection,
+            collection=a.scope.collection.name,
             query=a.text,
             top_k=a.top_k,
-            a=_side(a, looks[0], events),
-            b=_side(b, looks[1], events),
+            a=_side(both[0]),
+            b=_side(both[1]),
             passages=[
                 ComparedPassage(
                     stored[passage].external_id,
@@ -109,27 +100,27 @@ class CompareService:
                     scores[1].get(passage),
                 )
                 for passage in sorted(first, key=lambda passage: (first[passage], passage))
-                if passage in stored
             ],
         )
 
 
-def _side(query: Query, look: Look, weight_events: int) -> Side:
+def _side(found: Retrieved) -> Side:
+    plan, walk = found.plan, found.walk
     return Side(
-        memory=query.memory,
-        profile=query.profile,
-        strategy=query.strategy,
-        hops=len(look.walk.hops),
-        stop_reason=look.walk.stop_reason,
-        read=_read(query, look, weight_events) if look.focus.use_memory else MemoryPart(),
-        timings=look.timings,
+        memory=plan.served.memory,
+        profile=plan.profile.name,
+        strategy=plan.served.strategy,
+        hops=len(walk.hops),
+        stop_reason=walk.stop_reason or "max_hops",
+        read=_read(found) if plan.focus.use_memory else MemoryPart(),
+        timings=present.timings(found),
     )
 
 
-def _read(query: Query, look: Look, weight_events: int) -> MemoryPart:
+def _read(found: Retrieved) -> MemoryPart:
     moved = {
         sentence
-        for hop in look.walk.hops
+        for hop in found.walk.hops
         for sentence in hop.selected
         if min(
             hop.candidates.task_perplexity[hop.position(sentence)],
@@ -137,10 +128,10 @@ def _read(query: Query, look: Look, weight_events: int) -> MemoryPart:
         )
         < 1.0
     }
-    by_features = query.strategy == "graph" and PROFILES[query.profile].by_features
+    focus = found.plan.focus
     return MemoryPart(
-        recalled=len(look.walk.priors),
+        recalled=len(found.walk.priors),
         moved=len(moved),
-        weight_events=weight_events if by_features else 0,
-        key_generation=look.focus.collection.key_generation if look.focus.evolved else 0,
+        weight_events=found.ranking.weight_events,
+        key_generation=focus.collection.key_generation if focus.evolved else 0,
     )

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.core.states import RECALL, TIME, Audit, Observation, question_hash
+from app.core.verdict import Expansion
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution, Units, text_hash
 from app.services.learning.batch import directions, event_of
 from app.services.learning.learn import LearnService
 from app.services.learning.noise import Noise
-from app.services.log import replay
 from app.storage.database import Reader, Writer
 from app.storage.keys import key_credits
 from app.storage.learning import memories, weights
@@ -55,12 +55,12 @@ class Restore:
 
     def units(
         self, reader: Reader, source: int, until: datetime, known: Units
-    ) -> tuple[Units, Mapping[bytes, Mapping[str, str]]]:
+    ) -> tuple[Units, Mapping[bytes, Expansion]]:
         """The expansion units that are needed, and the expansions of those neither stored nor ``known``."""
-        wanted: dict[bytes, Mapping[str, str]] = {}
+        wanted: dict[bytes, Expansion] = {}
         for event in copied_log.revoked_since(reader, source, until):
             for expansion in event.expansions:
-                wanted.setdefault(text_hash(expansion["text"]), expansion)
+                wanted.setdefault(text_hash(expansion.text), expansion)
         found = {**known, **key_credits.stored_units(reader, source, list(wanted))}
         return found, {digest: expansion for digest, expansion in wanted.items() if digest not in found}
 
@@ -73,9 +73,9 @@ class Restore:
             some = events[at : at + BATCH]
             noises = {event.id: Noise(**event.constants) for event in some}
             pending = feedback.lock_pending(writer, copy.target, list(noises))
-            targets = {event.id: replay.targets_of(event.verdict, event.activated) for event in pending}
+            targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
-            if any(event.verdict["expansions"] for event in pending):
+            if any(event.verdict.expansions for event in pending):
                 self._attribution.credit(writer, copy.target, pending, targets, units)
             terms = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
             if terms:
@@ -120,7 +120,7 @@ def _audit(
         counted = event_of(event, questions[event.id], noises[event.id])
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
-                noise = noises[event.id].of(target, float(event.verdict["confidence"]))
+                noise = noises[event.id].of(target, event.verdict.confidence)
                 said = Observation(counted, sentence, target, noise)
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
                 rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]

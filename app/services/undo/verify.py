@@ -81,7 +81,7 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
     after = 0
     while page := history.events(reader, collection_id, after, EVENTS):
         after = page[-1].id
-        spoken = {event.id: replay.targets_of(event.verdict, event.activated) for event in page}
+        spoken = {event.id: event.verdict.targets(event.activated) for event in page}
         alive = history.existing(reader, collection_id, sorted({s for named in spoken.values() for s in named}))
         taught = {event.question_id for event in page if event.question_id is not None}
         questions = history.stored_questions(reader, collection_id, sorted(taught))
@@ -167,7 +167,7 @@ def _weights(
     after, counts = 0, Counter[tuple[str, str]]()
     while page := history.terms(reader, collection_id, prior, after, CHUNK):
         after = page[-1].sequence
-        spoken = {term.event_id: replay.targets_of(term.verdict, term.activated) for term in page}
+        spoken = {term.event_id: term.verdict.targets(term.activated) for term in page}
         holders = passages.sentences_by_id(
             reader, collection_id, sorted({sentence for named in spoken.values() for sentence in named})
         )

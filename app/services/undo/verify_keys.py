@@ -35,9 +35,7 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
     bases = {passage: base.vector for passage, base in evolved_keys.base_keys(reader, collection_id, chunk).items()}
     units = key_credits.embeddings(reader, collection_id, sorted({pair.unit_id for pair in pairs}))
     said = key_log.expansions(reader, collection_id, sorted({pair.event_id for pair in pairs}))
-    brought = {
-        event: {text_hash(expansion["text"]) for expansion in expansions} for event, expansions in said.items()
-    }
+    brought = {event: {text_hash(expansion.text) for expansion in expansions} for event, expansions in said.items()}
     hashes = key_log.text_hashes(reader, collection_id, sorted(units))
     for credit in composition.credits(pairs, bases, units):
         held = stored[credit.event_id, credit.passage_id, credit.unit_id]

@@ -1,13 +1,14 @@
-"""Keeping the vector indexes healthy: those with too many dead entries are built anew while queries go on."""
+"""Keeping the vector indexes: large collections get them, those with too many dead entries are built anew."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import structlog
 
 from app.errors import UnavailableError
+from app.storage.corpus import collections
 from app.storage.database import Administrator, Database
 from app.storage.upkeep import maintenance
 from app.storage.upkeep.maintenance import RowCounts, VectorIndex
@@ -52,12 +53,16 @@ class IndexHealth:
 
 
 class MaintainService:
-    """Measures every HNSW index and builds those anew that need it; queries and writes go on."""
+    """Gives large collections HNSW indexes and builds those anew that need it; queries and writes go on."""
 
-    def __init__(self, database: Database, thresholds: Thresholds, *, memory_mb: int) -> None:
+    def __init__(
+        self, database: Database, thresholds: Thresholds, *, memory_mb: int, exact_search_limit: int
+    ) -> None:
+        """``exact_search_limit``: rows of a collection's table up to which it is searched without an index."""
         self._database = database
         self._thresholds = thresholds
         self._memory_mb = memory_mb
+        self._exact_search_limit = exact_search_limit
         self._kept: dict[str, int] = {}
 
     def run(
@@ -99,10 +104,43 @@ class MaintainService:
         for name in maintenance.leftovers(administrator):
             maintenance.drop(administrator, name)
             log.info("dropped what an interrupted build left", index=name)
+        self._fit(administrator, should_stop)
         for table, group in groupby(maintenance.indexes(administrator), key=lambda index: index.table):
             if should_stop():
                 return
             reports += self._look_after(administrator, table, list(group), force)
+        self._announce(administrator, maintenance.indexes(administrator))
+
+    def _fit(self, administrator: Administrator, should_stop: Callable[[], bool]) -> None:
+        """Index what is large, and drop the indexes of what is gone or has become small.
+
+        Small is half of what is large, or a collection at the limit would have its index built again and again.
+        """
+        rows = {(held.collection_id, held.table): held.rows for held in maintenance.held(administrator)}
+        built = {(index.collection_id, index.table): index for index in maintenance.indexes(administrator)}
+        small = {at for at in built if 2 * rows.get(at, 0) <= self._exact_search_limit}
+        self._announce(administrator, [index for at, index in built.items() if at not in small])
+        for at in sorted(small):
+            maintenance.drop(administrator, built[at].name)
+            log.info("index dropped", index=built[at].name, rows=rows.get(at, 0))
+        for table in sorted({table for _, table in small} - {table for _, table in built.keys() - small}):
+            maintenance.leave_to_autovacuum(administrator, table)
+        for collection_id, table in sorted(at for at, count in rows.items() if count > self._exact_search_limit):
+            if (collection_id, table) not in built and not should_stop():
+                maintenance.build(administrator, table, collection_id, self._memory_mb)
+                log.info("index built", table=table, collection_id=collection_id, rows=rows[collection_id, table])
+        self._announce(administrator, maintenance.indexes(administrator))
+
+    def _announce(self, administrator: Administrator, indexes: Sequence[VectorIndex]) -> None:
+        """Have queries search through these indexes and no others."""
+        tables: dict[int, list[str]] = {}
+        for index in indexes:
+            if index.valid:
+                tables.setdefault(index.collection_id, []).append(index.table)
+        for collection_id, said in maintenance.announced(administrator).items():
+            if set(said) != set(tables.get(collection_id, ())):
+                with self._database.write() as writer:
+                    collections.set_indexed(writer, collection_id, sorted(tables.get(collection_id, ())))
 
     def _look_after(
         self, administrator: Administrator, table: str, indexes: list[VectorIndex], force: bool

@@ -1,6 +1,6 @@
 """Collections, and the encoder whose vectors the database holds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ class Collection:
         serving: live, or shadow: it learns, and serves without memory.
         experiment, exploration: as ``services.serving`` reads them; None for none.
         past: of a copy that a replay made: ``of`` which collection, and as of when (``until``); None: it is none.
+        indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
     """
 
     id: int
@@ -34,6 +35,7 @@ class Collection:
     experiment: Mapping[str, Any] | None = None
     exploration: Mapping[str, Any] | None = None
     past: Mapping[str, Any] | None = None
+    indexed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Opened:
 
 COLUMNS = (
     "id, name, passage_count, sentence_count, entity_count, key_generation, key_building, serving, experiment, "
-    "exploration, past"
+    "exploration, past, indexed"
 )
 
 
@@ -130,6 +132,14 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     """
     held = writer.row("SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id})
     return held is not None
+
+
+def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
+    """Record which tables have a vector index of the collection's rows that can be searched."""
+    writer.execute(
+        "UPDATE collection SET indexed = %(tables)s WHERE id = %(id)s",
+        {"id": collection_id, "tables": list(tables)},
+    )
 
 
 def set_key_building(writer: Writer, collection_id: int, building: KeyBuilding) -> None:

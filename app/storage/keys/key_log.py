@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.core.verdict import Expansion
 from app.storage.database import Reader, Writer
 from app.storage.keys.evolved_keys import EvolvedKey, Posting
 from app.storage.keys.key_credits import Credit
+from app.storage.log.verdicts import expansions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
 
 def bringers(
     reader: Reader, collection_id: int, units: Sequence[int]
-) -> dict[int, tuple[bytes, list[dict[str, str]]]]:
+) -> dict[int, tuple[bytes, tuple[Expansion, ...]]]:
     """Unit -> its text hash and the expansions of the first event that it was credited for.
 
     Units without any credit are left out.
@@ -101,7 +103,7 @@ def bringers(
         """,
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: (bytes(row[1]), row[2]) for row in rows}
+    return {row[0]: (bytes(row[1]), expansions_of(row[2])) for row in rows}
 
 
 def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], gone: Sequence[int]) -> None:
@@ -163,8 +165,8 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
     return [Credit(*row) for row in rows]
 
 
-def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[dict[str, str]]]:
-    """Applied event -> the expansions, method and text, that its verdict brought."""
+def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, tuple[Expansion, ...]]:
+    """Applied event -> the expansions that its verdict brought."""
     rows = reader.rows(
         """
         SELECT id, verdict -> 'expansions' FROM feedback_event
@@ -172,7 +174,7 @@ def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dic
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    return {row[0]: row[1] for row in rows}
+    return {row[0]: expansions_of(row[1]) for row in rows}
 
 
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:

@@ -12,6 +12,7 @@ from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.parameters import Documents, floats, integers
 from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.nearness import nearness
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,12 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
 
     A past question shares an entity if one of its supporting sentences names one of ``entities``.
     """
+    past = nearness(focus.collection, "question", "embedding", "q")
     rows = reader.rows(
         f"""
         WITH near AS (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-            WHERE collection_id = %(collection)s ORDER BY embedding <#> %(q)s LIMIT %(questions)s
+            WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(questions)s
         )
         SELECT near.id, near.text, near.similarity, EXISTS (
                    SELECT FROM question_support any_of

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.states import Audit
+from app.core.verdict import Expansion, LoggedVerdict
 from app.storage.database import Reader, Writer
 from app.storage.log.days import DAY
+from app.storage.log.verdicts import expansions_of, verdict_of, written
 from app.storage.parameters import Documents, integers
 
 Vector = NDArray[np.float32]
@@ -26,7 +28,6 @@ class StoredEvent:
     idempotency_key: str
     body_hash: bytes
     judge: str
-    verdict: dict[str, Any]
     status: str
     attempts: int
     error: str | None
@@ -45,7 +46,7 @@ class PendingEvent:
     id: int
     judge: str
     day: str
-    verdict: dict[str, Any]
+    verdict: LoggedVerdict
     question: str
     profile: str
     filter: dict[str, Any] | None
@@ -57,8 +58,7 @@ class PendingEvent:
 
 
 _COLUMNS = """
-    id, episode_id, idempotency_key, body_hash, judge, verdict, status, attempts, error, received_at, applied_at,
-    revoked_at
+    id, episode_id, idempotency_key, body_hash, judge, status, attempts, error, received_at, applied_at, revoked_at
 """
 _SELECT = f"SELECT {_COLUMNS} FROM feedback_event"
 
@@ -75,7 +75,7 @@ class NewEvent:
     idempotency_key: str
     body_hash: bytes
     judge: str
-    verdict: dict[str, Any]
+    verdict: LoggedVerdict
     sentences: Sequence[int]
 
 
@@ -115,7 +115,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             "keys": [event.idempotency_key for event in events],
             "hashes": [event.body_hash for event in events],
             "judges": [event.judge for event in events],
-            "verdicts": Documents([event.verdict for event in events]),
+            "verdicts": Documents([written(event.verdict) for event in events]),
             "places": integers(at for at, _ in named),
             "sentences": integers(sentence for _, sentence in named),
         },
@@ -148,7 +148,7 @@ def arrival(reader: Reader, collection: str, key: str, episode: UUID) -> Arrival
     )
     if row is None:
         return None
-    return Arrival(row[0], None if row[1] is None else StoredEvent(*row[1:13]), row[13])
+    return Arrival(row[0], None if row[1] is None else StoredEvent(*row[1:12]), row[12])
 
 
 def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:
@@ -167,6 +167,16 @@ def find(reader: Reader, collection_id: int, event: int) -> StoredEvent | None:
         {"collection": collection_id, "id": event},
     )
     return None if row is None else StoredEvent(*row)
+
+
+def verdict(reader: Reader, collection_id: int, event: int) -> LoggedVerdict:
+    """What the event says; there is such an event."""
+    return verdict_of(
+        reader.scalar(
+            "SELECT verdict FROM feedback_event WHERE collection_id = %(collection)s AND id = %(id)s",
+            {"collection": collection_id, "id": event},
+        )
+    )
 
 
 def page(reader: Reader, collection_id: int, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
@@ -217,7 +227,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             row.id,
             row.judge,
             row.day,
-            row.verdict,
+            verdict_of(row.verdict),
             row.question,
             row.profile,
             row.filter,
@@ -231,8 +241,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     ]
 
 
-def expansions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> list[list[dict[str, str]]]:
-    """The expansions, method and text, that each of these events carries, of those that wait and carry any."""
+def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> list[tuple[Expansion, ...]]:
+    """The expansions that each of these events carries, of those that wait and carry any."""
     rows = reader.rows(
         """
         SELECT verdict -> 'expansions' FROM feedback_event
@@ -242,7 +252,7 @@ def expansions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> 
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    return [row[0] for row in rows]
+    return [expansions_of(row[0]) for row in rows]
 
 
 def mark_applied(

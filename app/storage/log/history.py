@@ -17,6 +17,7 @@ from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
 from app.storage.learning.memories import memory_of
 from app.storage.log.days import DAY
+from app.storage.log.verdicts import verdict_of
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
@@ -198,7 +199,7 @@ class Term:
     noise: float
     surprise: float
     evidence: Evidence
-    verdict: dict[str, Any]
+    verdict: LoggedVerdict
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
@@ -235,7 +236,7 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
             row[3],
             row[4],
             Evidence(np.array(row[5]), np.array(row[6]).reshape(len(row[5]), -1)),
-            row[7],
+            verdict_of(row[7]),
             row[8],
             row[9],
             np.frombuffer(row[10], dtype="<f4").reshape(len(row[9]), -1) if row[9] and row[10] else None,
@@ -342,7 +343,7 @@ class LoggedEvent:
     id: int
     question_id: int | None
     question: str
-    verdict: dict[str, Any]
+    verdict: LoggedVerdict
     activated: list[int]
     audit: list[Audit]
 

@@ -10,6 +10,7 @@ from app.core.belief import Evidence
 from app.storage.database import Reader
 from app.storage.log.days import DAY
 from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.nearness import nearness
 
 _APPLIED = """
     JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
@@ -158,8 +159,9 @@ def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences
 
 def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
     """Those of the ``limit`` nearest past questions whose cosine is at least ``gate``, nearest first."""
+    past = nearness(focus.collection, "question", "embedding", "q")
     rows = reader.rows(
-        """
+        f"""
         SELECT near.id, near.text, near.similarity, (
                    SELECT count(*) FROM feedback_event event
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
@@ -173,7 +175,7 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
                )
         FROM (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-            WHERE collection_id = %(collection)s ORDER BY embedding <#> %(q)s LIMIT %(limit)s
+            WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(limit)s
         ) AS near
         WHERE near.similarity >= %(gate)s ORDER BY near.similarity DESC, near.id
         """,

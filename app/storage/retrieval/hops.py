@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
+from app.core.profiles import PAPER, Policy
 from app.core.propagation import Candidates
 from app.core.temporal import TimeExpression, agreement
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
+from app.storage.retrieval.nearness import nearness
 
 Vector = NDArray[np.float32]
 NEAR_ENTITIES = 10
@@ -23,11 +25,11 @@ NEAR_ENTITIES = 10
 
 @dataclass(frozen=True, slots=True)
 class GraphLimits:
-    """Bounds on what one statement reads."""
+    """Bounds on what one statement reads; ``exact``: search exactly also where there is a vector index."""
 
     hub_limit: int
     candidate_limit: int
-    exact_search_limit: int
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,8 @@ class Focus:
         vector: the question's embedding, (d,).
         time_vector: its time constraint's embedding, (d,), or None for a question without one.
         use_memory: whether learned state may be read.
-        learned_only: count of a memory only what verdicts changed.
+        policy: how far memories count.
         metadata: only passages whose metadata contain this; None for all.
-        ungated: for ablations: what is learned counts in full, however uncertain it is.
         asked: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
@@ -49,11 +50,10 @@ class Focus:
 
     collection: Collection
     vector: Vector
-    time_vector: Vector | None
-    use_memory: bool
-    learned_only: bool
-    metadata: Mapping[str, Any] | None
-    ungated: bool = False
+    time_vector: Vector | None = None
+    use_memory: bool = False
+    policy: Policy = PAPER.policy
+    metadata: Mapping[str, Any] | None = None
     asked: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
 
@@ -70,8 +70,6 @@ class Focus:
             "key": self.vector if self.key_vector is None else self.key_vector,
             "q_time": self.vector if self.time_vector is None else self.time_vector,
             "timed": self.time_vector is not None and self.use_memory,
-            "learned_only": self.learned_only,
-            "ungated": self.ungated,
             "metadata": Jsonb(dict(self.metadata or {})),
             **more,
         }
@@ -109,14 +107,12 @@ _LINK_IN_SCOPE = """
                   AND p.metadata @> %(metadata)s
 """
 
+_GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
+_UNGATED = "CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END"
 _MEMORY_COLUMNS = """
-    CASE WHEN %(ungated)s AND task.update_count > 0 THEN 0 ELSE coalesce(task.perplexity, 1) END
-        AS task_perplexity,
-    coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
-    CASE WHEN %(ungated)s AND time.update_count > 0 THEN 0 ELSE coalesce(time.perplexity, 1) END
-        AS time_perplexity,
-    coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
+    {task} AS task_perplexity, coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
+    {time} AS time_perplexity, coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
 """
 
 _MEMORY_JOINS = """
@@ -156,10 +152,10 @@ _INDEXED_EVOLVED = """
         WHERE key.collection_id = %(collection)s ORDER BY key.vector <#> %(key)s LIMIT %(limit)s
     ), base AS (
         SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-        WHERE p.collection_id = %(collection)s {scope}
+        WHERE p.collection_id = {collection} {scope}
           AND (SELECT key.passage_id FROM passage_key key
                WHERE key.collection_id = p.collection_id AND key.passage_id = p.id) IS NULL
-        ORDER BY p.embedding <#> %(key)s LIMIT %(limit)s
+        ORDER BY {order} LIMIT %(limit)s
     )
     SELECT id, similarity, title FROM base
     UNION ALL
@@ -182,12 +178,12 @@ def nearest_entity(
     reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
 ) -> tuple[int, str, float] | None:
     """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3)."""
-    order = _distance("embedding", "v", collection.entity_count, limits)
+    near = nearness(collection, "entity", "embedding", "v", exact=limits.exact)
     row = reader.row(
         f"""
         SELECT * FROM (
             SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
-            WHERE collection_id = %(collection)s ORDER BY {order} LIMIT %(limit)s
+            WHERE collection_id = {near.collection} ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC LIMIT 1
         """,
         {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},
@@ -201,18 +197,21 @@ def nearest_passages(reader: Reader, focus: Focus, limit: int, limits: GraphLimi
     A passage's key is its evolved one, if it has one that may be read, else its base key.
     """
     scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
+    near = nearness(focus.collection, "passage", "embedding", "key", exact=limits.exact, alias="p.")
     if not focus.evolved:
-        order = _distance("p.embedding", "key", focus.collection.passage_count, limits)
         statement = f"""
             SELECT * FROM (
                 SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-                WHERE p.collection_id = %(collection)s {scope} ORDER BY {order} LIMIT %(limit)s
+                WHERE p.collection_id = {near.collection} {scope} ORDER BY {near.order} LIMIT %(limit)s
             ) AS nearest ORDER BY similarity DESC
         """
-    elif focus.collection.passage_count <= limits.exact_search_limit:
+    elif limits.exact or "passage" not in focus.collection.indexed:
         statement = _EXACT_EVOLVED.format(scope=scope)
     else:
-        statement = _INDEXED_EVOLVED.format(scope=scope, chosen=f"JOIN {_PASSAGE_OF_KEY} {scope}" if scope else "")
+        chosen = f"JOIN {_PASSAGE_OF_KEY} {scope}" if scope else ""
+        statement = _INDEXED_EVOLVED.format(
+            scope=scope, chosen=chosen, collection=near.collection, order=near.order
+        )
     rows = reader.rows(statement, focus.parameters(limit=limit))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
@@ -322,7 +321,7 @@ def all_sentences(
             FROM sentence s {_IN_SCOPE if focus.metadata else ""} {_factor_joins(focus)}
             WHERE s.collection_id = %(collection)s {within}
         )
-        (SELECT * FROM weighed ORDER BY {_ORDER if focus.use_memory else "semantic"} DESC, id
+        (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id
          LIMIT %(candidate_limit)s)
         UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
     """
@@ -337,12 +336,6 @@ def all_sentences(
             ),
         ),
     )
-
-
-_ORDER = """
-    semantic * (1 + (1 - task_perplexity) * (task_similarity - CASE WHEN %(learned_only)s THEN semantic ELSE 0 END))
-             * (1 + (1 - time_perplexity) * time_similarity)
-"""
 
 
 def evidence(reader: Reader, collection: Collection, sentences: Sequence[int]) -> dict[int, Evidence]:
@@ -382,15 +375,20 @@ def sentence_counts(reader: Reader, collection: Collection, entities: Sequence[i
     return {row.id: row.sentences for row in rows}
 
 
-def _distance(column: str, parameter: str, rows: int, limits: GraphLimits) -> str:
-    """How to order by nearness: an expression that the HNSW index cannot serve is an exact scan."""
-    distance = f"{column} <#> %({parameter})s"
-    return f"({distance}) + 0" if rows <= limits.exact_search_limit else distance
-
-
 def _factor_columns(focus: Focus) -> str:
-    columns = _MEMORY_COLUMNS if focus.use_memory else _NO_MEMORY_COLUMNS
+    columns = _NO_MEMORY_COLUMNS
+    if focus.use_memory:
+        perplexity = _GATED if focus.policy.gated else _UNGATED
+        columns = _MEMORY_COLUMNS.format(**{name: perplexity.format(channel=name) for name in ("task", "time")})
     return f"{columns}, {_DAYS}" if focus.asked else columns
+
+
+def _weight(focus: Focus) -> str:
+    """What sentences are ordered by where all have one activation, see ``propagation.sentence_weights``."""
+    if not focus.use_memory:
+        return "semantic"
+    task = "(task_similarity - semantic)" if focus.policy.learned_only else "task_similarity"
+    return f"semantic * (1 + (1 - task_perplexity) * {task}) * (1 + (1 - time_perplexity) * time_similarity)"
 
 
 def _factor_joins(focus: Focus) -> str:

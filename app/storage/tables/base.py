@@ -5,7 +5,6 @@ from sqlalchemy import (
     BigInteger,
     Column,
     ForeignKeyConstraint,
-    Index,
     MetaData,
     func,
 )
@@ -32,20 +31,4 @@ def now(name: str) -> Column[object]:
 def of(parent: str, *columns: str, references: str = "id") -> ForeignKeyConstraint:
     return ForeignKeyConstraint(
         ["collection_id", *columns], [f"{parent}.collection_id", f"{parent}.{references}"], ondelete="CASCADE"
-    )
-
-
-# Of tables with an HNSW index: autovacuum prunes, freezes and analyses them but keeps off their indexes, because
-# taking dead entries out of an HNSW graph takes minutes. storage/upkeep/maintenance.py builds the graph anew in
-# seconds.
-REBUILT = {"vacuum_index_cleanup": "off"}
-
-
-def hnsw(table: str, **build: str) -> Index:
-    return Index(
-        f"{table}_embedding_hnsw",
-        "embedding",
-        postgresql_using="hnsw",
-        postgresql_ops={"embedding": "vector_ip_ops"},
-        postgresql_with=build,
     )

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables.base import REBUILT, hnsw, metadata, now, of, tenant
+from app.storage.tables.base import metadata, now, of, tenant
 
 embedding_space = Table(
     "embedding_space",
@@ -67,6 +67,13 @@ collection = Table(
     Column("experiment", JSONB, comment="Arms that queries are given by percentage."),
     Column("exploration", JSONB, comment="How answers make room for what is untried."),
     Column("past", JSONB, comment="Of a copy that a replay made: of which collection, and as of when."),
+    Column(
+        "indexed",
+        ARRAY(Text),
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="Tables that have a vector index of this collection's rows; others are searched exactly.",
+    ),
     now("created_at"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),
@@ -87,14 +94,12 @@ passage = Table(
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
-    hnsw("passage"),
     Index(
         "passage_metadata_gin",
         "metadata",
         postgresql_using="gin",
         postgresql_ops={"metadata": "jsonb_path_ops"},
     ),
-    postgresql_with=REBUILT,
 )
 
 time_expression = Table(
@@ -139,9 +144,6 @@ entity = Table(
     Column("embedding", VECTOR(), nullable=False),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "name"),
-    # Names are many and mostly met by their text: a lighter graph keeps them from dominating an ingest.
-    hnsw("entity", m="8", ef_construction="32"),
-    postgresql_with=REBUILT,
 )
 
 entity_sentence = Table(

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables.base import REBUILT, hnsw, metadata, now, of, tenant
+from app.storage.tables.base import metadata, now, of, tenant
 
 
 def _pulled() -> Column[object]:
@@ -80,8 +80,6 @@ question = Table(
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
-    hnsw("question"),
-    postgresql_with=REBUILT,
     comment="Questions that verdicts were given for; insert-only.",
 )
 

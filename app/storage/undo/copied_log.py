@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from app.core.verdict import Expansion
 from app.storage.database import Reader, Writer
+from app.storage.log.verdicts import expansions_of
 from app.storage.undo.copies import Copy, counted, rows_of
 
 
@@ -20,14 +22,14 @@ class RevokedSince:
     Attributes:
         question: as it was asked.
         question_id: the question that it taught, whose row may be gone.
-        expansions: method and text of each that it brought.
+        expansions: that it brought.
         constants: noises and caps by which it was applied.
     """
 
     id: int
     question: str
     question_id: int
-    expansions: list[dict[str, str]]
+    expansions: tuple[Expansion, ...]
     constants: dict[str, Any]
 
 
@@ -42,7 +44,7 @@ def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedS
         """,
         {"source": source, "until": until},
     )
-    return [RevokedSince(*row) for row in rows]
+    return [RevokedSince(row[0], row[1], row[2], expansions_of(row[3]), row[4]) for row in rows]
 
 
 def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> dict[bytes, int]:

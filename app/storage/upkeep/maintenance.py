@@ -1,8 +1,11 @@
-"""The health of the HNSW indexes: how many of their entries are dead, and building them anew.
+"""The HNSW indexes: which collections have one, how many of its entries are dead, and building it anew.
+
+Small collections have none: they are searched exactly, and every row they write would pay for a graph that nobody
+searches. A large one has an index of its own rows (a partial index), so that a search meets no rows of others.
 
 An HNSW index keeps an entry for every version of a row until a VACUUM that cleans indexes takes it out, at a price
 that grows with the graph: minutes where building the graph anew takes seconds. Autovacuum is therefore kept off
-these indexes (``vacuum_index_cleanup`` in ``tables.py``), and what it leaves behind is counted here.
+tables with such indexes (``vacuum_index_cleanup``), and what it leaves behind is counted here.
 
 The count is that of dead row identifiers, which the table gives back only together with the index entries that
 point to them. ANALYZE counts them, those of rows long pruned away included, on up to 30,000 pages read whole: all
@@ -17,14 +20,32 @@ from dataclasses import dataclass
 from app.errors import ConfigurationError
 from app.storage.database import Administrator, Reader
 
+BUILDS = {
+    "passage": "",
+    # Names are many and mostly met by their text: a lighter graph does.
+    "entity": "WITH (m = 8, ef_construction = 32)",
+    "question": "",
+}
+"""Tables that are searched by nearness, and how their graphs are built."""
+
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """An HNSW index; the names can stand in a statement as they are."""
+    """An HNSW index of one collection's rows; the names can stand in a statement as they are."""
 
     name: str
     table: str
+    collection_id: int
     valid: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many rows of a table a collection holds."""
+
+    collection_id: int
+    table: str
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +74,7 @@ def indexes(reader: Reader) -> list[VectorIndex]:
     rows = reader.rows(
         f"""
         SELECT i.oid::regclass::text AS name, t.oid::regclass::text AS table, x.indisvalid AS valid,
+               substring(i.relname FROM '_hnsw_([0-9]+)$')::bigint AS collection_id,
                pg_has_role(t.relowner, 'USAGE') AS owned, pg_get_userbyid(t.relowner) AS owner
         {_INDEXES} AND NOT ({_LEFTOVER}) ORDER BY t.relname, i.relname
         """
@@ -62,7 +84,46 @@ def indexes(reader: Reader) -> list[VectorIndex]:
             raise ConfigurationError(
                 f"The indexes of table {row.table} can be maintained by its owner only, the role {row.owner}."
             )
-    return [VectorIndex(row.name, row.table, row.valid) for row in rows]
+    return [VectorIndex(row.name, row.table, row.collection_id, row.valid) for row in rows]
+
+
+def held(reader: Reader) -> list[Held]:
+    """What each collection holds of each table that is searched by nearness."""
+    rows = reader.rows(
+        """
+        SELECT c.id, of_table.name, of_table.rows FROM collection c
+        CROSS JOIN LATERAL (
+            VALUES ('passage', c.passage_count), ('entity', c.entity_count),
+                   ('question', (SELECT count(*) FROM question WHERE collection_id = c.id))
+        ) AS of_table(name, rows)
+        ORDER BY c.id, of_table.name
+        """
+    )
+    return [Held(row.id, row.name, row.rows) for row in rows]
+
+
+def announced(reader: Reader) -> dict[int, list[str]]:
+    """Collection -> its tables that queries search through an index."""
+    return {row.id: row.indexed for row in reader.rows("SELECT id, indexed FROM collection ORDER BY id")}
+
+
+def build(administrator: Administrator, table: str, collection_id: int, memory_mb: int) -> None:
+    """Index a collection's rows while they are read and written to; what was interrupted is left as not valid."""
+    if table not in BUILDS:
+        raise ValueError(f"{table} is not searched by nearness")
+    administrator.execute(f"ALTER TABLE {table} SET (vacuum_index_cleanup = off)")
+    _prepare(administrator, memory_mb)
+    administrator.execute(
+        f"""
+        CREATE INDEX CONCURRENTLY IF NOT EXISTS {table}_hnsw_{int(collection_id)}
+        ON {table} USING hnsw (embedding vector_ip_ops) {BUILDS[table]} WHERE collection_id = {int(collection_id)}
+        """
+    )
+
+
+def leave_to_autovacuum(administrator: Administrator, table: str) -> None:
+    """Let autovacuum clean the indexes of a table that has no HNSW index any more."""
+    administrator.execute(f"ALTER TABLE {table} RESET (vacuum_index_cleanup)")
 
 
 def leftovers(reader: Reader) -> list[str]:
@@ -98,11 +159,16 @@ def size(reader: Reader, index: VectorIndex) -> int:
 
 def rebuild(administrator: Administrator, index: VectorIndex, memory_mb: int) -> None:
     """Build the index anew from the rows that are there, while it is searched and written to."""
+    _prepare(administrator, memory_mb)
+    administrator.execute(f"REINDEX INDEX CONCURRENTLY {index.name}")
+
+
+def _prepare(administrator: Administrator, memory_mb: int) -> None:
+    """How much a build may take."""
     administrator.scalar("SELECT set_config('maintenance_work_mem', %(size)s, false)", {"size": f"{memory_mb}MB"})
     # The other cores belong to queries; and workers would need the whole of that memory as shared memory, of which
     # a container often has 64 MB.
     administrator.scalar("SELECT set_config('max_parallel_maintenance_workers', '0', false)")
-    administrator.execute(f"REINDEX INDEX CONCURRENTLY {index.name}")
 
 
 def vacuum(administrator: Administrator, table: str) -> None:

@@ -76,7 +76,7 @@ def test_an_unlike_entity_activates_nothing(
 ) -> None:
     ingest({"id": "k", "text": "Not far from Kubernetes a strange thing was seen."})
     text = "Not far from which strange thing was Opera seen?"
-    answer = application.retrieve.query(Query(text=text, collection=collection, profile=profile))
+    answer = application.ask.query(Query(text=text, scope=application.access.scope(collection), profile=profile))
     assert [passage.passage_id for passage in answer.passages] == ["k"]
 
 
@@ -93,7 +93,7 @@ def test_a_passage_may_vanish_while_its_query_runs(
 
     deleted: list[bool] = []
     monkeypatch.setattr(hops, "nearest_passages", after_a_delete)
-    answer = application.retrieve.query(Query(text="Where was Marie Curie born?", collection=curie))
+    answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     assert deleted
     assert "curie" not in {passage.passage_id for passage in answer.passages}
 
@@ -109,13 +109,15 @@ def test_a_passage_may_vanish_while_its_query_runs(
 def test_only_a_verdict_on_all_evidence_ends_the_hops(
     application: Application, curie: str, verdict: dict[str, Any], reason: str
 ) -> None:
-    ask = Query(text="Into which sea flows the river of Marie Curie's birthplace?", collection=curie)
-    first = application.retrieve.query(ask)
+    ask = Query(
+        text="Into which sea flows the river of Marie Curie's birthplace?", scope=application.access.scope(curie)
+    )
+    first = application.ask.query(ask)
     supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     application.feedback.accept(
         Verdict(query_id=first.query_id, collection=curie, supporting=supporting, **verdict), "k", wait=True
     )
-    assert application.retrieve.query(ask).stop_reason == reason
+    assert application.ask.query(ask).stop_reason == reason
 
 
 def test_a_filter_sees_past_the_limit_of_a_hub(
@@ -127,12 +129,10 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
             for n in range(8)
         )
     )
-    narrow = replace(application.retrieve._propagation.limits, hub_limit=3)
-    monkeypatch.setattr(
-        application.retrieve, "_propagation", replace(application.retrieve._propagation, limits=narrow)
-    )
-    answer = application.retrieve.query(
-        Query(text="What did Warsaw see?", collection=collection, metadata={"n": 7})
+    narrow = replace(application.planner, limits=replace(application.limits, hub_limit=3))
+    monkeypatch.setattr(application.retrieve, "_planner", narrow)
+    answer = application.ask.query(
+        Query(text="What did Warsaw see?", scope=application.access.scope(collection), metadata={"n": 7})
     )
     assert [sentence.text for passage in answer.passages for sentence in passage.sentences] == [
         "Warsaw saw event number 7."
@@ -140,7 +140,7 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
 
 
 def test_a_letter_names_no_sentence(application: Application, curie: str) -> None:
-    answer = application.retrieve.query(Query(text="Where was Marie Curie born?", collection=curie))
+    answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     verdict = Verdict(query_id=answer.query_id, collection=curie, supporting=[Named(passage_id="curie", text="a")])
     with pytest.raises(Exception, match="has no sentence 'a'"):
         application.feedback.accept(verdict, "letter")

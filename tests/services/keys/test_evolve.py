@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from app.composition import Application
 from app.core import keys as core
 from app.core.keys import KeyRules
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.keys.attribution import Attribution, KeyLearning, advance
 from app.services.keys.evolve import EvolveService
 from app.services.learning.feedback import Receipt
 from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Expansion, Verdict
+from app.services.learning.verdict import Verdict
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 from app.storage.keys.evolved_keys import Progress
@@ -207,9 +208,11 @@ class TestGate:
         ingest(*(dict(p) | {"metadata": {"mine": p["id"] == "tokyo"}} for p in CURIE))
         strict = with_learning(application, gate_top_k=1)
         target = state.collection_id(application, collection)
-        query = Query(text=QUESTION, collection=collection, strategy="dense", metadata={"mine": True})
+        query = Query(
+            text=QUESTION, scope=application.access.scope(collection), strategy="dense", metadata={"mine": True}
+        )
         for asked, gate in ((replace(query, metadata=None), "none"), (query, "retrieval")):
-            query_id = application.retrieve.query(asked).query_id
+            query_id = application.ask.query(asked).query_id
             event = give(application, collection, query_id, ["tokyo"], [RIVER], wait=False).event
             strict.apply(target, [event.id])
             evidence = {row["event_id"]: row["gate"] for row in rows(application, collection, "key_evidence")}
@@ -308,7 +311,7 @@ class TestEvolution:
         verdict(application, curie)
         application.evolve.evolve(application.access.scope(curie))
         other = EvolveService(application.database, KeyRules(0.3, 0.25, 4, 16))
-        opened = other.evolve(curie)
+        opened = other.evolve(application.access.scope(curie))
         assert opened is not None
         assert opened.number == 2
         (key,) = rows(application, curie, "passage_key")
@@ -369,10 +372,6 @@ class TestEvolution:
         assert state.rows(application, curie, "key_generation") == []
         assert application.evolve.standing(application.access.scope(curie)).progress.due is None
 
-    def test_an_unknown_collection_is_an_error(self, application: Application) -> None:
-        with pytest.raises(NotFoundError):
-            application.evolve.evolve(application.access.scope("no-such-collection"))
-
 
 class TestRollback:
     @pytest.fixture
@@ -431,7 +430,7 @@ class TestRollback:
     ) -> None:
         other = EvolveService(application.database, KeyRules(0.2, 0.1, 2, 16))
         verdict(application, curie, ["warsaw"], [REWORDED])
-        assert other.evolve(curie) is not None
+        assert other.evolve(application.access.scope(curie)) is not None
         fourth = served(application, curie)
         assert application.evolve.roll_back(application.access.scope(curie), 3).generation == 3
         assert served(application, curie) == three[3]
@@ -665,9 +664,9 @@ class TestAnyVerdicts:
             for question, named, units in told
         ]
         learn.apply(target, events)
-        evolve.evolve(curie)
+        evolve.evolve(application.access.scope(curie))
         expected = learned(application, curie)
-        assert evolve.evolve(curie) is None
+        assert evolve.evolve(application.access.scope(curie)) is None
         assert learned(application, curie) == expected
 
         held = [row["passage_id"] for row in expected["expansion_memory"]]
@@ -682,7 +681,7 @@ class TestAnyVerdicts:
         order.shuffle(events)
         for at in range(0, len(events), size):
             learn.apply(target, events[at : at + size])
-        evolve.evolve(curie)
+        evolve.evolve(application.access.scope(curie))
         assert learned(application, curie) == expected
 
 

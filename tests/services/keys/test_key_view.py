@@ -9,6 +9,7 @@ import pytest
 
 from app.composition import Application
 from app.core import keys as core
+from app.core.verdict import Expansion
 from app.errors import NotFoundError
 from app.providers.language import terms
 from app.services.keys.attribution import Attribution
@@ -16,7 +17,6 @@ from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import EVENTS, TERMS, KeyView
 from app.services.learning.feedback import Receipt
 from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Expansion
 from tests.support import state
 
 QUESTION = "Which river is the longest of its country?"
@@ -182,7 +182,7 @@ def test_no_more_events_terms_and_units_than_said(application: Application, curi
 def test_a_unit_of_the_key_that_the_memory_let_go(application: Application, curie: str) -> None:
     learn, evolve = with_rules(application, capacity=1, units=1)
     weak, strong = Expansion("facets", "water of a country"), Expansion("hyde", QUESTION)
-    for expansion, then in ((weak, lambda: evolve.evolve(curie)), (strong, lambda: None)):
+    for expansion, then in ((weak, lambda: evolve.evolve(application.access.scope(curie))), (strong, lambda: None)):
         query_id = state.given_episode(application, curie, QUESTION, [])
         more: dict[str, Any] = {"supporting_passages": ("vistula",), "expansions": (expansion,)}
         event = state.judge(application, curie, query_id, partial=True, **more).event
@@ -198,17 +198,15 @@ def test_a_unit_of_the_key_that_the_memory_let_go(application: Application, curi
 def test_the_bound_is_that_of_the_serving_generation(application: Application, curie: str) -> None:
     _, evolve = with_rules(application, strength=0.2)
     taught(application, curie)
-    evolve.evolve(curie)
+    evolve.evolve(application.access.scope(curie))
     view = seen(application, curie)
     assert view.displacement_bound == core.displacement_bound(0.2)
     assert view.displacement <= view.displacement_bound + 1e-6
 
 
-def test_what_is_not_there_cannot_be_looked_at(application: Application, curie: str, collection: str) -> None:
+def test_what_is_not_there_cannot_be_looked_at(application: Application, curie: str) -> None:
     with pytest.raises(NotFoundError, match="no passage 'nowhere'"):
         seen(application, curie, "nowhere")
-    with pytest.raises(NotFoundError, match="There is no collection"):
-        seen(application, f"{collection}-else")
 
 
 class TestEffect:

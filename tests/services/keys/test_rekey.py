@@ -9,8 +9,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.services.test_evolve import verdict
-from tests.services.test_jobs import Disturbed
 
 from app.composition import Application
 from app.core.key_text import KeyBuilding
@@ -25,6 +23,8 @@ from app.storage.database import Writer
 from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
 from tests.conftest import CURIE, Ingest
+from tests.services.corpus.test_ingest_jobs import Disturbed
+from tests.services.keys.test_evolve import verdict
 from tests.support import lexical, state
 
 UNTITLED = {"id": "radium", "text": "Radium was discovered in Paris in 1898. It glows. It is rare. It is costly."}
@@ -548,10 +548,6 @@ class TestRequests:
         state.staged(application, corpus, CORPUS[0], key="once")
         with pytest.raises(IdempotencyConflictError):
             application.ingest.rekey(application.access.scope(corpus), "title", "once")
-
-    def test_a_collection_that_is_not_there(self, application: Application, collection: str) -> None:
-        with pytest.raises(NotFoundError, match=collection):
-            application.ingest.rekey(application.access.scope(collection), "title")
 
 
 def rekeyed_by_application(application: Application, name: str, building: KeyBuilding) -> None:

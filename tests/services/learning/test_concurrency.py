@@ -233,7 +233,7 @@ class TestBesideIngest:
         with ThreadPoolExecutor(1) as pool:
             with application.database.write() as writer, application.database.read() as reader:
                 memories.lock(writer, target, [first], [])
-                deletion = pool.submit(application.ingest.delete_passage, curie, "warsaw")
+                deletion = pool.submit(application.ingest.delete_passage, application.access.scope(curie), "warsaw")
                 while not (reader.scalar(waiting) or deletion.done()):
                     time.sleep(0.01)
                 assert len(memories.lock(writer, target, [second], [])) == 1

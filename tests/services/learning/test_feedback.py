@@ -10,6 +10,7 @@ from app.composition import Application
 from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from app.services.learning.feedback import Receipt
 from app.services.learning.verdict import Named, Verdict
+from app.storage.log import feedback
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -42,7 +43,7 @@ class TestOneKey:
         assert second == first
         assert first.changes
         assert state.learned(application, curie) == learned
-        assert application.retrieve.episode(application.access.scope(curie), query_id).judged == 1
+        assert application.ask.episode(application.access.scope(curie), query_id).judged == 1
 
     def test_another_verdict_is_refused(self, application: Application, curie: str, query_id: uuid.UUID) -> None:
         born, discovered, *_ = state.all_sentences(application, curie)
@@ -67,7 +68,7 @@ class TestOneKey:
         assert all(receipt.event.status == "applied" and receipt.changes for receipt in receipts)
         assert len(state.rows(application, curie, "feedback_event")) == 1
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {1}
-        assert application.retrieve.episode(application.access.scope(curie), query_id).judged == 1
+        assert application.ask.episode(application.access.scope(curie), query_id).judged == 1
 
     def test_of_two_verdicts_at_once_one_wins(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -101,8 +102,8 @@ class TestOneKey:
 class TestNaming:
     def accepted(self, application: Application, collection: str, query_id: uuid.UUID, *names: Named) -> list[int]:
         verdict = Verdict(query_id=query_id, collection=collection, supporting=names)
-        supports: list[int] = application.feedback.accept(verdict, uuid.uuid4().hex).event.verdict["supports"]
-        return supports
+        event = application.feedback.accept(verdict, uuid.uuid4().hex).event.id
+        return list(application.feedback.event(collection, event).verdict.supports)
 
     def test_a_sentence_is_found_by_its_text(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -232,7 +233,8 @@ class TestWhatCannotBeApplied:
         assert [(event.id, event.attempts, bool(event.error)) for event in parked] == [
             (events[1], application.settings.feedback_max_attempts, True)
         ]
-        assert application.feedback.event(curie, events[1]).changes == []
+        with application.database.read() as reader:
+            assert feedback.audit(reader, target, events[1]) == []
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {2}
 
     def test_waiting_for_a_damaged_event_ends_with_it_parked(

@@ -22,7 +22,7 @@ from tests.support import state
 @pytest.fixture
 def verdict(application: Application, curie: str) -> Verdict:
     """On an answer, by the id of a sentence."""
-    answer = application.retrieve.query(Query(text="Where was Marie Curie born?", collection=curie))
+    answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     sentence = answer.passages[0].sentences[0].sentence_id
     return Verdict(query_id=answer.query_id, collection=curie, supporting=[Named(sentence)], partial=True)
 
@@ -108,7 +108,9 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
     application: Application, verdict: Verdict, ingest: Ingest, collection: str
 ) -> None:
     ingest({"id": "mill", "text": "The Old Mill stands in Ely."}, into=f"{collection}-doomed")
-    answer = application.retrieve.query(Query(text="Where is the Old Mill?", collection=f"{collection}-doomed"))
+    answer = application.ask.query(
+        Query(text="Where is the Old Mill?", scope=application.access.scope(f"{collection}-doomed"))
+    )
     doomed = replace(verdict, collection=f"{collection}-doomed", query_id=answer.query_id, supporting=())
     with application.database.write() as writer:
         collections.delete(writer, doomed.collection)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.errors import NotFoundError
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -23,16 +22,6 @@ def memory(application: Application, name: str, sentence: int) -> dict[str, Any]
         r for r in state.rows(application, name, "sentence_memory", undo.INCIDENTAL) if r["sentence_id"] == sentence
     ]
     return row
-
-
-def on_day(application: Application, name: str, event: int, day: str) -> None:
-    with application.database.write() as writer:
-        writer.execute(
-            """
-            UPDATE feedback_event SET received_at = %(day)s::timestamptz WHERE collection_id = %(c)s AND id = %(id)s
-            """,
-            {"c": state.collection_id(application, name), "id": event, "day": f"{day}T12:00:00Z"},
-        )
 
 
 def say(
@@ -51,7 +40,7 @@ def say(
         named: dict[str, Any] = {"supporting": [sentence]} if target else {"rejected": [sentence]}
         receipt = state.judge(application, name, query_id, judge=judge, partial=True, **named)
         if day:
-            on_day(application, name, receipt.event.id, day)
+            state.on_day(application, name, receipt.event.id, day)
         undo.apply(application, name, [receipt.event.id])
         changes.append(application.feedback.event(name, receipt.event.id).changes)
     return changes
@@ -194,7 +183,7 @@ class TestRanking:
                 features=state.some_features(len(passages), seed=number),
             )
             event = state.judge(application, name, query_id, everything[:1], judge=judge).event.id
-            on_day(application, name, event, days[number % len(days)])
+            state.on_day(application, name, event, days[number % len(days)])
             events.append(event)
         return events
 
@@ -285,7 +274,7 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
     )
     events = undo.stream(application, curie, 40, seed)
     for event in events:
-        on_day(application, curie, event, draw.choice(["2026-05-01", "2026-05-02"]))
+        state.on_day(application, curie, event, draw.choice(["2026-05-01", "2026-05-02"]))
     undo.apply(application, curie, events, batch=draw.choice([1, 5, 40]))
     undo.assert_verified(application, curie)
     taken = draw.sample(events, 12)
@@ -322,9 +311,3 @@ class TestSettings:
         view = application.judges.set(application.access.scope(curie), "a")
         assert view.constants == application.noise
         assert application.judges.page(application.access.scope(curie), "", 10) == []
-
-    def test_a_collection_that_is_not_there(self, application: Application) -> None:
-        with pytest.raises(NotFoundError):
-            application.judges.page(application.access.scope("no-such-collection"), "", 10)
-        with pytest.raises(NotFoundError):
-            application.judges.set(application.access.scope("no-such-collection"), "a", share=0.1)

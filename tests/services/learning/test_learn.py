@@ -8,7 +8,6 @@ import pytest
 
 from app.composition import Application
 from app.services.learning.noise import Noise
-from app.services.log.replay import targets_of
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -31,20 +30,6 @@ def supports(application: Application, collection: str) -> dict[int, float]:
 
 def numbers(vector: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(vector.strip("[]").split(","), dtype=np.float64)
-
-
-VERDICT = {"supports": [1, 4], "rejects": [2], "partial": False}
-
-
-class TestTargets:
-    def test_what_was_activated_and_not_named_counts_as_rejected(self) -> None:
-        assert targets_of(VERDICT, [1, 2, 3]) == {1: 1, 2: 0, 3: 0, 4: 1}
-
-    def test_a_partial_verdict_leaves_it_alone(self) -> None:
-        assert targets_of(VERDICT | {"partial": True}, [1, 2, 3]) == {1: 1, 2: 0, 4: 1}
-
-    def test_sentences_of_a_passage_that_helped_as_a_whole_are_left_alone_unless_named(self) -> None:
-        assert targets_of(VERDICT | {"spared": [2, 3, 4]}, [1, 2, 3, 5]) == {1: 1, 2: 0, 4: 1, 5: 0}
 
 
 class TestOneVerdict:

@@ -18,7 +18,8 @@ from app.evaluation.variations import Variation
 from app.providers.prior import RankingPrior
 from app.services.learning.learn import LearnService
 from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Answer, Query
+from app.services.retrieval.answer import Answer
+from app.services.retrieval.query import Query
 from app.storage.learning.weights import Learned
 from tests.conftest import Ingest
 from tests.support import state
@@ -304,7 +305,7 @@ class TestSums:
 def scores(
     application: Application, name: str, text: str = "Which old town lies on a river?", **more: Any
 ) -> dict[str, float]:
-    answer = application.retrieve.query(Query(text=text, collection=name, top_k=len(TOWNS), **more))
+    answer = application.ask.query(Query(text=text, scope=application.access.scope(name), top_k=len(TOWNS), **more))
     return {passage.passage_id: passage.score for passage in answer.passages}
 
 
@@ -348,7 +349,7 @@ class TestWhoLearns:
     def test_passages_are_scored_by_the_posterior_mean(self, application: Application, towns: str) -> None:
         self.teach(application, towns)
         names, features = application.retrieve.features(
-            Query(text="Which old town lies on a river?", collection=towns, top_k=len(TOWNS))
+            Query(text="Which old town lies on a river?", scope=application.access.scope(towns), top_k=len(TOWNS))
         )
         mean = belief.posterior(application.prior.prior, taught(application, towns)).mean
 
@@ -434,7 +435,7 @@ class TestEpisodes:
     """What an episode keeps for verdicts on the ranking."""
 
     def ask(self, application: Application, name: str, **more: Any) -> tuple[Answer, dict[str, Any]]:
-        answer = application.retrieve.query(Query(text=QUESTION, collection=name, **more))
+        answer = application.ask.query(Query(text=QUESTION, scope=application.access.scope(name), **more))
         found = state.rows(application, name, "episode")
         return answer, next(row for row in found if row["id"] == str(answer.query_id))
 
@@ -532,9 +533,12 @@ def test_verdicts_on_some_questions_help_another_one(
 
     def asked_about(name: str, memory: Any = "read") -> tuple[Answer, int]:
         query = Query(
-            text=f"What does the smelter of {name} produce?", collection=collection, memory=memory, top_k=20
+            text=f"What does the smelter of {name} produce?",
+            scope=application.access.scope(collection),
+            memory=memory,
+            top_k=20,
         )
-        answer = application.retrieve.query(query)
+        answer = application.ask.query(query)
         return answer, [passage.passage_id for passage in answer.passages].index(f"{name} works")
 
     _, before = asked_about(other)

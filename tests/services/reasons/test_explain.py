@@ -1,5 +1,6 @@
 """Memories as they stand, beside the vectors they began as; and what they count for without their gate."""
 
+from dataclasses import replace
 from uuid import uuid4
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 
 from app.cli.evaluate import varied
 from app.composition import Application, Servers
-from app.errors import NotFoundError
 from app.evaluation.variations import Variation
-from app.services.retrieval.query import Query, Trace
+from app.services.retrieval.plan import as_asked
+from app.services.retrieval.query import Query
+from app.services.retrieval.trace import Trace
 from tests.support.state import given_episode, judge, sentences
 
 BORN = "Marie Curie was born in Warsaw in 1867."
@@ -25,10 +27,12 @@ def teach(application: Application, name: str, time_constraint: str | None = Non
     return ids
 
 
-def asked(application: Application, name: str, text: str, **more: bool) -> Trace:
-    answer = application.retrieve.query(
-        Query(text=text, collection=name, include=frozenset({"trace"}), sufficiency="none", **more)
-    )
+def asked(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
+    scope = application.access.scope(name)
+    query = Query(text=text, scope=scope, include=frozenset({"trace"}), sufficiency="none")
+    served = as_asked(query)
+    policy = replace(served.profile.policy, gated=not ungated)
+    answer = application.ask.query(query, replace(served, profile=replace(served.profile, policy=policy)))
     assert answer.trace is not None
     return answer.trace
 
@@ -63,11 +67,6 @@ def test_a_verdict_moves_memories_and_leaves_their_bases(application: Applicatio
     assert towards @ moved[FOUND].vector < towards @ moved[FOUND].base
     untimed = after[ids[BORN]]["time"]  # the question names no time
     assert (untimed.perplexity, untimed.update_count) == (1.0, 0)
-
-
-def test_memories_of_an_unknown_collection(application: Application, collection: str) -> None:
-    with pytest.raises(NotFoundError, match="There is no collection"):
-        application.explain.memories(application.access.scope(collection), [1])
 
 
 @pytest.mark.parametrize("text", [QUESTION, "in which city was the chemist born?"], ids=["entities", "no entities"])
@@ -109,7 +108,7 @@ def test_a_memory_that_no_verdict_moved_counts_for_nothing_gated_or_not(
     application: Application, addresses: Servers, curie: str
 ) -> None:
     services = varied(application, addresses, Variation("x", frozen=frozenset({"task"})))
-    answer = services.retrieve.query(Query(text=QUESTION, collection=curie))
+    answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(curie)))
     ids = sentences(services, curie, "curie")
     judge(services, curie, answer.query_id, [ids[BORN]], wait=True, key=f"frozen-{uuid4()}")
     seen = perplexities(asked(services, curie, QUESTION, ungated=True))

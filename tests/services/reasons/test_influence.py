@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.services.learning.verdict import Expansion
-from app.services.retrieval.query import Answer, PassageTrace, Query, SentenceTrace, Trace
+from app.core.verdict import Expansion
+from app.services.retrieval.answer import Answer
+from app.services.retrieval.query import Query
+from app.services.retrieval.trace import PassageTrace, SentenceTrace, Trace
 from tests.support import state, undo
 from tests.support.keys import statements
 
@@ -22,8 +24,13 @@ NEAR: Mapping[str, Any] = {"abs": 3e-6}
 
 def asked(application: Application, name: str, text: str = QUESTION, **more: Any) -> tuple[Answer, Trace]:
     """One hop, which is what single verdicts are told apart in exactly."""
-    query = Query(text=text, collection=name, include=frozenset({"trace"}), **{"max_hops": 1, "top_k": 10} | more)
-    answer = application.retrieve.query(query)
+    query = Query(
+        text=text,
+        scope=application.access.scope(name),
+        include=frozenset({"trace"}),
+        **{"max_hops": 1, "top_k": 10} | more,
+    )
+    answer = application.ask.query(query)
     assert answer.trace is not None
     return answer, answer.trace
 
@@ -70,7 +77,7 @@ def taught(application: Application, name: str) -> dict[str, int]:
     """Verdicts of two judges on two questions, all asked before the first of them was judged."""
     ids = state.sentences(application, name, "curie") | state.sentences(application, name, "warsaw")
     asked_first = [
-        application.retrieve.query(Query(text=text, collection=name)).query_id
+        application.ask.query(Query(text=text, scope=application.access.scope(name))).query_id
         for text in (QUESTION, QUESTION, CAPITAL, QUESTION)
     ]
     verdicts = (
@@ -194,7 +201,7 @@ def test_where_the_log_is_too_long_nothing_is_guessed(
 ) -> None:
     taught(application, curie)
     _, whole = asked(application, curie)
-    monkeypatch.setattr(f"app.services.{bound}", 0)
+    monkeypatch.setattr(f"app.services.reasons.{bound}", 0)
     _, cut = asked(application, curie)
     born = next(row for row in selected(cut).values() if row.text == BORN)
     assert (born.influences, born.influences_cut) == ([], True)
@@ -228,7 +235,7 @@ def test_ranks_without_memory_are_those_of_a_query_without_it(application: Appli
 def test_an_evolved_key_names_its_units_and_their_verdicts(application: Application, curie: str) -> None:
     river = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
     text = "Which river is the longest of its country?"
-    query_id = application.retrieve.query(Query(text=text, collection=curie)).query_id
+    query_id = application.ask.query(Query(text=text, scope=application.access.scope(curie))).query_id
     verdict: dict[str, Any] = {"partial": True, "supporting_passages": ("vistula",), "judge": "alice", "wait": True}
     event = state.judge(application, curie, query_id, expansions=(river,), **verdict).event.id
     _, before = asked(application, curie, text, strategy="dense", max_hops=None)
@@ -250,7 +257,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
 def test_a_query_without_a_trace_asks_the_log_nothing(application: Application, curie: str) -> None:
     taught(application, curie)
     with statements(application) as sent:
-        application.retrieve.query(Query(text=QUESTION, collection=curie))
+        application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
     assert sent
     assert not any("audit" in statement or "feedback_event" in statement for statement in sent)
     plain = len(sent)

@@ -13,19 +13,19 @@ from fastapi.testclient import TestClient
 from app.composition import Application
 from app.core import expansion
 from app.core.expansion import Method
-from app.errors import LlmError, LlmNotConfiguredError, NotFoundError
+from app.core.verdict import Expansion
+from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.language import terms
 from app.providers.llm import Llm
-from app.services.learning.verdict import Expansion
 from app.services.retrieval.expand import KEY_TERMS, ExpandService
 from app.storage.corpus import collections, lexical
 from app.storage.retrieval.hops import GraphLimits
-from tests.conftest import CURIE, Ingest
+from tests.conftest import CURIE, Ingest, Scoped
 from tests.support.openai_server import Handler, OpenAiServer, Reply
 
 QUESTION = "Where was Marie Curie born?"
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
-LIMITS = GraphLimits(hub_limit=100, candidate_limit=100, exact_search_limit=10_000)
+LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 
 
 @pytest.fixture
@@ -92,22 +92,24 @@ def key_terms(units: list[Expansion]) -> list[str]:
 
 
 class TestPseudoRelevanceFeedback:
-    def test_the_unit_is_words_of_the_passages_found_first(self, plain: ExpandService, curie: str) -> None:
-        words = key_terms(plain.expand(curie, QUESTION, ["prf"], 1))
+    def test_the_unit_is_words_of_the_passages_found_first(
+        self, plain: ExpandService, curie: str, scoped: Scoped
+    ) -> None:
+        words = key_terms(plain.expand(scoped(curie), QUESTION, ["prf"], 1))
         first = CURIE[0]["text"] + CURIE[0]["title"]
         assert all(re.search(rf"\b{word}\b", first) for word in words)
         assert {"Warsaw", "polonium", "discovered", "1867"} <= set(words)  # "discovered", not "discov"
         assert len(set(words)) == len(words) <= KEY_TERMS
 
     def test_weights_come_from_the_index(
-        self, plain: ExpandService, application: Application, ingest: Ingest, collection: str
+        self, plain: ExpandService, application: Application, ingest: Ingest, collection: str, scoped: Scoped
     ) -> None:
         """Of two words that a passage has once each, the one that no other passage has stands first."""
         ingest(
             {"id": "a", "text": "Owls: zebu aardvark."},
             *({"id": f"b{n}", "text": "An aardvark digs."} for n in range(9)),
         )
-        assert key_terms(plain.expand(collection, "owls", ["prf"], 1)) == ["Owls", "zebu", "aardvark"]
+        assert key_terms(plain.expand(scoped(collection), "owls", ["prf"], 1)) == ["Owls", "zebu", "aardvark"]
         with application.database.read() as reader:
             target = collections.find(reader, collection)
             total, containing = lexical.passage_counts(reader, target, ["zebu", "aardvark", "owl", "gnu"])
@@ -116,7 +118,7 @@ class TestPseudoRelevanceFeedback:
         assert weights["zebu"] == weights["owl"] > weights["aardvark"]
 
     def test_words_and_meaning_both_find_passages(
-        self, plain: ExpandService, ingest: Ingest, collection: str
+        self, plain: ExpandService, ingest: Ingest, collection: str, scoped: Scoped
     ) -> None:
         """One passage shares a rare word with the question, the other only its meaning."""
         ingest(
@@ -124,38 +126,38 @@ class TestPseudoRelevanceFeedback:
             {"id": "meaning", "text": "Physicians treat patients with medicine in hospitals."},
             *({"id": f"other{n}", "text": f"Stone number {n} lies on the road."} for n in range(20)),
         )
-        words = key_terms(plain.expand(collection, "Does a zyzzyva need a doctor when it is ill?", ["prf"], 2))
+        words = key_terms(
+            plain.expand(scoped(collection), "Does a zyzzyva need a doctor when it is ill?", ["prf"], 2)
+        )
         assert "weevil" in words
         assert "Physicians" in words
 
-    def test_more_passages_give_other_terms(self, plain: ExpandService, curie: str) -> None:
-        one = set(key_terms(plain.expand(curie, QUESTION, ["prf"], 1)))
-        all_of_them = set(key_terms(plain.expand(curie, QUESTION, ["prf"], 5)))
+    def test_more_passages_give_other_terms(self, plain: ExpandService, curie: str, scoped: Scoped) -> None:
+        one = set(key_terms(plain.expand(scoped(curie), QUESTION, ["prf"], 1)))
+        all_of_them = set(key_terms(plain.expand(scoped(curie), QUESTION, ["prf"], 5)))
         assert one != all_of_them
 
     def test_nothing_but_the_question_itself_is_no_unit(
-        self, plain: ExpandService, ingest: Ingest, collection: str
+        self, plain: ExpandService, ingest: Ingest, collection: str, scoped: Scoped
     ) -> None:
         ingest({"id": "echo", "text": "Marie Curie, born."})
-        assert plain.expand(collection, QUESTION, ["prf"]) == []
-        assert key_terms(plain.expand(collection, "Who was Marie?", ["prf"])) == ["born", "Curie", "Marie"]
+        assert plain.expand(scoped(collection), QUESTION, ["prf"]) == []
+        assert key_terms(plain.expand(scoped(collection), "Who was Marie?", ["prf"])) == ["born", "Curie", "Marie"]
 
     def test_an_empty_collection_gives_none(
-        self, plain: ExpandService, application: Application, collection: str
+        self, plain: ExpandService, application: Application, collection: str, scoped: Scoped
     ) -> None:
         application.ingest.receive(application.access.opening(collection)).finish()
-        assert plain.expand(collection, QUESTION, ["prf"]) == []
+        assert plain.expand(scoped(collection), QUESTION, ["prf"]) == []
 
-    def test_a_question_without_terms_goes_by_its_meaning(self, plain: ExpandService, curie: str) -> None:
-        assert key_terms(plain.expand(curie, "Who was it?!", ["prf"]))
-
-    def test_no_such_collection(self, plain: ExpandService) -> None:
-        with pytest.raises(NotFoundError, match="no-such"):
-            plain.expand("no-such", QUESTION, ["prf"])
+    def test_a_question_without_terms_goes_by_its_meaning(
+        self, plain: ExpandService, curie: str, scoped: Scoped
+    ) -> None:
+        assert key_terms(plain.expand(scoped(curie), "Who was it?!", ["prf"]))
 
 
 class TestWithAModel:
-    def test_every_method_in_the_order_asked_for(self, widening: Widening, curie: str) -> None:
+    def test_every_method_in_the_order_asked_for(self, widening: Widening, curie: str, scoped: Scoped) -> None:
         methods: list[Method] = [
             "rewriting",
             "contrastive",
@@ -166,7 +168,7 @@ class TestWithAModel:
             "specification",
             "diver",
         ]
-        units = widening(by_form).expand(curie, QUESTION, methods)
+        units = widening(by_form).expand(scoped(curie), QUESTION, methods)
         assert list(dict.fromkeys(unit.method for unit in units)) == methods
         texts = {method: [unit.text for unit in units if unit.method == method] for method in methods}
         assert texts["hyde"] == [REPLIES["passage"]]
@@ -178,11 +180,13 @@ class TestWithAModel:
         assert len(texts["prf"]) == 1
         assert set(widening.held) == {0}  # no connection is held while the model thinks
 
-    def test_diver_retrieves_with_what_it_refined(self, widening: Widening, curie: str) -> None:
+    def test_diver_retrieves_with_what_it_refined(self, widening: Widening, curie: str, scoped: Scoped) -> None:
         """The first round sees what the question finds, the second what the first round's question finds."""
         drafts = iter(["What is the capital of Japan?", "On which bay lies Tokyo?"])
         service = widening(lambda _: json.dumps({"question": next(drafts)}))
-        assert service.expand(curie, QUESTION, ["diver"], 1) == [Expansion("diver", "On which bay lies Tokyo?")]
+        assert service.expand(scoped(curie), QUESTION, ["diver"], 1) == [
+            Expansion("diver", "On which bay lies Tokyo?")
+        ]
         first, second = (request.json["messages"][1]["content"] for request in widening.server.requests)
         assert "[1] Marie Curie. Marie Curie was born" in first
         assert "[1] Tokyo. Tokyo is the capital" in second
@@ -190,54 +194,54 @@ class TestWithAModel:
         assert f"<question>\n{QUESTION}\n" in second
         assert "<draft>\nWhat is the capital of Japan?\n" in second
 
-    def test_diver_shows_as_many_passages_as_asked_for(self, widening: Widening, curie: str) -> None:
-        widening(by_form).expand(curie, CHAIN, ["diver"], 3)
+    def test_diver_shows_as_many_passages_as_asked_for(
+        self, widening: Widening, curie: str, scoped: Scoped
+    ) -> None:
+        widening(by_form).expand(scoped(curie), CHAIN, ["diver"], 3)
         for request in widening.server.requests:
             shown = re.findall(r"^\[\d+\]", request.json["messages"][1]["content"], re.MULTILINE)
             assert shown == ["[1]", "[2]", "[3]"]
 
-    def test_diver_stops_where_nothing_improves(self, widening: Widening, curie: str) -> None:
+    def test_diver_stops_where_nothing_improves(self, widening: Widening, curie: str, scoped: Scoped) -> None:
         service = widening(lambda _: json.dumps({"question": QUESTION}))
-        assert service.expand(curie, QUESTION, ["diver"]) == []
+        assert service.expand(scoped(curie), QUESTION, ["diver"]) == []
         assert len(widening.server.requests) == 1
 
     def test_diver_has_nothing_to_go_by_in_an_empty_collection(
-        self, widening: Widening, application: Application, collection: str
+        self, widening: Widening, application: Application, collection: str, scoped: Scoped
     ) -> None:
         application.ingest.receive(application.access.opening(collection)).finish()
-        assert widening(by_form).expand(collection, QUESTION, ["diver", "prf"]) == []
+        assert widening(by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
         assert widening.server.requests == []
-        (unit,) = widening(by_form).expand(collection, QUESTION, ["hyde"])  # needs no passage
+        (unit,) = widening(by_form).expand(scoped(collection), QUESTION, ["hyde"])  # needs no passage
         assert unit.text == REPLIES["passage"]
 
     @pytest.mark.parametrize("said", [QUESTION, f"  {QUESTION.upper()}\n"])
-    def test_the_question_itself_widens_nothing(self, said: str, widening: Widening, curie: str) -> None:
+    def test_the_question_itself_widens_nothing(
+        self, said: str, widening: Widening, curie: str, scoped: Scoped
+    ) -> None:
         service = widening(lambda _: json.dumps({"question": said}))
-        assert service.expand(curie, QUESTION, ["rewriting"]) == []
+        assert service.expand(scoped(curie), QUESTION, ["rewriting"]) == []
 
-    def test_an_unknown_collection_costs_no_call(self, widening: Widening) -> None:
-        service = widening(by_form)
-        with pytest.raises(NotFoundError):
-            service.expand("no-such", QUESTION, ["hyde"])
-        assert widening.server.requests == []
-
-    def test_a_failing_model_fails_the_request(self, widening: Widening, curie: str) -> None:
+    def test_a_failing_model_fails_the_request(self, widening: Widening, curie: str, scoped: Scoped) -> None:
         service = widening(lambda _: Reply("overloaded", status=500))
         with pytest.raises(LlmError, match="overloaded"):
-            service.expand(curie, QUESTION, ["prf", "facets"])
+            service.expand(scoped(curie), QUESTION, ["prf", "facets"])
 
 
 @pytest.mark.parametrize(
     "method", ["hyde", "diver", "decomposition", "facets", "contrastive", "specification", "rewriting"]
 )
-def test_without_an_endpoint_the_method_is_named(method: Method, plain: ExpandService, curie: str) -> None:
+def test_without_an_endpoint_the_method_is_named(
+    method: Method, plain: ExpandService, curie: str, scoped: Scoped
+) -> None:
     with pytest.raises(LlmNotConfiguredError, match=f"'{method}' needs ENGRAM_LLM_BASE_URL"):
-        plain.expand(curie, QUESTION, ["prf", method])
+        plain.expand(scoped(curie), QUESTION, ["prf", method])
 
 
-def test_all_methods_that_need_an_endpoint_are_named(plain: ExpandService, curie: str) -> None:
+def test_all_methods_that_need_an_endpoint_are_named(plain: ExpandService, curie: str, scoped: Scoped) -> None:
     with pytest.raises(LlmNotConfiguredError, match="with 'hyde', 'diver' needs"):
-        plain.expand(curie, QUESTION, ["hyde", "prf", "diver"])
+        plain.expand(scoped(curie), QUESTION, ["hyde", "prf", "diver"])
 
 
 def test_it_is_wired_and_leaves_no_episode(

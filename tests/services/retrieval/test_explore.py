@@ -7,7 +7,8 @@ import pytest
 
 from app.composition import Application
 from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Answer, Query
+from app.services.retrieval.answer import Answer
+from app.services.retrieval.query import Query
 from app.storage.retrieval import exploration
 from tests.conftest import Ingest
 from tests.support import state
@@ -33,7 +34,7 @@ def explores(application: Application, collection: str, **setting: Any) -> None:
 
 
 def ask(application: Application, collection: str, unit: str | None = "user", **more: Any) -> Answer:
-    query = Query(text=QUESTION, collection=collection, **({"top_k": 4} | more), unit=unit)
+    query = Query(text=QUESTION, scope=application.access.scope(collection), **({"top_k": 4} | more), unit=unit)
     return application.serving.query(query)
 
 
@@ -55,7 +56,9 @@ def test_it_is_off_until_it_is_set(application: Application, rivers: str) -> Non
 
 def test_it_is_of_no_concern_to_who_asks_below(application: Application, rivers: str) -> None:
     explores(application, rivers)
-    assert explored(application.retrieve.query(Query(text=QUESTION, collection=rivers, top_k=4))) == []
+    assert (
+        explored(application.ask.query(Query(text=QUESTION, scope=application.access.scope(rivers), top_k=4))) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_the_last_positions_go_to_what_ranks_below(application: Application, riv
         assert set(names[2:]) <= {hit.passage_id for hit in longer.passages}
     ids = state.passages(application, rivers)
     assert sorted(episode(application, rivers, answer)["explored"]) == sorted(ids[name] for name in names[2:])
-    stored = application.retrieve.episode(application.access.scope(rivers), answer.query_id).answer["passages"]
+    stored = application.ask.episode(application.access.scope(rivers), answer.query_id).answer["passages"]
     assert [hit["explored"] for hit in stored] == [False, False, True, True]
 
 

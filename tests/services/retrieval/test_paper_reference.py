@@ -116,7 +116,7 @@ def sample(application: Application) -> str:
     reception.finish()
     application.index.run_ready_jobs()
     for question in questions()[::3]:
-        answer = application.retrieve.query(Query(text=question.text, collection=name))
+        answer = application.ask.query(Query(text=question.text, scope=application.access.scope(name)))
         supporting = [Named(passage_id=passage, text=text) for passage, text in question.supporting]
         verdict = Verdict(query_id=answer.query_id, collection=name, supporting=supporting)
         application.feedback.accept(verdict, f"reference-{question.id}", wait=True)
@@ -130,8 +130,10 @@ def test_paper_profile_is_the_published_retrieval(application: Application, samp
         graph.memory = {}
     for question in questions():
         expected = graph.retrieve(question.text, top_k=10)
-        answer = application.retrieve.query(
-            Query(text=question.text, collection=sample, top_k=10, memory=memory, profile="paper")
+        answer = application.ask.query(
+            Query(
+                text=question.text, scope=application.access.scope(sample), top_k=10, memory=memory, profile="paper"
+            )
         )
         got = [(passage.passage_id, passage.score) for passage in answer.passages]
         assert [score for _, score in got] == pytest.approx([score for _, score in expected], abs=2e-6)

@@ -3,7 +3,9 @@
 import pytest
 
 from app.composition import Application
-from app.services.retrieval.query import HopTrace, ProfileName, Query
+from app.core.profiles import ProfileName
+from app.services.retrieval.query import Query
+from app.services.retrieval.trace import HopTrace
 from tests.conftest import Ingest
 
 QUESTION = "Where was Marie Curie born?"
@@ -12,13 +14,13 @@ QUESTION = "Where was Marie Curie born?"
 def hops(application: Application, collection: str, text: str, profile: ProfileName) -> list[HopTrace]:
     query = Query(
         text=text,
-        collection=collection,
+        scope=application.access.scope(collection),
         profile=profile,
         memory="off",
         sufficiency="none",
         include=frozenset({"trace"}),
     )
-    trace = application.retrieve.query(query).trace
+    trace = application.ask.query(query).trace
     assert trace is not None
     return trace.hops
 
@@ -49,8 +51,10 @@ class TestVisitedEntities:
         self, application: Application, ingest: Ingest, collection: str
     ) -> None:
         ingest({"id": "a", "text": "Ada Lovelace wrote. Ada Lovelace read."})
-        query = Query(text="What did Ada Lovelace write?", collection=collection, sufficiency="none")
-        answer = application.retrieve.query(query)
+        query = Query(
+            text="What did Ada Lovelace write?", scope=application.access.scope(collection), sufficiency="none"
+        )
+        answer = application.ask.query(query)
 
         assert (answer.hops, answer.stop_reason) == (1, "no_entities")
 

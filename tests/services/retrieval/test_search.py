@@ -12,11 +12,13 @@ from app.composition import Application
 from app.core import fusion
 from app.core import lexical as bm25
 from app.core.keys import expanded
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError
 from app.providers.language import terms
-from app.services.learning.verdict import Expansion, Named, Verdict
-from app.services.retrieval import search
-from app.services.retrieval.query import Answer, Query, Strategy
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.answer import Answer
+from app.services.retrieval.plan import term_weights
+from app.services.retrieval.query import Query, Strategy
 from app.storage.corpus import collections, lexical
 from app.storage.retrieval import hops
 from tests.conftest import CURIE, Ingest
@@ -29,7 +31,7 @@ UNITS = [Expansion("hyde", "The capital of Japan lies on a bay."), Expansion("pr
 
 
 def ask(application: Application, name: str, strategy: Strategy, text: str = QUESTION, **more: Any) -> Answer:
-    return application.retrieve.query(Query(text=text, collection=name, strategy=strategy, **more))
+    return application.ask.query(Query(text=text, scope=application.access.scope(name), strategy=strategy, **more))
 
 
 def ranked(answer: Answer) -> dict[str, float]:
@@ -104,7 +106,7 @@ class TestStrategies:
     def test_no_hop_is_made_and_nothing_recalled(
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:
-        taught = application.retrieve.query(Query(text=QUESTION, collection=curie))
+        taught = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
         support = [Named(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
         application.feedback.accept(
             Verdict(query_id=taught.query_id, collection=curie, missed=support), "k", wait=True
@@ -214,7 +216,7 @@ class TestEvolvedKeys:
 
     def test_features_have_the_evolved_keys(self, application: Application, evolved: str) -> None:
         for memory, expected in (("read", 1.0), ("off", by_cosine(application)["tokyo"])):
-            query = Query(text=QUESTION, collection=evolved, memory=memory)  # type: ignore[arg-type]
+            query = Query(text=QUESTION, scope=application.access.scope(evolved), memory=memory)  # type: ignore[arg-type]
             names, features = application.retrieve.features(query)
             similarity, words = features[names.index("tokyo")][:2]
             assert similarity == pytest.approx(expected, abs=1e-4)
@@ -285,7 +287,9 @@ class TestExpansions:
         answer = ask(application, curie, "graph", expansions=UNITS)
         assert episode_row(application, curie, answer)["ranked"] is None
         assert episode_row(application, curie, ask(application, curie, "graph"))["ranked"] is not None
-        names, features = application.retrieve.features(Query(text=QUESTION, collection=curie, expansions=UNITS))
+        names, features = application.retrieve.features(
+            Query(text=QUESTION, scope=application.access.scope(curie), expansions=UNITS)
+        )
         expected = by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
         assert dict(zip(names, features[:, 0], strict=True)) == pytest.approx(expected, abs=1e-4)
 
@@ -325,9 +329,7 @@ class TestExpansions:
         assert embedded == [[QUESTION], [QUESTION, *(unit.text for unit in UNITS)]]
 
     def test_the_weights_of_terms_are_those_of_the_query(self) -> None:
-        query = Query(text="capital of Poland", collection="c", expansions=[Expansion("m", "poland, vistula, of")])
+        text, units = "capital of Poland", [Expansion("m", "poland, vistula, of")]
         # Two terms weigh 2; so do the unit's two, one of which is the question's own.
-        assert search.term_weights(query) == {"capit": 1.0, "poland": 2.0, "vistula": 1.0}
-        assert search.term_weights(query) == bm25.expanded(
-            Counter(terms(query.text)), [Counter(terms("poland, vistula"))]
-        )
+        assert term_weights(text, units) == {"capit": 1.0, "poland": 2.0, "vistula": 1.0}
+        assert term_weights(text, units) == bm25.expanded(Counter(terms(text)), [Counter(terms("poland, vistula"))])

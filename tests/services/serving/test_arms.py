@@ -9,7 +9,7 @@ import pytest
 
 from app.composition import Application
 from app.core.assignment import assign
-from app.errors import InvalidRequestError, NotFoundError
+from app.errors import InvalidRequestError
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.services.serving.arms import merged
@@ -25,9 +25,9 @@ ARMS = {
 UNITS = [f"user-{number}" for number in range(30)]
 
 
-def free(collection: str, unit: str | None = None, **more: Any) -> Query:
+def free(application: Application, collection: str, unit: str | None = None, **more: Any) -> Query:
     """A question that says no arm."""
-    return Query(text=QUESTION, collection=collection, says_arm=False, unit=unit, **more)
+    return Query(text=QUESTION, scope=application.access.scope(collection), says_arm=False, unit=unit, **more)
 
 
 def recorded_arm(application: Application, collection: str, query_id: UUID) -> str | None:
@@ -50,12 +50,12 @@ def test_units_are_served_by_the_arm_that_their_hash_gives(application: Applicat
     seen = set()
     for unit in UNITS:
         at = assign(identity, ["without", "words"], [40, 30], unit)
-        answer = application.serving.query(free(curie, unit))
+        answer = application.serving.query(free(application, curie, unit))
         expected = {None: (None, "read", "default", "graph"), 0: ("without", "off", "default", "graph")}
         expected[1] = ("words", "read", "paper", "lexical")
         assert (answer.arm, answer.memory, answer.profile, answer.strategy) == expected[at]
         assert recorded_arm(application, curie, answer.query_id) == answer.arm
-        assert application.serving.query(free(curie, unit)).arm == answer.arm
+        assert application.serving.query(free(application, curie, unit)).arm == answer.arm
         seen.add(at)
     assert seen == {None, 0, 1}
 
@@ -64,7 +64,7 @@ def test_without_a_unit_the_query_id_decides(application: Application, curie: st
     application.serving.configure(application.access.scope(curie), {"experiment": ARMS})
     identity = state.collection_id(application, curie)
     for _ in range(10):
-        answer = application.serving.query(free(curie))
+        answer = application.serving.query(free(application, curie))
         at = assign(identity, ["without", "words"], [40, 30], str(answer.query_id))
         assert answer.arm == (None if at is None else ARMS["arms"][at]["name"])
 
@@ -73,73 +73,81 @@ def test_a_query_that_says_an_arm_keeps_it(application: Application, curie: str)
     application.serving.configure(
         application.access.scope(curie), {"experiment": {"arms": [ARMS["arms"][0] | {"percent": 100}]}}
     )
-    asked = Query(text=QUESTION, collection=curie, memory="read", strategy="hybrid", unit="user")
+    asked = Query(
+        text=QUESTION, scope=application.access.scope(curie), memory="read", strategy="hybrid", unit="user"
+    )
     answer = application.serving.query(asked)
     assert (answer.arm, answer.memory, answer.strategy) == (None, "read", "hybrid")
-    assert application.serving.query(free(curie, "user")).arm == "without"
+    assert application.serving.query(free(application, curie, "user")).arm == "without"
 
 
 def test_a_query_that_bounds_hops_goes_to_no_arm_if_one_makes_none(application: Application, curie: str) -> None:
     whole = [ARMS["arms"][0] | {"percent": 50}, ARMS["arms"][1] | {"percent": 50}]
     application.serving.configure(application.access.scope(curie), {"experiment": {"arms": whole}})
     for unit in UNITS[:10]:
-        answer = application.serving.query(free(curie, unit, max_hops=1))
+        answer = application.serving.query(free(application, curie, unit, max_hops=1))
         assert (answer.arm, answer.strategy, answer.hops) == (None, "graph", 1)
     application.serving.configure(
         application.access.scope(curie), {"experiment": {"arms": [whole[0] | {"percent": 100}]}}
     )
-    assert application.serving.query(free(curie, max_hops=1)).arm == "without"
+    assert application.serving.query(free(application, curie, max_hops=1)).arm == "without"
 
 
 def test_in_shadow_memory_is_learned_and_not_served(application: Application, curie: str) -> None:
-    first = application.serving.query(Query(text=QUESTION, collection=curie))
+    first = application.serving.query(Query(text=QUESTION, scope=application.access.scope(curie)))
     application.serving.configure(application.access.scope(curie), {"serving": "shadow", "experiment": ARMS})
     teach(application, curie, first.query_id)
     assert state.rows(application, curie, "sentence_memory")
-    for query in (Query(text=QUESTION, collection=curie, memory="read"), free(curie, "user-1"), free(curie)):
+    for query in (
+        Query(text=QUESTION, scope=application.access.scope(curie), memory="read"),
+        free(application, curie, "user-1"),
+        free(application, curie),
+    ):
         answer = application.serving.query(query)
         assert (answer.memory, answer.shadow, answer.arm) == ("off", True, None)
-    stored = application.retrieve.episode(application.access.scope(curie), answer.query_id)
+    stored = application.ask.episode(application.access.scope(curie), answer.query_id)
     assert stored.answer["memory"] == "off"
     assert stored.answer["shadow"] is True
-    ours = application.retrieve.query(Query(text=QUESTION, collection=curie, include=frozenset({"trace"})))
+    ours = application.ask.query(
+        Query(text=QUESTION, scope=application.access.scope(curie), include=frozenset({"trace"}))
+    )
     assert (ours.memory, ours.shadow) == ("read", False)
     assert ours.trace is not None
     assert ours.trace.recalled, "the service below sees what was learned"
     application.serving.configure(application.access.scope(curie), {"serving": "live"})
-    lives = application.serving.query(Query(text=QUESTION, collection=curie))
+    lives = application.serving.query(Query(text=QUESTION, scope=application.access.scope(curie)))
     assert (lives.memory, lives.shadow) == ("read", False)
 
 
 def test_shadow_answers_as_if_nothing_had_been_learned(application: Application, curie: str) -> None:
-    before = application.serving.query(Query(text=QUESTION, collection=curie, memory="off"))
+    before = application.serving.query(Query(text=QUESTION, scope=application.access.scope(curie), memory="off"))
     teach(application, curie, before.query_id)
     application.serving.configure(application.access.scope(curie), {"serving": "shadow"})
-    after = application.serving.query(Query(text=QUESTION, collection=curie, memory="read"))
+    after = application.serving.query(Query(text=QUESTION, scope=application.access.scope(curie), memory="read"))
     assert [hit.passage_id for hit in after.passages] == [hit.passage_id for hit in before.passages]
     assert [hit.score for hit in after.passages] == [hit.score for hit in before.passages]
 
 
 def test_patches_change_what_they_name(application: Application, curie: str) -> None:
-    configure = application.serving.configure
-    fresh = application.access.scope(curie).collection
+    scope, configure = application.access.scope(curie), application.serving.configure
+    fresh = scope.collection
     assert (fresh.serving, fresh.experiment, fresh.exploration) == ("live", None, None)
-    assert configure(curie, {}) == fresh
-    made = configure(curie, {"serving": "shadow", "exploration": {"share": 0.5, "slots": 3, "seed": 4}})
+    assert configure(scope, {}) == fresh
+    made = configure(scope, {"serving": "shadow", "exploration": {"share": 0.5, "slots": 3, "seed": 4}})
     assert (made.serving, made.exploration) == ("shadow", {"share": 0.5, "slots": 3, "seed": 4})
-    made = configure(curie, {"exploration": {"share": 0.25, "seed": None}})
+    made = configure(scope, {"exploration": {"share": 0.25, "seed": None}})
     assert (made.serving, made.exploration) == ("shadow", {"share": 0.25, "slots": 3, "seed": None})
-    made = configure(curie, {"experiment": ARMS})
+    made = configure(scope, {"experiment": ARMS})
     assert made.experiment == {
         "arms": [
             {"name": "without", "percent": 40.0, "memory": "off", "profile": "default", "strategy": "graph"},
             {"name": "words", "percent": 30, "memory": "read", "profile": "paper", "strategy": "lexical"},
         ]
     }
-    one = configure(curie, {"experiment": {"arms": [{"name": "only", "percent": 5}]}}).experiment
+    one = configure(scope, {"experiment": {"arms": [{"name": "only", "percent": 5}]}}).experiment
     assert one is not None
     assert [arm["name"] for arm in one["arms"]] == ["only"]
-    assert configure(curie, {"serving": None, "experiment": None, "exploration": None}) == fresh
+    assert configure(scope, {"serving": None, "experiment": None, "exploration": None}) == fresh
     assert application.access.scope(curie).collection == fresh
 
 
@@ -181,11 +189,6 @@ def test_what_is_no_setting_changes_nothing(application: Application, curie: str
         application.serving.configure(application.access.scope(curie), {"serving": "shadow", **patch})
     assert application.access.scope(curie).collection.serving == "live"
     assert before is None or application.access.scope(curie).collection == before
-
-
-def test_a_collection_that_is_not_there_has_no_settings(application: Application) -> None:
-    with pytest.raises(NotFoundError):
-        application.serving.configure(application.access.scope("no-such-collection"), {"serving": "shadow"})
 
 
 # RFC 7396, Appendix A.

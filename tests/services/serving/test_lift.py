@@ -9,7 +9,7 @@ import pytest
 
 from app.composition import Application
 from app.core.lift import Sums, mean_difference, share_difference
-from app.errors import InvalidRequestError, NotFoundError
+from app.errors import InvalidRequestError
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.services.serving.lift import ArmLift, Lift
@@ -232,7 +232,7 @@ def test_without_arms_nothing_is_compared(application: Application, curie: str) 
 
 def test_only_the_window_counts(application: Application, curie: str) -> None:
     query = asked(application, curie, None)
-    moment = application.retrieve.episode(application.access.scope(curie), query).created_at
+    moment = application.ask.episode(application.access.scope(curie), query).created_at
     for since, before, expected in (
         (moment, None, 1),
         (None, moment, 0),
@@ -266,7 +266,7 @@ def test_real_queries_are_measured(application: Application, curie: str) -> None
     application.serving.configure(
         application.access.scope(curie), {"experiment": {"arms": [{"name": "only", "percent": 100}]}}
     )
-    query = Query(text="Where was Marie Curie born?", collection=curie, says_arm=False)
+    query = Query(text="Where was Marie Curie born?", scope=application.access.scope(curie), says_arm=False)
     answer = application.serving.query(query)
     judged(application, curie, answer.query_id, supporting=[answer.passages[1].passage_id])
     only_arm, _ = report(application, curie).arms
@@ -274,8 +274,3 @@ def test_real_queries_are_measured(application: Application, curie: str) -> None
     assert means(only_arm)["reciprocal_rank"] == pytest.approx(1 / 2)
     assert means(only_arm)["hops"] == answer.hops
     assert only_arm.median_total_ms == pytest.approx(answer.timings.total_ms, rel=1e-4)
-
-
-def test_a_collection_that_is_not_there_has_no_lift(application: Application) -> None:
-    with pytest.raises(NotFoundError):
-        report(application, "no-such-collection")

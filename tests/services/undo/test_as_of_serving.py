@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.composition import Application
-from app.errors import ConflictError, InvalidRequestError, NotFoundError, UnavailableError
+from app.errors import ConflictError, InvalidRequestError, UnavailableError
 from app.services.retrieval.query import Query
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
@@ -37,15 +37,13 @@ class TestServing:
         self, application: Application, taught: str, exact: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         past = replayed(application, taught, now(application))
-        limits = replace(application.limits, exact_search_limit=2**62 if exact else 0)
-        monkeypatch.setattr(
-            application.retrieve, "_propagation", replace(application.retrieve._propagation, limits=limits)
-        )
+        limits = replace(application.limits, exact=exact)
+        monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, limits=limits))
         for question in ("Who was born in Warsaw?", "What happened in 1898?", "Where does the river flow?"):
             for memory in ("read", "off"):
-                asked = Query(text=question, collection=taught, memory=memory)
-                one = application.retrieve.query(asked)
-                other = application.retrieve.query(replace(asked, collection=past.collection))
+                asked = Query(text=question, scope=application.access.scope(taught), memory=memory)
+                one = application.ask.query(asked)
+                other = application.ask.query(replace(asked, scope=application.access.scope(past.collection)))
                 assert other.passages == one.passages
                 assert one.passages
 
@@ -110,7 +108,7 @@ class TestMaking:
             application.revoke.revoke(application.access.scope(taught), some[0])
             application.revoke.revoke(application.access.scope(taught), state.applied_order(application, taught)[0])
             application.evolve.evolve(application.access.scope(taught))
-            application.retrieve.query(Query(text="Who was born in Warsaw?", collection=taught))
+            application.ask.query(Query(text="Who was born in Warsaw?", scope=application.access.scope(taught)))
             ingest(BERLIN | {"id": f"new-{stage}"})
             assert name not in application.verify.names()
 
@@ -180,8 +178,6 @@ class TestMaking:
 
     def test_what_cannot_be_done_is_an_error(self, application: Application, taught: str) -> None:
         moment = now(application)
-        with pytest.raises(NotFoundError):
-            application.past.replay(application.access.scope("no-such-collection"), moment)
         with pytest.raises(InvalidRequestError, match="yet to come"):
             application.past.replay(application.access.scope(taught), moment + timedelta(hours=1))
         with pytest.raises(InvalidRequestError, match="offset"):

@@ -195,10 +195,6 @@ class TestEvents:
     def test_what_is_unknown_is_an_error(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no feedback {2**62}"):
             application.revoke.revoke(application.access.scope(curie), 2**62)
-        with pytest.raises(NotFoundError, match="no collection"):
-            application.revoke.revoke(application.access.scope("no-such-collection"), 1)
-        with pytest.raises(NotFoundError, match="no collection"):
-            application.revoke.request(application.access.scope("no-such-collection"))
 
     def test_an_event_of_another_collection_is_unknown(
         self, application: Application, curie: str, ingest: Ingest

@@ -1,0 +1,66 @@
+"""What a query is answered; an episode remembers it."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from app.core.profiles import ProfileName
+from app.services.retrieval.query import Memory, Strategy, Sufficiency
+from app.services.retrieval.trace import EntityAnswer, Trace
+from app.services.retrieval.walk import StopReason
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAnswer:
+    """A sentence of an answered passage; ``score`` is None for one that no hop selected."""
+
+    sentence_id: int
+    position: int
+    text: str
+    score: float | None
+    hops: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageAnswer:
+    """A ranked passage with the sentences that speak for it; ``explored``: it is there by chance."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    score: float
+    sentences: list[SentenceAnswer]
+    explored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Where the time went, in milliseconds."""
+
+    analyse_ms: float
+    embed_ms: float
+    search_ms: float
+    total_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a query is answered."""
+
+    query_id: UUID
+    collection: str
+    query: str
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+    expanded: bool
+    sufficiency: Sufficiency
+    hops: int
+    stop_reason: StopReason
+    passages: list[PassageAnswer]
+    timings: Timings
+    arm: str | None = None
+    shadow: bool = False
+    entities: list[EntityAnswer] | None = None
+    trace: Trace | None = None

@@ -1,0 +1,213 @@
+"""All that is decided about a query before anything is read of the graph; no connection is open meanwhile."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID, uuid4
+
+from app.core import keys
+from app.core import lexical as bm25
+from app.core.profiles import PROFILES, Profile
+from app.core.temporal import TimeExpression, find_time_expressions
+from app.core.verdict import Expansion
+from app.errors import InvalidRequestError, LlmNotConfiguredError
+from app.providers.embedder import Embedder
+from app.providers.language import Language, normalise_entity, terms
+from app.providers.llm import Llm
+from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
+from app.storage.corpus.collections import Collection
+from app.storage.retrieval.hops import Focus, GraphLimits, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Exploring:
+    """That a query explores.
+
+    Attributes:
+        slots: positions at the end of its answer, at most.
+        entropy: what its draws come from.
+    """
+
+    slots: int
+    entropy: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """How a query is served.
+
+    Attributes:
+        query_id: the query's own; what it is given by chance follows from it.
+        memory, strategy: as of ``Query``.
+        profile: the constants themselves.
+        arm: of the collection's experiment that it was given; None for none.
+        shadow: whether the collection serves without memory.
+        exploring: None if the query does not explore.
+    """
+
+    query_id: UUID
+    memory: Memory
+    profile: Profile
+    strategy: Strategy
+    arm: str | None = None
+    shadow: bool = False
+    exploring: Exploring | None = None
+
+
+def as_asked(query: Query) -> Served:
+    """The query served as it says, whatever its collection is set to."""
+    return Served(query_id=uuid4(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One query, analysed and embedded.
+
+    Attributes:
+        focus: what all its statements look for, and where.
+        limits: bounds on what one statement reads.
+        recall_gate: least cosine of a past question that is heard.
+        max_hops: propagation rounds at most.
+        sufficiency: what may end them early.
+        mentions: normalised name -> the name as the question writes it, and its embedding, (d,).
+        constraint: the time that the question names, or was given.
+        terms: what is matched word for word: term -> weight > 0.
+    """
+
+    query: Query
+    served: Served
+    focus: Focus
+    limits: GraphLimits
+    recall_gate: float
+    max_hops: int
+    sufficiency: Sufficiency
+    mentions: Mapping[str, tuple[str, Vector]]
+    constraint: str | None
+    terms: Mapping[str, float]
+    analyse_ms: float
+    embed_ms: float
+
+    @property
+    def collection(self) -> Collection:
+        """Where to look, as it was when the request came in."""
+        return self.query.scope.collection
+
+    @property
+    def profile(self) -> Profile:
+        """The constants that it is retrieved by."""
+        return self.served.profile
+
+    def without_memory(self, top_k: int) -> "Plan":
+        """The same question with nothing learned and nothing explored."""
+        return replace(
+            self,
+            query=replace(self.query, top_k=top_k),
+            served=replace(self.served, memory="off", exploring=None),
+            focus=replace(self.focus, use_memory=False),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Makes plans.
+
+    Attributes:
+        llm_times: whether times are looked for by the endpoint.
+    """
+
+    embedder: Embedder
+    language: Language
+    limits: GraphLimits
+    recall_gate: float
+    llm: Llm | None = None
+    llm_times: bool = False
+
+    def plan(self, query: Query, served: Served | None = None) -> Plan:
+        """The query as it is ``served``; by default as it was asked.
+
+        Raises:
+            InvalidRequestError: the query bounds hops that its strategy does not make.
+            LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
+            LlmError: the endpoint failed.
+        """
+        served = served or as_asked(query)
+        sufficiency = self._sufficiency(query, served)
+        began = time.perf_counter()
+        mentions, constraint = self._analysed(query, served)
+        weights = term_weights(query.text, query.expansions)
+        analysed = time.perf_counter()
+        # Expansions only where keys are compared by vectors.
+        units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
+        times = [constraint] if constraint else []
+        vectors = self.embedder.embed([query.text, *mentions.values(), *units, *times])
+        widening = vectors[1 + len(mentions) :][: len(units)]
+        focus = Focus(
+            query.scope.collection,
+            vectors[0],
+            time_vector=vectors[-1] if times else None,
+            use_memory=served.memory == "read",
+            policy=served.profile.policy,
+            metadata=query.metadata,
+            asked=_days(constraint, served),
+            key_vector=keys.expanded(vectors[0], widening) if units else None,
+        )
+        return Plan(
+            query=query,
+            served=served,
+            focus=focus,
+            limits=self.limits,
+            recall_gate=self.recall_gate,
+            max_hops=query.max_hops or served.profile.max_hops,
+            sufficiency=sufficiency,
+            mentions={name: (mentions[name], vector) for name, vector in zip(mentions, vectors[1:], strict=False)},
+            constraint=constraint,
+            terms=weights,
+            analyse_ms=milliseconds(began, analysed),
+            embed_ms=milliseconds(analysed, time.perf_counter()),
+        )
+
+    def _sufficiency(self, query: Query, served: Served) -> Sufficiency:
+        strategy = served.strategy
+        if strategy != "graph":
+            if query.max_hops is not None or query.sufficiency is not None:
+                raise InvalidRequestError(
+                    f"Strategy {strategy!r} makes no hops: max_hops and sufficiency go with strategy 'graph'."
+                )
+            return "none"
+        if query.sufficiency == "llm" and self.llm is None:
+            raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+        return query.sufficiency or ("coverage" if served.profile.recalls else "none")
+
+    def _analysed(self, query: Query, served: Served) -> tuple[dict[str, str], str | None]:
+        """Normalised name -> mention, and the time constraint.
+
+        Where nothing is walked, names have no say, nor has a time; but a given one is kept for verdicts.
+        """
+        if served.strategy != "graph":
+            return {}, query.time_constraint or None
+        analysis = self.language.analyse_question(query.text)
+        mentions = {normalise_entity(mention): mention for mention in analysis.entities}
+        if query.time_constraint is not None:
+            return mentions, query.time_constraint or None
+        if self.llm_times and self.llm is not None:
+            return mentions, self.llm.extract_time_constraint(query.text)
+        return mentions, analysis.time_expression
+
+
+def _days(constraint: str | None, served: Served) -> tuple[TimeExpression, ...]:
+    """The intervals that the time constraint names, where they have a say."""
+    if constraint is None or served.strategy != "graph" or not served.profile.by_features:
+        return ()
+    return tuple(find_time_expressions(constraint))
+
+
+def term_weights(question: str, expansions: Sequence[Expansion]) -> dict[str, float]:
+    """What the question, with its expansions, is matched by word for word: term -> weight > 0."""
+    units = [Counter(terms(expansion.text)) for expansion in expansions]
+    return bm25.expanded(Counter(terms(question)), units)
+
+
+def milliseconds(start: float, end: float) -> float:
+    """Between two readings of the clock."""
+    return round((end - start) * 1000.0, 3)

@@ -1,0 +1,158 @@
+"""A walk through the graph as a value: how far it came, and where it would go on from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core import propagation
+from app.core.propagation import Candidates
+from app.storage.learning.experience import PastSupport
+from app.storage.retrieval.hops import Evidence
+
+StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """Entities that a hop starts from: entity -> its activation, and its name."""
+
+    activation: Mapping[int, float]
+    names: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """What one round reached and what it selected of it.
+
+    Attributes:
+        start: what it started from.
+        candidates: the sentences it reached, in id order.
+        scores: of the candidates, (n,) (Eq. 6).
+        order: positions of the candidates, best first.
+        selected: the sentences it selected, best first, then those that joined it.
+        evidence: the selected sentences as they can be read.
+        coverage: of the question by all that is selected so far, in [0, 1]; None where it is not looked at.
+    """
+
+    start: Frontier
+    candidates: Candidates
+    scores: NDArray[np.float64]
+    order: NDArray[np.intp]
+    selected: list[int]
+    evidence: Mapping[int, Evidence]
+    coverage: float | None
+
+    def position(self, sentence: int) -> int:
+        """Where in ``candidates`` and ``scores`` one of them stands."""
+        return int(np.searchsorted(self.candidates.sentence_ids, sentence))
+
+    def score(self, sentence: int) -> float:
+        """What one of the candidates scored."""
+        return float(self.scores[self.position(sentence)])
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """All rounds of one query so far.
+
+    Attributes:
+        frontier: what the next hop starts from; None where that is still to be drawn from the last one.
+        joining: sentences that the next hop reaches whatever it starts from.
+        hops: those made.
+        recalled: what nearby past questions were supported by.
+        priors: sentence -> recall prior in [0, 1], the strongest few.
+        vouched: strongest prior from a verdict that claimed to name all evidence.
+        stop_reason: why it stopped; None while it may go on.
+    """
+
+    frontier: Frontier | None = None
+    joining: Sequence[int] = ()
+    hops: tuple[Hop, ...] = ()
+    recalled: Sequence[PastSupport] = ()
+    priors: Mapping[int, float] = field(default_factory=dict)
+    vouched: float = 0.0
+    stop_reason: StopReason | None = None
+
+    @property
+    def evidence(self) -> dict[int, Evidence]:
+        """Every selected sentence, in order of selection."""
+        return {sentence: hop.evidence[sentence] for hop in self.hops for sentence in hop.selected}
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the selected sentences, in that order."""
+        return [found.text for found in self.evidence.values()]
+
+    def stored(self) -> dict[str, Any]:
+        """All of it as JSON has it; ``loaded`` makes an equal walk of that."""
+        return {
+            "frontier": None if self.frontier is None else _frontier(self.frontier),
+            "joining": list(self.joining),
+            "hops": [
+                {
+                    "start": _frontier(hop.start),
+                    "candidates": {name.name: _column(hop, name.name) for name in fields(Candidates)},
+                    "scores": hop.scores.tolist(),
+                    "selected": list(hop.selected),
+                    "evidence": [
+                        asdict(found) | {"entities": list(found.entities.items())}
+                        for found in hop.evidence.values()
+                    ],
+                    "coverage": hop.coverage,
+                }
+                for hop in self.hops
+            ],
+            "recalled": [asdict(past) for past in self.recalled],
+            "priors": list(self.priors.items()),
+            "vouched": self.vouched,
+            "stop_reason": self.stop_reason,
+        }
+
+
+def loaded(stored: Mapping[str, Any]) -> Walk:
+    """The walk that ``Walk.stored`` gave."""
+    return Walk(
+        frontier=None if stored["frontier"] is None else _loaded_frontier(stored["frontier"]),
+        joining=stored["joining"],
+        hops=tuple(_loaded_hop(hop) for hop in stored["hops"]),
+        recalled=[PastSupport(**past) for past in stored["recalled"]],
+        priors=dict(stored["priors"]),
+        vouched=stored["vouched"],
+        stop_reason=stored["stop_reason"],
+    )
+
+
+def _frontier(frontier: Frontier) -> list[list[Any]]:
+    """Entity, name and activation of each, in order: JSON's objects have no numbers for keys."""
+    return [[entity, frontier.names[entity], score] for entity, score in frontier.activation.items()]
+
+
+def _column(hop: Hop, name: str) -> list[Any]:
+    values: list[Any] = getattr(hop.candidates, name).tolist()
+    return values
+
+
+def _loaded_frontier(rows: Sequence[Sequence[Any]]) -> Frontier:
+    return Frontier({row[0]: row[2] for row in rows}, {row[0]: row[1] for row in rows})
+
+
+def _loaded_hop(stored: Mapping[str, Any]) -> Hop:
+    columns: dict[str, Any] = {
+        name: np.array(values, dtype=np.int64 if name.endswith("_ids") else np.float64)
+        for name, values in stored["candidates"].items()
+    }
+    candidates = Candidates(**columns)
+    scores = np.array(stored["scores"], dtype=np.float64)
+    found = [Evidence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
+    return Hop(
+        start=_loaded_frontier(stored["start"]),
+        candidates=candidates,
+        scores=scores,
+        order=propagation.strongest(scores, candidates.sentence_ids, len(candidates)),
+        selected=stored["selected"],
+        evidence={evidence.sentence_id: evidence for evidence in found},
+        coverage=stored["coverage"],
+    )

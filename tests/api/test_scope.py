@@ -1,0 +1,81 @@
+"""That every request looks the collection that it names up once."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import event
+
+from app.composition import Application
+from tests.api.operations import (
+    BODIES,
+    DOCUMENT,
+    OPERATIONS,
+    WITH_BODIES,
+    Operation,
+    assert_problem,
+    url,
+    well_formed,
+)
+
+BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
+
+
+def names_a_collection(operation: Operation) -> bool:
+    method, path = operation
+    parameters = DOCUMENT["paths"][path][method.lower()].get("parameters", [])
+    inside = method in WITH_BODIES and path in BODIES and path != "/passages"
+    return "{name}" in path or inside or "collection" in {parameter["name"] for parameter in parameters}
+
+
+LATER = {("POST", "/answer"), ("POST", "/query/compare"), ("POST", "/feedback")}
+NAMING = [operation for operation in OPERATIONS if names_a_collection(operation) and operation not in LATER]
+
+
+@contextmanager
+def looked_up(application: Application) -> Iterator[list[str]]:
+    """The statements of the block that find a collection by its name."""
+    noted: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if BY_NAME.search(" ".join(statement.split())):
+            noted.append(statement)
+
+    database: Any = application.database
+    engines = [database._readers, database._snapshots, database._writers, database._single_writers]
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield noted
+    finally:
+        for engine in engines:
+            event.remove(engine, "before_cursor_execute", note)
+
+
+@pytest.mark.parametrize("operation", NAMING, ids=" ".join)
+def test_each_request_resolves_its_collection_once(
+    application: Application, http: TestClient, curie: str, operation: Operation
+) -> None:
+    method, path = operation
+    with looked_up(application) as found:
+        answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
+
+    assert answer.status_code < 500 or answer.status_code == 503, answer.text
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("operation", [one for one in NAMING if one != ("POST", "/passages")], ids=" ".join)
+def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
+    application: Application, http: TestClient, operation: Operation
+) -> None:
+    method, path = operation
+    with looked_up(application) as found:
+        answer = http.request(method, url(path), **well_formed(method, path))
+
+    assert_problem(answer)
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "There is no collection 'no-such-collection'."
+    assert len(found) == 1

@@ -1,0 +1,57 @@
+"""What a logged verdict comes to: what it claims, and what it says of sentences."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.core.verdict import LoggedVerdict
+
+VERDICT = LoggedVerdict(supports=(1, 4), rejects=(2,))
+
+
+class TestTargets:
+    def test_what_was_activated_and_not_named_counts_as_rejected(self) -> None:
+        assert VERDICT.targets([1, 2, 3]) == {1: 1, 2: 0, 3: 0, 4: 1}
+
+    def test_a_partial_verdict_leaves_it_alone(self) -> None:
+        assert replace(VERDICT, partial=True).targets([1, 2, 3]) == {1: 1, 2: 0, 4: 1}
+
+    def test_sentences_of_a_passage_that_helped_as_a_whole_are_left_alone_unless_named(self) -> None:
+        assert replace(VERDICT, spared=(2, 3, 4)).targets([1, 2, 3, 5]) == {1: 1, 2: 0, 4: 1, 5: 0}
+
+    def test_a_verdict_that_names_nothing_rejects_all_that_was_activated(self) -> None:
+        assert LoggedVerdict().targets([3, 1]) == {3: 0, 1: 0}
+
+
+@pytest.mark.parametrize(
+    ("partial", "retrieval_success", "complete"),
+    [
+        (False, None, True),
+        (False, True, True),
+        (False, False, False),
+        (True, None, False),
+        (True, True, False),
+        (True, False, False),
+    ],
+)
+def test_it_claims_to_name_all_evidence_unless_it_is_partial_or_says_that_evidence_was_not_found(
+    partial: bool, retrieval_success: bool | None, complete: bool
+) -> None:
+    assert replace(VERDICT, partial=partial, retrieval_success=retrieval_success).complete is complete
+
+
+@pytest.mark.parametrize(
+    ("said", "score", "generated"),
+    [
+        (None, None, False),
+        (None, 0.49, False),
+        (None, 0.5, True),
+        (True, 0.1, True),
+        (False, 0.9, False),
+    ],
+)
+def test_whether_the_answer_was_right_is_its_word_else_its_score(
+    said: bool | None, score: float | None, generated: bool
+) -> None:
+    verdict = replace(VERDICT, generation_success=said, generation_score=score)
+    assert verdict.generated(threshold=0.5) is generated

@@ -1,0 +1,152 @@
+"""Logs of verdicts made up in memory, the states that a worker makes of them, and rows to the last bit."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from app.core.replay import Step, Word
+from app.core.states import RECALL, TASK, TIME, Audit, Event, Memory, Support, Vector, step
+
+DIMENSION = 6
+SENTENCES = range(1, 6)
+DATED = (1, 3, 5)
+"""Sentences with a time channel."""
+QUESTIONS = (7, 8)
+
+
+def bits(value: Any) -> Any:
+    """A row, or rows, such that two are equal if and only if no bit of them differs."""
+    match value:
+        case float():
+            return value.hex()
+        case np.ndarray():
+            return (str(value.dtype), value.shape, value.tobytes())
+        case list() | tuple():
+            return tuple(map(bits, value))
+        case dict():
+            return {key: bits(held) for key, held in value.items()}
+    if is_dataclass(value):
+        return tuple((one.name, bits(getattr(value, one.name))) for one in fields(value))
+    return value
+
+
+def unit(seed: int, dimension: int = DIMENSION) -> Vector:
+    """A vector of length 1."""
+    drawn = np.random.default_rng(seed).normal(size=dimension)
+    return (drawn / np.linalg.norm(drawn)).astype(np.float32)
+
+
+BASES = {(s, TASK): unit(s) for s in SENTENCES} | {(s, TIME): unit(100 + s) for s in DATED}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One entry of a log.
+
+    Attributes:
+        targets: sentence -> y.
+        directions: channel -> unit vector.
+        confidence: divides R, which is 0.5 for what is supported and 1 for what is rejected.
+    """
+
+    event: Event
+    targets: dict[int, int]
+    directions: dict[str, Vector]
+    confidence: float
+
+    def noise(self, target: int, perplexity: float) -> float:
+        return (0.5 if target else 1.0) / self.confidence
+
+
+@st.composite
+def verdicts(draw: st.DrawFn, event: int) -> Verdict:
+    question = draw(st.sampled_from(QUESTIONS))
+    timed = {TIME: unit(300 + question)} if draw(st.booleans()) else {}
+    shares = st.sampled_from([0.0, 0.1, 0.8, 0.98, 1.0])
+    return Verdict(
+        event=Event(
+            id=event,
+            question_id=question,
+            judge=draw(st.sampled_from("abc")),
+            day=draw(st.sampled_from(["2026-05-01", "2026-05-02"])),
+            share=draw(shares),
+            contested_share=draw(shares),
+            process_noise=draw(st.sampled_from([0.001, 0.05])),
+            complete=draw(st.booleans()),
+        ),
+        targets=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from([0, 1]), max_size=4)),
+        directions={TASK: unit(200 + question)} | timed,
+        confidence=draw(st.sampled_from([1.0, 0.7, 0.01])),
+    )
+
+
+@st.composite
+def logs(draw: st.DrawFn, most: int = 10) -> list[Verdict]:
+    """Verdicts in the order of application, on few questions and sentences, so that most of them meet."""
+    return [draw(verdicts(event)) for event in range(1, draw(st.integers(1, most)) + 1)]
+
+
+@dataclass
+class Learned:
+    """What a worker makes of a log, verdict by verdict."""
+
+    memories: dict[tuple[int, str], Memory]
+    supports: dict[tuple[int, int], Support]
+    audit: list[Audit]
+    contested: set[int]
+
+    def touched(self) -> dict[tuple[int, str], Memory]:
+        """The memories that a verdict moved."""
+        return {key: memory for key, memory in self.memories.items() if memory.update_count}
+
+
+def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
+    """Take the step of each verdict."""
+    found = Learned({key: Memory(*key, vector) for key, vector in BASES.items()}, {}, [], set())
+    for one in log:
+        moved = step(
+            one.event,
+            one.targets,
+            one.directions,
+            one.noise,
+            found.memories,
+            found.supports,
+            frozenset(frozen),
+        )
+        found.memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
+        found.supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}
+        found.audit += moved.audit
+        if moved.contested:
+            found.contested.add(one.event.id)
+    return found
+
+
+def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[Step]:
+    """As storage gives them: by sentence, sequence and channel. An event's id is its place in the order."""
+    known = {one.event.id: one for one in log}
+    rows = sorted(audit, key=lambda row: (row.sentence_id, row.event_id, row.channel))
+    return [
+        Step(row.event_id, known[row.event_id].event, row, known[row.event_id].directions[row.channel])
+        for row in rows
+        if row.channel != RECALL
+    ]
+
+
+def support_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[Step]:
+    """As storage gives them: by question, sentence and sequence."""
+    known = {one.event.id: one.event for one in log}
+    steps = [Step(row.event_id, known[row.event_id], row) for row in audit if row.channel == RECALL]
+    return sorted(steps, key=lambda step: (step.event.question_id, step.recorded.sentence_id, step.sequence))
+
+
+def words(log: Sequence[Verdict]) -> list[Word]:
+    """As storage gives them: by question, sentence and sequence."""
+    found = [
+        Word(one.event.question_id, sentence, one.event.id, one.event.id, one.event.judge, target)
+        for one in log
+        for sentence, target in one.targets.items()
+    ]
+    return sorted(found, key=lambda word: (word.question_id, word.sentence_id, word.sequence))
