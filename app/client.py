@@ -78,7 +78,7 @@ class Client:
         while True:
             job = self.send("GET", f"/jobs/{job_id}", params={"collection": collection, "errors_limit": 10})
             yield job
-            if job["status"] in {"succeeded", "failed"}:
+            if job["status"] in {"succeeded", "failed", "cancelled"}:
                 return
             time.sleep(POLL_SECONDS)
 

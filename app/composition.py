@@ -1,7 +1,7 @@
 """The one place where providers, storage and services are put together."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +17,14 @@ from app.providers.prior import RankingPrior, load_prior
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.jobs.jobs import JobsService
+from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION
+from app.services.jobs.runner import Runner
+from app.services.jobs.work import Handler, Kind
 from app.services.keys.attribution import Attribution, KeyLearning
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
+from app.services.keys.rekey import RekeyService
 from app.services.learning.feedback import FeedbackService
 from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
@@ -149,6 +154,28 @@ class Application:
             time_llm=self.llm if self.settings.llm_time_extraction else None,
             rebase=self.evolve.rebase,
         )
+
+    @cached_property
+    def rekey(self) -> RekeyService:
+        """Makes keys anew."""
+        return RekeyService(
+            self.database, self.embedder, batch_size=self.settings.ingest_batch_size, rebase=self.evolve.rebase
+        )
+
+    @cached_property
+    def handlers(self) -> Mapping[Kind, Handler]:
+        """What does jobs, by their kinds."""
+        return {INGEST: self.index, REKEY: self.rekey, REVOCATION: self.revoke, REPLAY: self.past}
+
+    @cached_property
+    def runner(self) -> Runner:
+        """Does jobs."""
+        return Runner(self.database, self.handlers, lease_seconds=self.settings.job_lease_seconds)
+
+    @cached_property
+    def jobs(self) -> JobsService:
+        """Reports on jobs and cancels them."""
+        return JobsService(self.database, self.handlers)
 
     @cached_property
     def limits(self) -> GraphLimits:

@@ -13,12 +13,14 @@ from app.api import problems
 from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.drain import Drain
+from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
+from app.api.undo import past
 from app.api.upkeep import health
 from app.composition import Application
 
@@ -51,7 +53,19 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     problems.install(app)
-    for module in (queries, explanations, expansions, feedback, judges, passages, serving, keys, health):
+    for module in (
+        queries,
+        explanations,
+        expansions,
+        feedback,
+        judges,
+        passages,
+        jobs,
+        serving,
+        keys,
+        past,
+        health,
+    ):
         app.include_router(module.router)
     _describe(app)
     return app

@@ -220,6 +220,15 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(
         default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."
     )
+    job_lease_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        le=3600,
+        description=(
+            "How long after a worker was killed, hangs or lost its machine another one takes its job over. A "
+            "worker that is told to end hands its job over at once."
+        ),
+    )
     feedback_max_attempts: int = Field(
         default=5, ge=1, description="Failed applications after which an event is parked."
     )

@@ -1,5 +1,5 @@
-"""The worker process: applies feedback as it is announced, ingests staged passages, revokes verdicts, sweeps for
-strays, and keeps the vector indexes healthy."""
+"""The worker process: applies feedback as it is announced, does jobs, sweeps for strays, and keeps the vector
+indexes healthy."""
 
 import threading
 import time
@@ -10,20 +10,21 @@ import structlog
 
 from app.composition import Application
 from app.errors import UnavailableError
+from app.services.jobs.runner import Crew
 
 log = structlog.get_logger(__name__)
 
 BLOCK_MS = 1_000
-INGEST_POLL_SECONDS = 0.5
-REVOKE_POLL_SECONDS = 0.5
+JOB_POLL_SECONDS = 0.5
+ABANDONED_SECONDS = 60.0
 STATISTICS_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 
 
 class Worker:
-    """Loops until stopped: feedback in this thread, ingest, revocation and index maintenance in others.
+    """Loops until stopped: feedback in this thread, jobs and index maintenance in others.
 
-    Feedback, ingest and revocation finish what is in hand; an index that is being built anew is given up.
+    Feedback and jobs finish the batch in hand; an index that is being built anew is given up.
     """
 
     def __init__(self, app: Application) -> None:
@@ -32,6 +33,7 @@ class Worker:
         self._swept = 0.0
         self._learn_due = 0.0
         self._maintenance_due = 0.0
+        self._abandoned_due = 0.0
 
     def stop(self) -> None:
         """Finish what is in hand and return from ``run``."""
@@ -40,10 +42,11 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
-        beside = {"ingest": self._ingest, "revocation": self._revoke, "statistics": self._analyse}
+        beside = {"statistics": self._analyse}
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
         threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
+        threads.append(threading.Thread(target=self._do_jobs, name="jobs"))
         for thread in threads:
             thread.start()
         log.info("worker ready")
@@ -106,14 +109,17 @@ class Worker:
             log.info("sweep applied overdue feedback", events=applied)
         self._app.evolve.run_due()
 
-    def _ingest(self) -> None:
-        if not self._app.index.run_ready_jobs(self._stopping.is_set):
-            self._stopping.wait(INGEST_POLL_SECONDS)
+    def _do_jobs(self) -> None:
+        with Crew(self._app.runner, self._stopping.is_set) as crew:
 
-    def _revoke(self) -> None:
-        # In a loop of its own: what poisons the memory is not to wait for an ingest of hours.
-        if not self._app.revoke.run_ready_jobs(self._stopping.is_set):
-            self._stopping.wait(REVOKE_POLL_SECONDS)
+            def step() -> None:
+                if time.monotonic() >= self._abandoned_due:
+                    self._app.ingest.discard_abandoned()
+                    self._abandoned_due = time.monotonic() + ABANDONED_SECONDS
+                if not crew.step():
+                    self._stopping.wait(JOB_POLL_SECONDS)
+
+            self._forever("jobs", step)
 
     def _analyse(self) -> None:
         self._app.statistics.run(self._stopping.is_set)

@@ -144,7 +144,7 @@ def main() -> None:
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
         job = common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.index.run(app.ingest.job(app.access.scope(collection), job))
+        app.index.run(app.jobs.job(app.access.scope(collection), job))
         asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
         scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
         try:

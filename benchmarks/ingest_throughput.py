@@ -58,12 +58,12 @@ def ingest(app: Application, bodies: Sequence[dict[str, Any]]) -> tuple[float, f
     index = IndexService(app.database, recorder, app.language, batch_size=app.settings.ingest_batch_size)
     with common.scratch_collection(app) as collection:
         began = time.perf_counter()
-        job = app.ingest.job(app.access.scope(collection), common.stage(app, collection, bodies))
+        job = app.jobs.job(app.access.scope(collection), common.stage(app, collection, bodies))
         staged = time.perf_counter()
         if not index.run(job):
             raise SystemExit("Another worker took the job: stop it, or give the benchmark a database of its own.")
         done = time.perf_counter()
-        status = app.ingest.job(app.access.scope(collection), job.id).status
+        status = app.jobs.job(app.access.scope(collection), job.id).status
         if status != "succeeded":
             raise SystemExit(f"The ingest ended as {status}.")
         return staged - began, done - staged, recorder.calls, app.access.scope(collection).collection.sentence_count

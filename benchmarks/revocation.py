@@ -212,7 +212,7 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     judged = stream(arguments.events, arguments.revoked, texts, draw)
     for collection in (one, other):
         job = common.stage(app, collection, bodies)
-        app.index.run(app.ingest.job(app.access.scope(collection), job))
+        app.index.run(app.jobs.job(app.access.scope(collection), job))
     with app.database.administer() as administrator:
         administrator.execute("ANALYZE")  # as autovacuum does within a minute or so
     # Both are asked before either is taught: the same questions find the same.
@@ -224,7 +224,7 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     app.revoke.request(app.access.scope(one), judge=TAKEN_BACK)
     with learning_waits(app, one) as waits:
         began = time.perf_counter()
-        app.revoke.run_ready_jobs()
+        app.runner.run_ready()
         seconds = time.perf_counter() - began
     app.evolve.evolve(app.access.scope(one))
     print(f"{arguments.revoked} revoked in {seconds:.1f} s, {arguments.revoked / seconds:.0f} a second")

@@ -136,8 +136,8 @@ def ingest(application: Application, collection: str) -> Ingest:
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = reception.finish()
-        application.index.run_ready_jobs()
-        job = application.ingest.job(application.access.scope(into), job_id)
+        application.runner.run_ready()
+        job = application.jobs.job(application.access.scope(into), job_id)
         return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
 
     return run

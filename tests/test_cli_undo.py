@@ -37,7 +37,7 @@ def test_a_judges_verdicts_are_revoked_by_a_job_that_is_followed(
 
     def work() -> None:
         while not stop.wait(0.05):
-            application.revoke.run_ready_jobs()
+            application.runner.run_ready()
 
     worker = threading.Thread(target=work)
     worker.start()

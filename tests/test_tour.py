@@ -29,7 +29,7 @@ def live(application: Application) -> Iterator[LiveServer]:
         headers = {"content-type": "application/x-ndjson"}
         url = f"{server.url}/passages?collection={sample.COLLECTION}"
         assert httpx.post(url, content=sample.corpus(), headers=headers).status_code == 202
-        application.index.run_ready_jobs()
+        application.runner.run_ready()
         yield server
     application.ingest.delete_collection(application.access.scope(sample.COLLECTION))
 

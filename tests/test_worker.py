@@ -170,9 +170,9 @@ def test_staged_passages_are_ingested(
 ) -> None:
     with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         job_id = state.staged(app, collection, *CURIE)
-        eventually(lambda: app.ingest.job(app.access.scope(collection), job_id).status == "succeeded")
+        eventually(lambda: app.jobs.job(app.access.scope(collection), job_id).status == "succeeded")
 
-        assert app.ingest.job(app.access.scope(collection), job_id).created == len(CURIE)
+        assert app.jobs.job(app.access.scope(collection), job_id).created == len(CURIE)
 
 
 def test_stopping_ends_an_idle_worker(
@@ -197,5 +197,5 @@ def test_a_revocation_is_carried_out(
         event = judged(app, curie)
         eventually(lambda: is_applied(app, curie, event))
         job = app.revoke.request(app.access.scope(curie))
-        eventually(lambda: app.ingest.job(app.access.scope(curie), job).status == "succeeded")
+        eventually(lambda: app.jobs.job(app.access.scope(curie), job).status == "succeeded")
         assert state.event_statuses(app, curie) == {event: "revoked"}

@@ -14,8 +14,10 @@ from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
 from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
+from app.services.keys.rekey import RekeyService
 from app.services.learning.feedback import FeedbackService
 from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
@@ -26,6 +28,7 @@ from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
+from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
 from app.services.upkeep.health import HealthService
 
@@ -37,6 +40,12 @@ class Services(Protocol):
     def access(self) -> AccessService: ...
     @property
     def ingest(self) -> IngestService: ...
+    @property
+    def jobs(self) -> JobsService: ...
+    @property
+    def rekey(self) -> RekeyService: ...
+    @property
+    def past(self) -> PastService: ...
     @property
     def ask(self) -> AskService: ...
     @property

@@ -41,8 +41,8 @@ def _ingest(client: Client, stream: io.BufferedIOBase, label: str, collection: s
         complain(f"{label}: line {error['line']}: {error['reason']}")
     if job["next_errors_after"] is not None:
         complain(f"{label}: more of them: GET {accepted['status_url']}&errors_after={job['next_errors_after']}")
-    if job["status"] == "failed":
-        complain(f"{label}: {job['error']}")
+    if job["status"] != "succeeded":
+        complain(f"{label}: {job['error'] or job['status']}")
     return bool(job["status"] == "succeeded" and job["rejected"] == 0)
 
 
@@ -65,6 +65,17 @@ def followed(
     for job in client.follow(accepted["job_id"], accepted["collection"]):
         done = job["received"] - job["waiting"]
         progress.update(task, description=label, total=job["received"], completed=done)
+    return job
+
+
+def succeeded(job: dict[str, Any]) -> dict[str, Any]:
+    """The job, if it did all of it.
+
+    Raises:
+        ClientError: it failed, or somebody cancelled it.
+    """
+    if job["status"] != "succeeded":
+        raise ClientError(f"{job['collection']}: {job['error'] or job['status']}")
     return job
 
 
@@ -100,8 +111,7 @@ def rekey(
         )
         with progress_bar() as progress:
             job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    if job["status"] == "failed":
-        raise ClientError(f"{collection}: {job['error']}")
+    succeeded(job)
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
 

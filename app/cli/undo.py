@@ -16,7 +16,7 @@ from app.cli.console import (
     say_json,
     settings,
 )
-from app.cli.requests import followed, one_by_one, progress_bar, say_statuses
+from app.cli.requests import followed, one_by_one, progress_bar, say_statuses, succeeded
 from app.client import Client, ClientError
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str
     accepted = client.send("POST", "/feedback/revoke", json=criteria | {"collection": collection})
     with progress_bar() as progress:
         job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
-    if job["status"] == "failed":
-        raise ClientError(f"{collection}: {job['error']}")
-    return job
+    return succeeded(job)
 
 
 @cli.command()

@@ -17,9 +17,11 @@ from app.evaluation.metrics import DEPTH, Observation
 from app.providers.embedder import Embedder
 from app.providers.llm import Llm
 from app.services.access.scope import AccessService, Scope
-from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.jobs.jobs import JobsService
+from app.services.jobs.runner import Runner
 from app.services.keys.evolve import EvolveService
+from app.services.keys.rekey import RekeyService
 from app.services.learning.feedback import FeedbackService, Receipt
 from app.services.learning.verdict import Verdict
 from app.services.reasons.explain import ExplainService
@@ -50,7 +52,11 @@ class Services(Protocol):
     @property
     def ingest(self) -> IngestService: ...
     @property
-    def index(self) -> IndexService: ...
+    def rekey(self) -> RekeyService: ...
+    @property
+    def jobs(self) -> JobsService: ...
+    @property
+    def runner(self) -> Runner: ...
     @property
     def retrieve(self) -> RetrieveService: ...
     @property
@@ -113,10 +119,9 @@ class Harness:
         Raises:
             IngestFailedError: they cannot be made.
         """
-        ingest = self.services.ingest
         while (scope := self.scope).collection.key_building != building:
             try:
-                job_id = ingest.rekey(scope, building)
+                job_id = self.services.rekey.request(scope, building)
             except ConflictError as error:
                 if "job_id" not in error.extra:  # it has finished since
                     continue
@@ -188,23 +193,23 @@ class Harness:
         self._run(reception.finish(), dataset.name, tick)
 
     def _run(self, job_id: uuid.UUID, name: str, tick: Tick) -> None:
-        """Do a job to its end."""
+        """Do the collection's jobs until this one is over."""
         scope = self.scope
-        with ThreadPoolExecutor(1, thread_name_prefix="ingest") as worker:
+        with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
             while True:
-                job = self.services.ingest.job(scope, job_id)
-                running = worker.submit(self.services.index.run, job)
+                running = worker.submit(self.services.runner.run_ready, collection_id=scope.collection.id)
                 while not running.done():
                     time.sleep(POLL_SECONDS)
-                    job = self.services.ingest.job(scope, job_id)
-                    tick(job.created + job.updated + job.unchanged, job.received)
+                    job = self.services.jobs.job(scope, job_id)
+                    tick(job.received - job.waiting, job.received)
                 running.result()
-                job = self.services.ingest.job(scope, job_id)
-                tick(job.created + job.updated + job.unchanged, job.received)
-                if job.status == "failed":
-                    raise IngestFailedError(f"{name}: {job.error}")
+                job = self.services.jobs.job(scope, job_id)
+                tick(job.received - job.waiting, job.received)
+                if job.status in {"failed", "cancelled"}:
+                    raise IngestFailedError(f"{name}: {job.error or job.status}")
                 if job.status == "succeeded":
                     return
+                time.sleep(POLL_SECONDS)
 
 
 def open_harness(services: Services, dataset: Dataset, tick: Tick, building: KeyBuilding = "full") -> Harness:

@@ -24,7 +24,7 @@ COMMENT ON COLUMN collection.key_generation IS '0: base keys serve.';
 COMMENT ON COLUMN collection.serving IS 'shadow: it learns, and serves without memory.';
 COMMENT ON COLUMN collection.experiment IS 'Arms that queries are given by percentage.';
 COMMENT ON COLUMN collection.exploration IS 'How answers make room for what is untried.';
-COMMENT ON COLUMN collection.past IS 'Of a copy that a replay made: of which collection, and as of when.';
+COMMENT ON COLUMN collection.past IS 'Of a copy that a replay made: of which collection, as of when, by which job.';
 COMMENT ON COLUMN collection.indexed IS 'Tables that have a vector index of this collection''s rows; others are searched exactly.';
 
 CREATE TABLE embedding_space (

@@ -112,7 +112,7 @@ CREATE TABLE staged_key (
     content_hash BYTEA NOT NULL,
     embedding vector({dimension}) NOT NULL,
     CONSTRAINT staged_key_pkey PRIMARY KEY (collection_id, job_id, passage_id),
-    CONSTRAINT staged_key_ingest_job_fkey FOREIGN KEY(collection_id, job_id) REFERENCES ingest_job (collection_id, id) ON DELETE CASCADE,
+    CONSTRAINT staged_key_job_fkey FOREIGN KEY(collection_id, job_id) REFERENCES job (collection_id, id) ON DELETE CASCADE,
     CONSTRAINT staged_key_passage_fkey FOREIGN KEY(collection_id, passage_id) REFERENCES passage (collection_id, id) ON DELETE CASCADE
 );
 ALTER TABLE staged_key ALTER COLUMN embedding SET STORAGE PLAIN;

@@ -16,7 +16,7 @@ branch_labels = None
 depends_on = None
 
 FOLDER = Path(__file__).parents[1] / "schema"
-ROOMS = ("corpus", "learning", "jobs", "keys")  # each refers to earlier ones only
+ROOMS = ("corpus", "learning", "jobs", "staging", "keys")  # each refers to earlier ones only
 
 
 def upgrade() -> None:

@@ -62,7 +62,7 @@ def with_llm(variant: Variant, llm_server: OpenAiServer) -> TestClient:
 @pytest.fixture
 def rekeying(application: Application, curie: str) -> Iterator[str]:
     """A collection with a re-key job that no worker has begun."""
-    application.ingest.rekey(application.access.scope(curie), "abstract")
+    application.rekey.request(application.access.scope(curie), "abstract")
     yield curie
     application.ingest.delete_collection(application.access.scope(curie))
 

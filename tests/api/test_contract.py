@@ -111,7 +111,7 @@ def _known(services: Application) -> dict[str, Any]:
     job = state.staged(services, COLLECTION, *CURIE)
     spare = state.staged(services, SPARE["name"], *CURIE)
     for collection, waiting in ((COLLECTION, job), (SPARE["name"], spare)):
-        while services.ingest.job(services.access.scope(collection), waiting).status != "succeeded":
+        while services.jobs.job(services.access.scope(collection), waiting).status != "succeeded":
             time.sleep(0.05)
     answer = services.ask.query(Query(text="Where was Marie Curie born?", scope=services.access.scope(COLLECTION)))
     sentences = state.all_sentences(services, COLLECTION)

@@ -30,7 +30,7 @@ def test_a_job_is_accepted_followed_and_done(http: TestClient, application: Appl
     waiting = http.get(status_url).json()
     assert (waiting["status"], waiting["key_building"], waiting["received"]) == ("queued", "title", 0)
 
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
 
     done = http.get(status_url).json()
     assert (done["status"], done["received"], done["updated"], done["waiting"]) == ("succeeded", 5, 5, 0)
@@ -48,7 +48,7 @@ def test_a_job_of_an_ingest_names_no_key_building(http: TestClient, collection: 
 def test_the_same_request_again_is_answered_alike(http: TestClient, application: Application, curie: str) -> None:
     first = rekey(http, curie, "title", "once")
     assert rekey(http, curie, "title", "once").json() == first.json()
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
     assert rekey(http, curie, "title", "once").json() == first.json()
     conflict = rekey(http, curie, "full", "once")
     assert_problem(conflict)
@@ -67,7 +67,7 @@ def test_while_a_job_is_open_another_is_refused(
     assert (job["status"], job["key_building"]) == ("queued", "abstract")
     assert counts() == before
 
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
     assert rekey(http, rekeying, building, "refused").status_code == 202
 
 

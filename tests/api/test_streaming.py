@@ -168,7 +168,7 @@ def test_the_same_key_at_once_makes_one_job(http: TestClient, live: LiveServer, 
     assert len({answer.json()["job_id"] for answer in answers if answer.status_code == 202}) == 1
     with http.app.state.services.database.read() as reader:  # type: ignore[attr-defined]
         jobs = reader.rows(
-            "SELECT job.status, job.received FROM ingest_job job JOIN collection c ON c.id = job.collection_id "
+            "SELECT job.status, job.received FROM job JOIN collection c ON c.id = job.collection_id "
             "WHERE c.name = %(name)s",
             {"name": collection},
         )

@@ -227,7 +227,7 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
 def test_a_rekey_that_was_stopped_is_finished_first(application: Application, sample_dataset: Dataset) -> None:
     few = replace(sample_dataset, name="sample-stopped", passages=sample_dataset.passages[:5], questions=())
     harness = open_harness(application, few, lambda *_: None)
-    application.ingest.rekey(application.access.scope(harness.collection), "title")
+    application.rekey.request(application.access.scope(harness.collection), "title")
     harness.rekey("abstract", lambda *_: None)
     assert application.access.scope(harness.collection).collection.key_building == "abstract"
 

@@ -20,7 +20,7 @@ CORPUS = {
     "lexical_term",
     "lexical_posting",
     "lexical_passage",
-    "ingest_job",
+    "job",
     "ingest_line",
     "ingest_error",
     "idempotency",

@@ -148,10 +148,10 @@ def test_a_worker_told_to_end_ingests_the_batch_in_hand_and_goes_on_at_the_next_
         eventually(lambda: standing_still(application) == 1)
         worker.terminate()
     assert worker.ended() == 0, worker.output
-    half = application.ingest.job(application.access.scope(collection), job)
+    half = application.jobs.job(application.access.scope(collection), job)
     assert (half.status, half.created, half.attempts) == ("running", 2, 0)
     with working():
-        eventually(lambda: application.ingest.job(application.access.scope(collection), job).status == "succeeded")
-    assert application.ingest.job(application.access.scope(collection), job).created == len(CURIE)
+        eventually(lambda: application.jobs.job(application.access.scope(collection), job).status == "succeeded")
+    assert application.jobs.job(application.access.scope(collection), job).created == len(CURIE)
     assert state.counts(application, collection) == state.true_counts(application, collection)
     assert orphans(application, collection) == {}

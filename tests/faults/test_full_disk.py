@@ -192,7 +192,7 @@ def test_a_worker_waits_for_room_and_counts_no_try(
     for name in (revoked, f"{curie}-ingested"):
         state.staged(application, name, {"id": "a", "text": "Marie Curie was born in Warsaw."})
         if name == revoked:
-            application.index.run_ready_jobs()
+            application.runner.run_ready()
     undo.apply(application, revoked, [judged(application, revoked)])
     undoing = application.revoke.request(application.access.scope(revoked))
     events = undo.stream(application, curie, 6, seed=41)
@@ -204,12 +204,12 @@ def test_a_worker_waits_for_room_and_counts_no_try(
             eventually(lambda: min(refused(bystander)) > 2, "trying")
             assert set(state.event_statuses(application, curie).values()) == {"pending"}
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
-        eventually(lambda: application.ingest.job(application.access.scope(revoked), undoing).status == "succeeded")
+        eventually(lambda: application.jobs.job(application.access.scope(revoked), undoing).status == "succeeded")
         eventually(lambda: state.counts(application, f"{curie}-ingested")[0] == 1)
 
     assert [row["attempts"] for row in state.rows(application, curie, "feedback_event")] == [0] * len(events)
     for name in (revoked, f"{curie}-ingested"):
-        assert {row["attempts"] for row in state.rows(application, name, "ingest_job")} == {0}
+        assert {row["attempts"] for row in state.rows(application, name, "job")} == {0}
     assert orphans(application, curie) == {}
     undo.assert_verified(application, curie)
 

@@ -41,7 +41,7 @@ FEEDBACK_STEPS = {
 
 
 def jobs(application: Application, collection: str) -> list[dict[str, Any]]:
-    return state.rows(application, collection, "ingest_job")
+    return state.rows(application, collection, "job")
 
 
 def cut_off(url: str, path: str, **request: Any) -> None:
@@ -55,7 +55,7 @@ def sent_again(application: Application, client: TestClient, collection: str, bo
     answers = [client.post(f"/passages?collection={collection}", content=body, headers=NDJSON) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [202, 202]
     assert answers[0].json() == answers[1].json()
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
     job = client.get(answers[0].json()["status_url"]).json()
     assert (job["status"], job["created"], job["waiting"]) == ("succeeded", len(CURIE), 0)
     assert state.counts(application, collection) == state.true_counts(application, collection)
@@ -68,12 +68,12 @@ def abandoned(application: Application, collection: str) -> None:
     with application.database.write() as writer:
         writer.execute(
             """
-            UPDATE ingest_job SET updated_at = now() - interval '11 minutes'
+            UPDATE job SET updated_at = now() - interval '11 minutes'
             WHERE collection_id = %(c)s AND status = 'receiving'
             """,
             {"c": state.collection_id(application, collection)},
         )
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
     assert {row["status"] for row in jobs(application, collection)} == {"succeeded"}
     assert state.rows(application, collection, "ingest_line") == []
     assert orphans(application, collection) == {}
@@ -116,7 +116,7 @@ def test_killed_half_way_through_a_stream(
         finally:
             staged.set()
         sender.result()
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
     assert [row["status"] for row in jobs(application, collection)] == ["receiving"]
     assert state.true_counts(application, collection) == (0, 0, 0)
 
@@ -128,7 +128,7 @@ def known(application: Application, collection: str) -> list[str]:
     with application.database.read() as reader:
         found = reader.rows(
             """
-            SELECT status FROM ingest_job job JOIN collection c ON c.id = job.collection_id WHERE c.name = %(name)s
+            SELECT status FROM job JOIN collection c ON c.id = job.collection_id WHERE c.name = %(name)s
             """,
             {"name": collection},
         )

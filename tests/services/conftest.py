@@ -22,4 +22,4 @@ def no_open_jobs(application: Application) -> Iterator[None]:
     """A job that a test leaves open would be worked on by the next one."""
     yield
     with application.database.write() as writer:
-        writer.execute("DELETE FROM ingest_job WHERE status IN ('receiving', 'queued', 'running')")
+        writer.execute("DELETE FROM job WHERE status IN ('receiving', 'queued', 'running')")

@@ -93,12 +93,12 @@ SEARCHES: Mapping[str, str] = {
     """,
     "line of a job that is closed": """
         SELECT count(*) FROM ingest_line l
-        JOIN ingest_job j ON j.collection_id = l.collection_id AND j.id = l.job_id
+        JOIN job j ON j.collection_id = l.collection_id AND j.id = l.job_id
         WHERE l.collection_id = %(c)s AND j.status IN ('succeeded', 'failed')
     """,
     "first answer that names no job": """
         SELECT count(*) FROM idempotency i WHERE i.collection_id = %(c)s AND i.answer ? 'job_id'
-          AND NOT EXISTS (SELECT FROM ingest_job j
+          AND NOT EXISTS (SELECT FROM job j
                           WHERE j.collection_id = i.collection_id AND j.id::text = i.answer ->> 'job_id')
     """,
     "entity that no sentence names": """

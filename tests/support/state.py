@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,6 +16,7 @@ from app.core.ranking import FEATURES
 from app.services.learning.feedback import Receipt
 from app.services.learning.verdict import Named, Verdict
 from app.storage.corpus import collections
+from app.storage.database import Database
 from app.storage.learning import weights
 from app.storage.learning.weights import Learned
 from app.storage.retrieval import episodes
@@ -25,6 +27,7 @@ LEXICAL = ("lexical_term", "lexical_posting", "lexical_passage")
 LEARNED = ("sentence_memory", "question_support")
 WEIGHTS = ("ranking_belief", "ranking_audit")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
+PATIENCE_SECONDS = 30.0
 INCIDENTAL = ("created_at", "updated_at", "question_id")
 
 
@@ -233,3 +236,17 @@ def staged(application: Application, name: str, *passages: Mapping[str, Any], ke
         reception.digest(body["text"].encode())
     reception.add(list(enumerate(bodies, start=1)), [])
     return reception.finish()
+
+
+def until_waiting(database: Database) -> None:
+    """Wait until somebody waits for a lock that another transaction holds."""
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        with database.read() as reader:
+            if reader.scalar(waiting):
+                return
+        assert time.monotonic() < deadline, "nobody waits"
+        time.sleep(0.01)

@@ -15,8 +15,8 @@ INCIDENTAL = ("collection_id", "reason")
 def born(application: Application, collection: str) -> str:
     """A collection as ``curie`` makes it, of this name."""
     job = state.staged(application, collection, *CURIE)
-    application.index.run_ready_jobs()
-    assert application.ingest.job(application.access.scope(collection), job).status == "succeeded"
+    application.runner.run_ready()
+    assert application.jobs.job(application.access.scope(collection), job).status == "succeeded"
     return collection
 
 

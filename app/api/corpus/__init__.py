@@ -1,1 +1,1 @@
-"""Routes of collections, passages and jobs."""
+"""Routes of collections and passages."""

@@ -1,8 +1,7 @@
-"""Passages, jobs and collections on the wire."""
+"""Passages and collections on the wire."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
-from uuid import UUID
 
 from pydantic import (
     AliasChoices,
@@ -99,61 +98,6 @@ class RekeyIn(Model):
             "the title and the first three sentences; 'keywords': the twenty terms that tell most of the passage."
         )
     )
-
-
-class JobAccepted(BaseModel):
-    """Where to look for progress."""
-
-    job_id: UUID
-    collection: str
-    status_url: str
-
-
-class LineError(BaseModel):
-    """A line that was not ingested; the first line is 1."""
-
-    line: int
-    reason: str
-
-
-class RevocationOut(BaseModel):
-    """Which verdicts a job revokes; where nothing is said, all that were accepted before it."""
-
-    model_config = ConfigDict(populate_by_name=True)
-
-    judge: str | None = None
-    since: datetime | None = Field(default=None, alias="from")
-    before: datetime | None = Field(default=None, alias="to")
-
-
-class JobOut(BaseModel):
-    """A job that ingests, re-keys or revokes verdicts.
-
-    Lines are counted, passages by a re-key job, verdicts by one that revokes (`updated`: by it, `unchanged`: by
-    others meanwhile): received = created + updated + unchanged + rejected + waiting.
-    """
-
-    model_config = ConfigDict(from_attributes=True)
-
-    job_id: UUID
-    collection: str
-    key_building: KeyBuilding | None = Field(
-        description="Of a re-key job: what keys are made of once it has succeeded; null: another job."
-    )
-    revocation: RevocationOut | None = Field(description="Of a job that revokes verdicts; null: another job.")
-    status: str = Field(description="receiving, queued, running, succeeded or failed")
-    received: int
-    created: int
-    updated: int
-    unchanged: int
-    rejected: int
-    waiting: int
-    error: str | None = Field(description="The last failure; a job still queued or running is tried again.")
-    created_at: datetime
-    updated_at: datetime
-    finished_at: datetime | None
-    errors: list[LineError] = Field(description="Rejected lines, a page of them.")
-    next_errors_after: int | None = Field(description="Pass as errors_after for the next page; null at the end.")
 
 
 class PassageOut(BaseModel):

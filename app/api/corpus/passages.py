@@ -1,7 +1,6 @@
-"""Passages, jobs and collections."""
+"""Passages and collections."""
 
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response, status
 from starlette.concurrency import run_in_threadpool
@@ -10,15 +9,13 @@ from app.api.corpus.bodies import receive_document, receive_lines
 from app.api.corpus.passage_schemas import (
     CollectionOut,
     CollectionsOut,
-    JobAccepted,
-    JobOut,
-    LineError,
     PassageOut,
     RekeyIn,
-    RevocationOut,
     StoredSentenceOut,
 )
 from app.api.dependencies import App, Limit, OptionalKey, PathScope, QueryOpening, QueryScope, json_body
+from app.api.jobs.job_schemas import JobAccepted
+from app.api.jobs.jobs import accepted
 from app.api.paths import PassageRoute
 from app.api.problems import responses
 from app.api.schemas import CollectionName, storable
@@ -72,41 +69,6 @@ async def post_passages(
     receive = receive_document if media_type == JSON_TYPE else receive_lines
     await receive(request, reception)
     return accepted(await run_in_threadpool(reception.finish), opening.name, response)
-
-
-@router.get(
-    "/jobs/{job_id}", response_model=JobOut, responses=responses(404, 422, 503), summary="Progress of a job"
-)
-def get_job(
-    job_id: UUID,
-    app: App,
-    scope: QueryScope,
-    errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
-    errors_limit: Limit = 100,
-) -> JobOut:
-    """How far the job is, and which lines were rejected and why."""
-    job = app.ingest.job(scope, job_id)
-    errors = app.ingest.errors(job, errors_after, errors_limit)
-    done = job.created + job.updated + job.unchanged + job.rejected
-    return JobOut(
-        job_id=job.id,
-        collection=job.collection,
-        key_building=job.key_building,
-        revocation=None if job.revocation is None else RevocationOut.model_validate(job.revocation),
-        status=job.status,
-        received=job.received,
-        created=job.created,
-        updated=job.updated,
-        unchanged=job.unchanged,
-        rejected=job.rejected,
-        waiting=job.received - done,
-        error=job.error,
-        created_at=job.created_at,
-        updated_at=job.updated_at,
-        finished_at=job.finished_at,
-        errors=[LineError(line=line, reason=reason) for line, reason in errors],
-        next_errors_after=errors[-1][0] if len(errors) == errors_limit else None,
-    )
 
 
 ExternalIdPath = Annotated[
@@ -190,7 +152,7 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
     Queries are answered by the old keys until all new ones are there and take their place at once. Passages sent
     meanwhile are ingested after that. Sentences, entities and what verdicts taught about them stay as they are.
     """
-    return accepted(app.ingest.rekey(scope, body.key_building, key), scope.collection.name, response)
+    return accepted(app.rekey.request(scope, body.key_building, key), scope.collection.name, response)
 
 
 @router.delete(
@@ -202,13 +164,6 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
 def delete_collection(scope: PathScope, app: App) -> None:
     """Remove the collection with everything in it, learned state and its log included."""
     app.ingest.delete_collection(scope)
-
-
-def accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
-    """The answer to a request that a job will carry out."""
-    status_url = f"/jobs/{job_id}?collection={collection}"
-    response.headers["Location"] = status_url
-    return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)
 
 
 def path_text(text: str) -> str:

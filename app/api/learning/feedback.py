@@ -7,8 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Response, status
 from starlette.concurrency import run_in_threadpool
 
-from app.api.corpus.passage_schemas import JobAccepted
-from app.api.corpus.passages import accepted
 from app.api.dependencies import (
     App,
     EventId,
@@ -21,6 +19,8 @@ from app.api.dependencies import (
     json_body,
     posted,
 )
+from app.api.jobs.job_schemas import JobAccepted
+from app.api.jobs.jobs import accepted
 from app.api.keys.key_schemas import KeyEffectOut
 from app.api.learning.feedback_schemas import (
     ChangeOut,

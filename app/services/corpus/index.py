@@ -1,21 +1,16 @@
-"""Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once.
-
-The jobs of re-keying, which changes what this builds, are done here in turn with those of ingest.
-"""
+"""Building the graph from staged passages: analyse and embed with no SQL open, then write a batch at once."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from app.core.key_text import KeyBuilding
 from app.core.temporal import time_constraint
-from app.errors import LlmError, is_out_of_reach
 from app.providers.embedder import Embedder
 from app.providers.language import (
     ANALYSER,
@@ -33,17 +28,14 @@ from app.services.corpus.drafts import (
     surfaces_of,
     with_llm_times,
 )
-from app.services.keys.rekey import Rebase, RekeyService
-from app.storage.corpus import collections, lexical, passages
+from app.services.jobs.work import Work
+from app.services.keys.rekey import Rebase
+from app.storage.corpus import collections, lexical, passages, staged_lines
 from app.storage.corpus.lexical import TermCounts
 from app.storage.corpus.passages import PassageRow, SentenceRow, StoredSentence, TimeRow
 from app.storage.database import Database, Writer
-from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
 
-log = structlog.get_logger(__name__)
-
-MAX_ATTEMPTS = 5
 MAX_REPLANS = 5
 Vectors = dict[str, NDArray[np.float32]]
 
@@ -68,7 +60,7 @@ class _Plan:
 
 
 class IndexService:
-    """Turns staged passages into graph; what the ingest worker runs."""
+    """Turns staged passages into graph: does ingest jobs."""
 
     def __init__(
         self,
@@ -86,74 +78,29 @@ class IndexService:
         self._batch_size = batch_size
         self._time_llm = time_llm
         self._rebase = rebase
-        self._rekey = RekeyService(database, embedder, batch_size=batch_size, rebase=rebase)
 
-    def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:
-        """Work through every job that no other worker holds, until told to stop; how many were worked on."""
-        with self._database.write() as writer:
-            abandoned = jobs.discard_abandoned(writer)
-        if abandoned:
-            log.warning("discarded jobs whose lines never all arrived", jobs=abandoned)
-        with self._database.read() as reader:
-            ready = jobs.ready(reader)
-        worked, held_back = 0, set[int]()
-        for job in ready:
-            # A job that could not go on holds back its collection's later ones, so that the later line wins.
-            if job.collection_id in held_back:
-                continue
-            if self.run(job, should_stop):
-                worked += 1
-            else:
-                held_back.add(job.collection_id)
-        return worked
+    def run(self, work: Work) -> None:
+        """Write batch after batch, the encoder working on the next one while Postgres takes this one.
 
-    def run(self, job: Job, should_stop: Callable[[], bool] = lambda: False) -> bool:
-        """Do a job to its end, one job of a collection at a time; False if nothing came of it.
-
-        A batch that fails is tried again by a later call; after ``MAX_ATTEMPTS`` the job fails with the error,
-        keeping what it had ingested.
+        A job that ends before its end keeps what it has ingested.
         """
-        with self._database.hold_lock(f"ingest:{job.collection_id}") as held:
-            if not held:
-                return False
-            with self._database.read() as reader:
-                current = jobs.find(reader, job.collection_id, job.id)
-            if current is None or current.status not in {"queued", "running"}:
-                return False
-            try:
-                if job.key_building is None:
-                    self._run_batches(job, should_stop)
-                else:
-                    self._rekey.run(job, job.key_building, should_stop)
-            except LlmError as error:  # the endpoint may come back: the lines wait for it
-                log.warning("ingest waits for the LLM", job_id=str(job.id), error=error.detail)
-                return False
-            except Exception as error:
-                if is_out_of_reach(error):
-                    raise
-                log.exception("batch failed", job_id=str(job.id))
-                with self._database.write() as writer:
-                    attempts = jobs.record_failure(writer, job, f"{type(error).__name__}: {error}")
-                    if attempts >= MAX_ATTEMPTS:
-                        jobs.finish(writer, job, f"{type(error).__name__}: {error}")
-                return False
-            return True
-
-    def _run_batches(self, job: Job, should_stop: Callable[[], bool]) -> None:
-        """Write batch after batch, the encoder working on the next one while Postgres takes this one."""
+        job = work.job
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
             planned = ahead.submit(self._plan, job, 0, frozenset())
-            while not should_stop():
+            while not work.should_stop():
                 plan = planned.result()
                 if plan is None:
                     with self._database.write() as writer:
-                        jobs.finish(writer, job)
-                    log.info("job finished", job_id=str(job.id), collection=job.collection)
+                        work.finish(writer)
                     return
                 planned = ahead.submit(self._plan, job, plan.lines[-1], frozenset(plan.names))
-                self._write(job, plan)
+                self._write(work, plan)
 
-    def _write(self, job: Job, plan: _Plan) -> None:
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Forget the lines that it did not come to."""
+        staged_lines.let_go(writer, job.collection_id, job.id)
+
+    def _write(self, work: Work, plan: _Plan) -> None:
         """Write a batch, planned anew as often as the graph changed meanwhile."""
         current: _Plan | None = plan
         for _ in range(MAX_REPLANS):
@@ -161,9 +108,9 @@ class IndexService:
                 return
             try:
                 with self._database.write() as writer:
-                    self._write_plan(writer, job, current)
+                    self._write_plan(writer, work, current)
             except _StaleError:
-                current = self._plan(job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
+                current = self._plan(work.job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
             else:
                 return
         raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
@@ -177,7 +124,9 @@ class IndexService:
         """
         collection_id = job.collection_id
         with self._database.read() as reader:
-            staged = _without_repeats(jobs.next_lines(reader, job, after_line, limit or self._batch_size))
+            staged = _without_repeats(
+                staged_lines.following(reader, collection_id, job.id, after_line, limit or self._batch_size)
+            )
             versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
             if not staged:
                 return None
@@ -234,8 +183,8 @@ class IndexService:
                 text, span.start if span else None, span.end if span else None, plan.texts[text]
             )
 
-    def _write_plan(self, writer: Writer, job: Job, plan: _Plan) -> None:
-        collection_id = job.collection_id
+    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> None:
+        collection_id = work.job.collection_id
         collections.lock_graph(writer, collection_id)
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
@@ -250,14 +199,8 @@ class IndexService:
         created = sum(external_id not in plan.versions for external_id in ids)
         if plan.drafts:
             self._write_drafts(writer, collection_id, plan, created)
-        jobs.advance(
-            writer,
-            job,
-            plan.lines,
-            created=created,
-            updated=updated + len(plan.drafts) - created,
-            unchanged=unchanged,
-        )
+        staged_lines.take(writer, collection_id, work.job.id, plan.lines)
+        work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
 
     def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
         entities = passages.insert_entities(

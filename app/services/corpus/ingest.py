@@ -7,18 +7,20 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.core.key_text import KeyBuilding
-from app.errors import ConflictError, NotFoundError
+from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.scope import Opening, Scope
-from app.services.jobs.keyed import open_job
-from app.storage.corpus import collections, lexical, passages
+from app.services.jobs.keyed import once
+from app.services.jobs.kinds import INGEST
+from app.storage.corpus import collections, lexical, passages, staged_lines
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.corpus.passages import StoredPassage, StoredSentence
-from app.storage.database import Database, Writer
-from app.storage.jobs import idempotency, jobs
+from app.storage.database import Database
+from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
 
 log = structlog.get_logger(__name__)
+
+ABANDONED_AFTER_SECONDS = 600.0
 
 
 class Reception:
@@ -43,25 +45,35 @@ class Reception:
         """Stage (line number, passage) pairs and record (line number, reason) of rejected lines."""
         collection_id = self._open().collection_id
         with self._database.write() as writer:
-            jobs.add_lines(writer, collection_id, self.job_id, lines, errors)
+            staged_lines.add(writer, collection_id, self.job_id, lines, errors)
+            jobs.receive(
+                writer, collection_id, self.job_id, received=len(lines) + len(errors), rejected=len(errors)
+            )
 
     def finish(self) -> UUID:
         """Release the job to the workers; the job to look at, which is the first one of a repeated key.
 
         Raises:
             IdempotencyConflictError: the key was used before with another body; this one is discarded.
+            NotFoundError: the collection was deleted meanwhile.
         """
         collection_id = self._open().collection_id
-        body_hash = self._digest.digest()
-        answer = {"job_id": str(self.job_id)}
-        with self._database.write() as writer:
-            if self._key is None or idempotency.remember(writer, collection_id, self._key, body_hash, answer):
-                jobs.release(writer, collection_id, self.job_id)
-                return self.job_id
-        self.abort()
-        with self._database.read() as reader:
-            first = idempotency.first_answer(reader, collection_id, self._key, body_hash)
-        return UUID(first["job_id"]) if first else self.job_id
+        try:
+            job_id, first = once(
+                self._database,
+                collection_id,
+                self._opening.name,
+                self._key,
+                self._digest.digest(),
+                self.job_id,
+                lambda writer: jobs.release(writer, collection_id, self.job_id),
+            )
+        except IdempotencyConflictError:
+            self.abort()
+            raise
+        if not first:
+            self.abort()
+        return job_id
 
     def abort(self) -> None:
         """Forget the job and every line staged so far."""
@@ -77,13 +89,21 @@ class Reception:
         if self._opened is None:
             with self._database.write() as writer:
                 opened = self._opening.open(writer)
-                jobs.open_job(writer, opened.collection_id, self.job_id)
+                jobs.add(
+                    writer,
+                    opened.collection_id,
+                    self.job_id,
+                    kind=INGEST.name,
+                    lane=INGEST.lane,
+                    payload={},
+                    receiving=True,
+                )
             self._opened = opened
         return self._opened
 
 
 class IngestService:
-    """Accepts passages and other changes to collections, and reports on jobs."""
+    """Accepts passages and other changes to collections."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -92,41 +112,18 @@ class IngestService:
         """Passages for a collection, which is made if it does not exist."""
         return Reception(self._database, opening, key)
 
-    def rekey(self, scope: Scope, building: KeyBuilding, key: str | None = None) -> UUID:
-        """Queue a job that makes the collection's keys anew; the first one of a repeated Idempotency-Key.
-
-        Raises:
-            NotFoundError: the collection was deleted meanwhile.
-            ConflictError: the collection is being re-keyed already.
-            IdempotencyConflictError: the key was used before with another request.
-        """
-        name = scope.collection.name
-
-        def start(writer: Writer, target: int, job_id: UUID) -> None:
-            if not jobs.open_rekey(writer, target, job_id, building):
-                raise _under_way(name, jobs.open_rekey_job(writer, target))
-
-        job_id, opened = open_job(self._database, scope, key, f"rekey {building}", start)
-        if opened:
-            log.info("re-key job accepted", job_id=str(job_id), collection=name, key_building=building)
-        return job_id
-
-    def job(self, scope: Scope, job_id: UUID) -> Job:
-        """The job.
-
-        Raises:
-            NotFoundError: there is no such job.
-        """
-        with self._database.read() as reader:
-            job = jobs.find(reader, scope.collection.id, job_id)
-        if job is None:
-            raise NotFoundError(f"There is no job {job_id} in collection {scope.collection.name!r}.")
-        return job
+    def discard_abandoned(self) -> int:
+        """Forget jobs whose sender vanished with the API process that was receiving them; how many there were."""
+        with self._database.write() as writer:
+            abandoned = jobs.discard_abandoned(writer, ABANDONED_AFTER_SECONDS)
+        if abandoned:
+            log.warning("discarded jobs whose lines never all arrived", jobs=abandoned)
+        return abandoned
 
     def errors(self, job: Job, after_line: int, limit: int) -> list[tuple[int, str]]:
         """(line, reason) of rejected lines after ``after_line``."""
         with self._database.read() as reader:
-            return jobs.errors(reader, job.collection_id, job.id, after_line, limit)
+            return staged_lines.errors(reader, job.collection_id, job.id, after_line, limit)
 
     def passage(self, scope: Scope, external_id: str) -> tuple[StoredPassage, list[StoredSentence]]:
         """A passage with its sentences in reading order.
@@ -186,11 +183,3 @@ class IngestService:
                 lexical_length=length,
             )
         log.info("passage deleted", collection=target.name, passage=external_id)
-
-
-def _under_way(collection: str, job: Job | None) -> ConflictError:
-    if job is None:  # it has finished since
-        return ConflictError(f"Collection {collection!r} was being re-keyed.")
-    return ConflictError(
-        f"Collection {collection!r} is being re-keyed to {job.key_building!r} by job {job.id}.", job_id=str(job.id)
-    )

@@ -1,39 +1,111 @@
 """Jobs that are opened once, however often the same request comes."""
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID, uuid4
 
+import structlog
+
+from app.errors import ConflictError
 from app.services.access.scope import Scope
+from app.services.jobs.work import Kind
 from app.storage.corpus import collections
 from app.storage.database import Database, Writer
-from app.storage.jobs import idempotency
+from app.storage.jobs import idempotency, jobs
+from app.storage.jobs.jobs import Job
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What the request itself did: more to the payload, and how much there is to do and is done."""
+
+    payload: Mapping[str, Any]
+    received: int = 0
+    updated: int = 0
 
 
 def open_job(
-    database: Database, scope: Scope, key: str | None, request: str, start: Callable[[Writer, int, UUID], None]
-) -> tuple[UUID, bool]:
-    """Have ``start`` open a job, with the collection's id and the job's; the job, and whether this opened it.
+    database: Database,
+    scope: Scope,
+    kind: Kind,
+    payload: Mapping[str, Any],
+    key: str | None,
+    begin: Callable[[Writer, int], Begun] = lambda *_: Begun({}),
+) -> UUID:
+    """Queue a job; the first one of a repeated key.
 
     Args:
-        key: the Idempotency-Key; one that comes again is answered with the first job. None: a job every time.
-        request: what is asked for; a repeated key must ask for the same.
+        payload: what is asked for; a repeated key must ask for the same.
+        key: the Idempotency-Key; None: a job every time.
+        begin: what is done at once, in the transaction that queues the job, given the collection's id.
 
     Raises:
         NotFoundError: the collection was deleted meanwhile.
+        ConflictError: a job of this kind is open, and the kind is single; ``job_id`` names it.
         IdempotencyConflictError: the key was used before with another request.
     """
-    job_id, body_hash = uuid4(), hashlib.sha256(request.encode()).digest()
-    target, gone = scope.collection.id, collections.gone(scope.collection.name)
+    target, job_id = scope.collection, uuid4()
+
+    def start(writer: Writer) -> None:
+        begun = begin(writer, target.id)
+        if not jobs.add(
+            writer,
+            target.id,
+            job_id,
+            kind=kind.name,
+            lane=kind.lane,
+            single=kind.single,
+            payload={**payload, **begun.payload},
+            received=begun.received,
+            updated=begun.updated,
+        ):
+            raise _under_way(target.name, kind, jobs.open_of_kind(writer, target.id, kind.name))
+
+    request = f"{kind.name} {json.dumps(payload, sort_keys=True)}"
+    body_hash = hashlib.sha256(request.encode()).digest()
+    found, opened = once(database, target.id, target.name, key, body_hash, job_id, start)
+    if opened:
+        log.info("job accepted", job_id=str(found), kind=kind.name, collection=target.name, **payload)
+    return found
+
+
+def once(
+    database: Database,
+    collection_id: int,
+    name: str,
+    key: str | None,
+    body_hash: bytes,
+    job_id: UUID,
+    start: Callable[[Writer], None],
+) -> tuple[UUID, bool]:
+    """Have ``start`` begin the job, unless the key was answered with another one; the job, and whether it began.
+
+    Raises:
+        NotFoundError: the collection was deleted meanwhile.
+        IdempotencyConflictError: the key was used before with another body.
+    """
     with database.write() as writer:
-        if not collections.keep(writer, target):
-            raise gone
-        answer = {"job_id": str(job_id)}
-        if key is None or idempotency.remember(writer, target, key, body_hash, answer):
-            start(writer, target, job_id)
+        if not collections.keep(writer, collection_id):
+            raise collections.gone(name)
+        if key is None or idempotency.remember(writer, collection_id, key, body_hash, {"job_id": str(job_id)}):
+            start(writer)
             return job_id, True
     with database.read() as reader:
-        first = idempotency.first_answer(reader, target, key, body_hash)
+        first = idempotency.first_answer(reader, collection_id, key, body_hash)
     if first is None:
-        raise gone
+        raise collections.gone(name)
     return UUID(first["job_id"]), False
+
+
+def _under_way(name: str, kind: Kind, job: Job | None) -> ConflictError:
+    if job is None:  # it has ended since
+        return ConflictError(f"Collection {name!r} had another {kind.name} job under way.")
+    said = ", ".join(str(value) for value in job.payload.values())
+    return ConflictError(
+        f"Collection {name!r} has a {kind.name} job under way ({said}): {job.id}.", job_id=str(job.id)
+    )

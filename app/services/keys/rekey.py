@@ -7,22 +7,21 @@ are made of. Queries see either the old keys or the new ones.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-
-import structlog
+from uuid import UUID
 
 from app.core.key_text import KeyBuilding
-from app.errors import NotFoundError
 from app.providers.embedder import Embedder
 from app.providers.language import ANALYSER, key_text, terms
+from app.services.access.scope import Scope
+from app.services.jobs.keyed import open_job
+from app.services.jobs.kinds import REKEY
+from app.services.jobs.work import Work
 from app.storage.corpus import collections, lexical
 from app.storage.corpus.lexical import TermCounts
-from app.storage.database import Database, Reader, Writer
-from app.storage.jobs import jobs
+from app.storage.database import Database, Writer
 from app.storage.jobs.jobs import Job
 from app.storage.keys import staged_keys
 from app.storage.keys.staged_keys import KeySource, StagedKey
-
-log = structlog.get_logger(__name__)
 
 MAX_ROUNDS = 5
 SWAP_PASSAGES = 128
@@ -38,7 +37,7 @@ class _StoppedError(Exception):
 
 
 class RekeyService:
-    """Does re-key jobs; ``IndexService`` runs it in turn with the ingest of the same collection."""
+    """Accepts and does re-key jobs, in turn with the ingest of the same collection."""
 
     def __init__(
         self, database: Database, embedder: Embedder, *, batch_size: int, rebase: Rebase | None = None
@@ -48,51 +47,63 @@ class RekeyService:
         self._batch_size = batch_size
         self._rebase = rebase
 
-    def run(self, job: Job, building: KeyBuilding, should_stop: Callable[[], bool] = lambda: False) -> None:
-        """Do a job to its end, or until told to stop; called by one worker at a time.
+    def request(self, scope: Scope, building: KeyBuilding, key: str | None = None) -> UUID:
+        """Queue a job that makes the collection's keys anew; the first one of a repeated Idempotency-Key.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            ConflictError: the collection is being re-keyed already.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        return open_job(self._database, scope, REKEY, {"key_building": building}, key)
+
+    def run(self, work: Work) -> None:
+        """Make the keys and swap them, unless the collection has such keys already.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
         """
-        if self._finish_needless(job, building):
+        if self._finish_needless(work):
             return
         for _ in range(MAX_ROUNDS):
-            if not self._stage(job, building, should_stop):
+            if not self._stage(work):
                 return
             try:
                 with self._database.write() as writer:
-                    swapped = self._swap(writer, job, building, should_stop)
+                    swapped = self._swap(writer, work)
             except _StoppedError:
                 return
             if swapped:
-                log.info("job finished", job_id=str(job.id), collection=job.collection, key_building=building)
                 return
         raise RuntimeError(f"passages changed before each of {MAX_ROUNDS} attempts to take the new keys over")
 
-    def _finish_needless(self, job: Job, building: KeyBuilding) -> bool:
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Forget the keys that wait; the old ones go on serving."""
+        staged_keys.let_go(writer, job)
+
+    def _finish_needless(self, work: Work) -> bool:
         """Finish a job for the keys that the collection has; whether nothing is left to do."""
         with self._database.write() as writer:
-            if not _is_open(writer, job):
-                return True
-            target = collections.by_id(writer, job.collection_id)
-            if target.key_building != building:
+            target = collections.by_id(writer, work.job.collection_id)
+            if target.key_building != _building(work.job):
                 return False
-            jobs.report(writer, job, passages=target.passage_count, unchanged=target.passage_count)
-            jobs.finish(writer, job)
+            work.report(writer, received=target.passage_count, updated=0, unchanged=target.passage_count)
+            work.finish(writer)
         return True
 
-    def _stage(self, job: Job, building: KeyBuilding, should_stop: Callable[[], bool]) -> bool:
-        """Embed and stage what is not staged yet; False if told to stop before, or if the job is done."""
+    def _stage(self, work: Work) -> bool:
+        """Embed and stage what is not staged yet; False if told to stop before."""
+        job = work.job
         with self._database.read() as reader:
             passages = collections.by_id(reader, job.collection_id).passage_count
             staged = staged_keys.count(reader, job)
         after = 0
-        while not should_stop():
+        while not work.should_stop():
             with self._database.read() as reader:
                 batch = staged_keys.unstaged(reader, job, after, self._batch_size)
             if not batch:
                 return True
-            vectors = self._embedder.embed([_text(building, source) for source in batch])
+            vectors = self._embedder.embed([_text(_building(job), source) for source in batch])
             keys = [
                 StagedKey(source.passage_id, source.content_hash, vector)
                 for source, vector in zip(batch, vectors, strict=True)
@@ -100,47 +111,47 @@ class RekeyService:
             staged += len(keys)
             with self._database.write() as writer:
                 if not collections.keep(writer, job.collection_id):
-                    raise NotFoundError(f"Collection {job.collection!r} was deleted meanwhile.")
-                # Locks the job: another worker cannot close it and leave these keys behind.
-                if not jobs.report(writer, job, passages=max(passages, staged), updated=staged):
-                    return False
+                    raise collections.gone(job.collection)
+                work.report(writer, received=max(passages, staged), updated=staged)
                 staged_keys.stage(writer, job, keys)
             after = batch[-1].passage_id
         return False
 
-    def _swap(self, writer: Writer, job: Job, building: KeyBuilding, should_stop: Callable[[], bool]) -> bool:
+    def _swap(self, writer: Writer, work: Work) -> bool:
         """Put the staged keys in place, in one transaction; False if passages came or changed meanwhile."""
+        job = work.job
         if not collections.lock_graph(writer, job.collection_id):
-            raise NotFoundError(f"Collection {job.collection!r} was deleted meanwhile.")
-        if not _is_open(writer, job):  # another worker was first
-            return True
+            raise collections.gone(job.collection)
         if staged_keys.unstaged(writer, job, 0, 1):
             return False
         changed: list[int] = []
         length = 0.0
         size = min(self._batch_size, SWAP_PASSAGES)
         while chunk := staged_keys.sources(writer, job, changed[-1] if changed else 0, size):
-            if should_stop():
+            if work.should_stop():
                 raise _StoppedError
             passages = [source.passage_id for source in chunk]
             staged_keys.put_in_place(writer, job, passages)
-            counted = [TermCounts(source.passage_id, Counter(terms(_text(building, source)))) for source in chunk]
+            counted = [
+                TermCounts(source.passage_id, Counter(terms(_text(_building(job), source)))) for source in chunk
+            ]
             length += lexical.index(writer, job.collection_id, counted, ANALYSER)
             changed += passages
         collections.add_counts(
             writer, job.collection_id, passages=0, sentences=0, entities=0, lexical_length=length
         )
-        collections.set_key_building(writer, job.collection_id, building)
+        collections.set_key_building(writer, job.collection_id, _building(job))
         if self._rebase is not None:
             self._rebase(writer, job.collection_id, changed)
-        jobs.report(writer, job, passages=len(changed), updated=len(changed))
-        jobs.finish(writer, job)
+        staged_keys.let_go(writer, job)
+        work.report(writer, received=len(changed), updated=len(changed))
+        work.finish(writer)
         return True
 
 
-def _is_open(reader: Reader, job: Job) -> bool:
-    current = jobs.find(reader, job.collection_id, job.id)
-    return current is not None and current.status in {"queued", "running"}
+def _building(job: Job) -> KeyBuilding:
+    building: KeyBuilding = job.payload["key_building"]
+    return building
 
 
 def _text(building: KeyBuilding, source: KeySource) -> str:

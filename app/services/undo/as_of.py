@@ -18,21 +18,29 @@ copy is seen whole or not at all, and whatever ends it before its end leaves not
 """
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
 
 import structlog
 
 from app.core import names
 from app.errors import ConflictError, InvalidRequestError, UnavailableError
 from app.services.access.scope import Scope
+from app.services.jobs.keyed import Begun, open_job
+from app.services.jobs.kinds import REPLAY
+from app.services.jobs.work import Work
 from app.services.keys.attribution import Attribution, Units
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
 from app.services.undo.restore import Restore
 from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection
 from app.storage.database import Database, Reader, Writer
+from app.storage.jobs.jobs import Job
 from app.storage.keys import evolved_keys, generations, key_log
 from app.storage.learning import experience, memories, weights
 from app.storage.learning.weights import Days
@@ -48,6 +56,8 @@ ROWS = 2_000
 EVENTS = 100
 CHUNK = 200
 """Sentences, questions or passages whose states are computed and written together: bounds memory."""
+
+REPORT_SECONDS = 0.5
 
 CORPUS = (
     "passage", "sentence", "entity", "entity_sentence", "lexical_term", "lexical_posting", "lexical_passage",
@@ -88,9 +98,13 @@ class Past:
     key_generation_certain: bool
     learned: Mapping[str, int]
 
+    def as_json(self) -> dict[str, Any]:
+        """As the job keeps it."""
+        return asdict(self) | {"until": self.until.isoformat()}
+
 
 class PastService:
-    """Makes collections that are as another was."""
+    """Accepts and does jobs that make collections that are as another was."""
 
     def __init__(
         self, database: Database, attribution: Attribution, evolve: EvolveService, restore: Restore
@@ -100,32 +114,74 @@ class PastService:
         self._evolve = evolve
         self._restore = restore
 
-    def replay(
-        self,
-        scope: Scope,
-        until: datetime,
-        into: str | None = None,
-        report: Report = lambda *_: None,
-        should_stop: Callable[[], bool] = lambda: False,
-    ) -> Past:
-        """Make a collection that holds what another had learned at ``until``; it serves without memory.
+    def request(self, scope: Scope, until: datetime, into: str | None = None, key: str | None = None) -> UUID:
+        """Queue a job that makes a collection of what another had learned at ``until``.
+
+        It serves without memory. The job's result is a ``Past``.
 
         Args:
             into: its name; by default the collection's and the moment.
-            should_stop: polled; once true, nothing is made.
+            key: the Idempotency-Key, if there is one.
 
         Raises:
             NotFoundError: the other was deleted meanwhile.
             InvalidRequestError: ``into`` is no name, or the moment is yet to come or has no offset.
-            ConflictError: there is a collection of that name, or another process makes one.
-            UnavailableError: it was told to stop, or Postgres is out of reach.
+            ConflictError: there is a collection of that name.
+            IdempotencyConflictError: the key was used before with another request.
         """
         if until.tzinfo is None:
             raise InvalidRequestError("The moment needs its offset from UTC, as in 2026-11-21T12:00:00Z.")
-        of = scope.collection
-        name = into or f"{of.name}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        name = into or f"{scope.collection.name}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
         if not re.fullmatch(names.COLLECTION, name):
             raise InvalidRequestError(f"{name!r} is no name for a collection.")
+
+        def begin(writer: Writer, _collection_id: int) -> Begun:
+            _check(writer, until, name)
+            return Begun({})
+
+        return open_job(self._database, scope, REPLAY, {"until": until.isoformat(), "into": name}, key, begin)
+
+    def run(self, work: Work) -> None:
+        """Make the collection, unless a try before did and died before it said so."""
+        job = work.job
+        until, name = datetime.fromisoformat(job.payload["until"]), job.payload["into"]
+        with self._database.read() as reader:
+            source = collections.by_id(reader, job.collection_id)
+            made = copies.made_by(reader, name, job.id)
+        if made is None:
+            try:
+                made = self.make(source, until, name, self._told(work), work.should_stop, job.id).as_json()
+            except UnavailableError:
+                if work.should_stop():
+                    return
+                raise
+        with self._database.write() as writer:
+            work.finish(writer, made)
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Nothing is left of a collection that was not made whole."""
+
+    def make(
+        self,
+        of: Collection,
+        until: datetime,
+        name: str,
+        report: Report = lambda *_: None,
+        should_stop: Callable[[], bool] = lambda: False,
+        job: UUID | None = None,
+    ) -> Past:
+        """Make the collection ``name`` of what ``of`` had learned at ``until``.
+
+        Args:
+            should_stop: polled; once true, nothing is made.
+            job: by which it is known again.
+
+        Raises:
+            NotFoundError: the other was deleted meanwhile.
+            InvalidRequestError: the moment is yet to come.
+            ConflictError: there is a collection of that name, or another process makes one.
+            UnavailableError: it was told to stop, or Postgres is out of reach.
+        """
 
         def heard(stage: str, done: int, of: int) -> None:
             if should_stop():
@@ -138,27 +194,42 @@ class PastService:
             units: Units = {}
             while True:
                 with self._database.write_long(should_stop) as writer:
-                    source = _checked(writer, of.id, until, name)
+                    source = collections.by_id(writer, of.id).id
+                    _check(writer, until, name)
                     units, missing = self._restore.units(writer, source, until, units)
                     if not missing:
-                        copy = copies.open_copy(writer, source, name, until)
+                        copy = copies.open_copy(writer, source, name, until, job)
                         past = _Making(writer, copy, self._evolve, self._attribution, heard).make(
                             of.name, name, self._restore, units
                         )
+                        copies.describe(writer, copy, past.as_json())
                         break
                 units = {**units, **self._attribution.embedded(missing)}  # with no transaction open
         log.info("past state made", collection=name, of=of.name, until=until.isoformat(), events=past.events)
         return past
 
+    def _told(self, work: Work) -> Report:
+        """Has the job say what is being done, beside the transaction that does it, which nobody sees yet."""
+        told_at, told = 0.0, ""
 
-def _checked(reader: Reader, collection_id: int, until: datetime, name: str) -> int:
-    """The id of the collection, if this can be done."""
-    source = collections.by_id(reader, collection_id).id
+        def tell(stage: str, done: int, of: int) -> None:
+            nonlocal told_at, told
+            now = time.monotonic()
+            if stage == told and done < of and now - told_at < REPORT_SECONDS:
+                return
+            with self._database.write_once() as writer:
+                work.report(writer, received=of, updated=done, stage=stage, kept=False)
+            told_at, told = now, stage
+
+        return tell
+
+
+def _check(reader: Reader, until: datetime, name: str) -> None:
+    """Raise what stands against making this collection."""
     if until > copies.now(reader):
         raise InvalidRequestError(f"{until.isoformat()} is yet to come.")
     if copies.is_taken(reader, name):
         raise ConflictError(f"There is a collection {name!r} already.")
-    return source
 
 
 class _Making:

@@ -4,16 +4,17 @@ Only states that a revoked event touched are computed anew, from what they began
 see ``replay``. A revoked event stays in the log with its verdict; a later verdict may say the same again.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 import structlog
 
-from app.errors import InvalidRequestError, NotFoundError, is_out_of_reach
+from app.errors import InvalidRequestError, NotFoundError
 from app.services.access.scope import Scope
-from app.services.jobs.keyed import open_job
+from app.services.jobs.keyed import Begun, open_job
+from app.services.jobs.kinds import REVOCATION
+from app.services.jobs.work import ClaimLostError, Work
 from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
@@ -30,7 +31,6 @@ from app.storage.undo.revocations import Criteria
 
 log = structlog.get_logger(__name__)
 
-MAX_ATTEMPTS = 5
 BATCH = 100
 """Events that one transaction revokes; learning in their collection waits for it, so it must end within seconds."""
 CHUNK = 200
@@ -89,62 +89,36 @@ class RevokeService:
         if since is not None and before is not None and since >= before:
             raise InvalidRequestError("'from' must come before 'to'.")
         criteria = Criteria(judge, since, before)
-        job_id, opened = open_job(
-            self._database,
-            scope,
-            key,
-            f"revoke {json.dumps(criteria.as_json(), sort_keys=True)}",
-            lambda writer, target, job: revocations.open_job(writer, target, job, criteria),
-        )
-        if opened:
-            log.info(
-                "revocation accepted", job_id=str(job_id), collection=scope.collection.name, **criteria.as_json()
-            )
-        return job_id
 
-    def run_ready_jobs(self, should_stop: Callable[[], bool] = lambda: False) -> int:
-        """Work through every job that no other worker holds, until told to stop; how many were worked on."""
-        with self._database.read() as reader:
-            ready = jobs.ready(reader, revoking=True)
-        return sum(self._run(job, should_stop) for job in ready if not should_stop())
+        def begin(writer: Writer, collection_id: int) -> Begun:
+            begun = revocations.begin(writer, collection_id, criteria)
+            return Begun({"last": begun.last}, received=begun.at_once + begun.left, updated=begun.at_once)
 
-    def _run(self, job: Job, should_stop: Callable[[], bool]) -> bool:
-        """Do a job to its end, or until told to stop; False if nothing came of it.
+        return open_job(self._database, scope, REVOCATION, criteria.as_json(), key, begin)
 
-        Each batch is a transaction that also counts it, so a job that was killed goes on where it was.
-        """
-        with self._database.hold_lock(f"revoke:{job.collection_id}") as held:
-            if not held:
-                return False
-            try:
-                while not should_stop():
-                    with self._database.write() as writer:
-                        if not self._run_batch(writer, job):
-                            return True
-            except Exception as error:
-                if is_out_of_reach(error):
-                    raise
-                log.exception("batch not revoked", job_id=str(job.id))
-                reason = f"{type(error).__name__}: {error}"
-                with self._database.write() as writer:
-                    if jobs.record_failure(writer, job, reason) >= MAX_ATTEMPTS:
-                        jobs.finish(writer, job, reason)
-                return False
-            return True
+    def run(self, work: Work) -> None:
+        """Revoke batch after batch, each in a transaction that leaves what is learned without its verdicts."""
+        while not (work.finished or work.should_stop()):
+            with self._database.write() as writer:
+                self._run_batch(writer, work)
 
-    def _run_batch(self, writer: Writer, job: Job) -> bool:
-        """Revoke the job's next verdicts, or close it; whether it may have more."""
-        current = jobs.find(writer, job.collection_id, job.id)
-        if current is None or current.status not in {"queued", "running"}:
-            return False
-        batch = revocations.next_events(writer, current, self._batch_size)
-        if not batch:
-            revocations.settle(writer, job)
-            jobs.finish(writer, job)
-            log.info("job finished", job_id=str(job.id), collection=job.collection, revoked=current.updated)
-            return False
-        revocations.advance(writer, job, self._revoke(writer, job.collection_id, batch), batch[-1])
-        return True
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Nothing is staged: what is not revoked goes on counting."""
+
+    def _run_batch(self, writer: Writer, work: Work) -> None:
+        """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""
+        collection_id = work.job.collection_id
+        if not collections.keep(writer, collection_id):
+            raise collections.gone(work.job.collection)
+        current = jobs.find(writer, collection_id, work.job.id)
+        if current is None:
+            raise ClaimLostError
+        batch = revocations.following(writer, collection_id, current.payload, current.position, self._batch_size)
+        if batch:
+            work.advance(writer, updated=self._revoke(writer, collection_id, batch), position=batch[-1])
+        else:
+            work.advance(writer, unchanged=current.waiting)
+            work.finish(writer)
 
     def _revoke(self, writer: Writer, collection_id: int, events: Sequence[int]) -> int:
         """Revoke those of the events that are not yet; how many there were.

@@ -20,7 +20,8 @@ class Collection:
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
         experiment, exploration: as ``services.serving`` reads them; None for none.
-        past: of a copy that a replay made: ``of`` which collection, and as of when (``until``); None: it is none.
+        past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
+            its ``report``; None: it is none.
         indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
     """
 
@@ -202,7 +203,7 @@ def delete_unused(writer: Writer, collection_id: int) -> None:
     writer.execute(
         """
         DELETE FROM collection c WHERE id = %(id)s AND passage_count = 0
-          AND NOT EXISTS (SELECT FROM ingest_job WHERE collection_id = c.id)
+          AND NOT EXISTS (SELECT FROM job WHERE collection_id = c.id)
           AND NOT EXISTS (SELECT FROM episode WHERE collection_id = c.id)
         """,
         parameters,

@@ -1,5 +1,10 @@
-"""Jobs. Of an ingest, accepted lines wait in Postgres and leave in the transaction that ingests them; re-keying has
-its own module for what it stages, and revoking one for what it is about."""
+"""Jobs: opened, claimed by one worker at a time under a lease, counted, and closed.
+
+A claim is a row's ``claimant`` and its ``due_at``, the end of a lease: while the claimant lives it puts the end off
+(``keep``), and whatever ends it (a kill, a hang, a lost machine) leaves a lease that runs out. Whoever writes for a
+job says so in the same transaction (``advance``, ``report``, ``close``), which finds out a claimant that was
+overtaken and undoes what it did.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +13,9 @@ from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
+from sqlalchemy.exc import IntegrityError
 
-from app.core.key_text import KeyBuilding
 from app.storage.database import Reader, Writer
-
-ABANDONED_AFTER = "10 minutes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,259 +23,395 @@ class Job:
     """A job and how far it got.
 
     Attributes:
-        key_building: of a re-key job: what base keys shall be made of; None: another job.
-        received, created, updated, unchanged, rejected: lines of an ingest; passages of a re-key job; verdicts of a
-            job that revokes.
-        revocation: of a job that revokes: which verdicts; None: another job.
+        number: the order in which jobs came.
+        lane: jobs of one lane of a collection are done one by one, in their order.
+        payload: what is asked for.
+        status: receiving (what it is about is still arriving), queued, running, succeeded, failed or cancelled.
+        stage: what a job that has several stages is at.
+        received, created, updated, unchanged, rejected: how much there is to do, and what became of it, in the
+            kind's own unit: lines, passages, verdicts.
+        position: the id after which a job that takes rows in order goes on.
+        result: what a job that succeeded has to say beyond counts.
+        attempts: failed tries since it last came forward.
+        error: of the last failed try.
+        claimant: of a running job: who has it in hand.
     """
 
     collection_id: int
     collection: str
     id: UUID
-    key_building: KeyBuilding | None
+    number: int
+    kind: str
+    lane: str
+    payload: Mapping[str, Any]
     status: str
+    stage: str | None
     received: int
     created: int
     updated: int
     unchanged: int
     rejected: int
+    position: int
+    result: Mapping[str, Any] | None
     attempts: int
     error: str | None
+    claimant: UUID | None
+    cancel_requested_at: datetime | None
     created_at: datetime
     updated_at: datetime
     finished_at: datetime | None
-    revocation: dict[str, Any] | None
+
+    @property
+    def waiting(self) -> int:
+        """How much is not done."""
+        return self.received - self.created - self.updated - self.unchanged - self.rejected
 
 
-_SELECT = """
-    SELECT job.collection_id, c.name, job.id, job.key_building, job.status, job.received, job.created, job.updated,
-           job.unchanged, job.rejected, job.attempts, job.error, job.created_at, job.updated_at, job.finished_at,
-           job.revocation
-    FROM ingest_job job JOIN collection c ON c.id = job.collection_id
+_COLUMNS = """
+    job.collection_id, c.name AS collection, job.id, job.number, job.kind, job.lane, job.payload, job.status,
+    job.stage, job.received, job.created, job.updated, job.unchanged, job.rejected, job.position, job.result,
+    job.attempts, job.error, job.claimant, job.cancel_requested_at, job.created_at, job.updated_at, job.finished_at
 """
+_JOB = "job.collection_id = %(collection)s AND job.id = %(job)s"
+_CLAIMED = f"{_JOB} AND job.claimant = %(claimant)s AND job.status = 'running'"
+_OPEN = "status IN ('queued', 'running')"
 
 
-def open_job(writer: Writer, collection_id: int, job: UUID) -> None:
-    """Begin a job that is still receiving its lines."""
-    writer.execute(
-        "INSERT INTO ingest_job (collection_id, id) VALUES (%(collection)s, %(job)s)",
-        {"collection": collection_id, "job": job},
-    )
-
-
-def open_rekey(writer: Writer, collection_id: int, job: UUID, building: KeyBuilding) -> bool:
-    """Queue a re-key job; False if the collection has one that is still open."""
-    return (
-        writer.execute(
-            """
-            INSERT INTO ingest_job (collection_id, id, key_building, status)
-            VALUES (%(collection)s, %(job)s, %(building)s, 'queued') ON CONFLICT DO NOTHING
-            """,
-            {"collection": collection_id, "job": job, "building": building},
-        )
-        > 0
-    )
-
-
-def open_rekey_job(reader: Reader, collection_id: int) -> Job | None:
-    """The collection's re-key job that is still open, if there is one."""
-    row = reader.row(
-        f"""
-        {_SELECT} WHERE job.collection_id = %(collection)s AND job.key_building IS NOT NULL
-          AND job.status IN ('queued', 'running')
-        """,
-        {"collection": collection_id},
-    )
-    return None if row is None else Job(*row)
-
-
-def add_lines(
+def add(
     writer: Writer,
     collection_id: int,
     job: UUID,
-    lines: Sequence[tuple[int, Mapping[str, Any]]],
-    errors: Sequence[tuple[int, str]],
-) -> None:
-    """Stage accepted lines and record rejected ones with their reasons."""
-    parameters = {"collection": collection_id, "job": job}
-    if lines:
-        writer.execute(
-            """
-            INSERT INTO ingest_line (collection_id, job_id, line, passage)
-            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(passages)s::jsonb[]) AS row
-            """,
-            parameters
-            | {"lines": [line for line, _ in lines], "passages": [Jsonb(dict(body)) for _, body in lines]},
-        )
-    if errors:
-        writer.execute(
-            """
-            INSERT INTO ingest_error (collection_id, job_id, line, reason)
-            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(reasons)s::text[]) AS row
-            """,
-            parameters | {"lines": [line for line, _ in errors], "reasons": [reason for _, reason in errors]},
-        )
-    writer.execute(
-        """
-        UPDATE ingest_job SET received = received + %(received)s, rejected = rejected + %(rejected)s,
-            updated_at = now()
-        WHERE collection_id = %(collection)s AND id = %(job)s
-        """,
-        parameters | {"received": len(lines) + len(errors), "rejected": len(errors)},
-    )
+    *,
+    kind: str,
+    lane: str,
+    single: bool = False,
+    payload: Mapping[str, Any],
+    received: int = 0,
+    updated: int = 0,
+    receiving: bool = False,
+    due_in_seconds: float = 0.0,
+) -> bool:
+    """Queue a job; False, and nothing is queued, if one of its kind is open and the kind is ``single``.
 
-
-def release(writer: Writer, collection_id: int, job: UUID) -> None:
-    """All lines have arrived: let a worker begin."""
-    writer.execute(
-        """
-        UPDATE ingest_job SET status = 'queued', updated_at = now()
-        WHERE collection_id = %(collection)s AND id = %(job)s
-        """,
-        {"collection": collection_id, "job": job},
-    )
-
-
-def discard(writer: Writer, collection_id: int, job: UUID) -> None:
-    """Forget a job whose lines did not all arrive."""
-    writer.execute(
-        "DELETE FROM ingest_job WHERE collection_id = %(collection)s AND id = %(job)s",
-        {"collection": collection_id, "job": job},
-    )
-
-
-def discard_abandoned(writer: Writer) -> int:
-    """Forget jobs whose sender vanished with the API process that was receiving them."""
-    return writer.execute(
-        "DELETE FROM ingest_job WHERE status = 'receiving' AND updated_at < now() - %(age)s::interval",
-        {"age": ABANDONED_AFTER},
-    )
-
-
-def find(reader: Reader, collection_id: int, job: UUID) -> Job | None:
-    """The job, or None."""
-    row = reader.row(
-        f"{_SELECT} WHERE job.collection_id = %(collection)s AND job.id = %(job)s",
-        {"collection": collection_id, "job": job},
-    )
-    return None if row is None else Job(*row)
-
-
-def errors(reader: Reader, collection_id: int, job: UUID, after: int, limit: int) -> list[tuple[int, str]]:
-    """(line, reason) of rejected lines, in line order, those after line ``after``."""
-    rows = reader.rows(
-        """
-        SELECT line, reason FROM ingest_error
-        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
-        ORDER BY line LIMIT %(limit)s
-        """,
-        {"collection": collection_id, "job": job, "after": after, "limit": limit},
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
-def ready(reader: Reader, *, revoking: bool = False) -> list[Job]:
-    """Jobs for a worker to do, oldest first: those that revoke verdicts, or all others."""
-    rows = reader.rows(
-        f"""
-        {_SELECT} WHERE job.status IN ('queued', 'running') AND (job.revocation IS NOT NULL) = %(revoking)s
-        ORDER BY job.created_at
-        """,
-        {"revoking": revoking},
-    )
-    return [Job(*row) for row in rows]
-
-
-def next_lines(reader: Reader, job: Job, after: int, limit: int) -> list[tuple[int, dict[str, Any]]]:
-    """The next staged lines after line ``after``, in line order."""
-    rows = reader.rows(
-        """
-        SELECT line, passage FROM ingest_line
-        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
-        ORDER BY line LIMIT %(limit)s
-        """,
-        {"collection": job.collection_id, "job": job.id, "after": after, "limit": limit},
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
-def advance(writer: Writer, job: Job, lines: Sequence[int], *, created: int, updated: int, unchanged: int) -> None:
-    """Take ingested lines off the job, in the transaction that ingested them."""
-    parameters = {
-        "collection": job.collection_id,
-        "job": job.id,
-        "lines": list(lines),
-        "created": created,
-        "updated": updated,
-        "unchanged": unchanged,
-    }
-    writer.execute(
-        """
-        DELETE FROM ingest_line
-        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line = ANY(%(lines)s)
-        """,
-        parameters,
-    )
-    writer.execute(
-        """
-        UPDATE ingest_job SET status = 'running', created = created + %(created)s,
-            updated = updated + %(updated)s, unchanged = unchanged + %(unchanged)s,
-            attempts = 0, error = NULL, updated_at = now()
-        WHERE collection_id = %(collection)s AND id = %(job)s
-        """,
-        parameters,
-    )
-
-
-def report(writer: Writer, job: Job, *, passages: int, updated: int = 0, unchanged: int = 0) -> bool:
-    """Say how many of so many passages a re-key job has done with; False, and nothing is said, if it is closed."""
+    Args:
+        receiving: it is not ready before ``release``.
+        due_in_seconds: it is not claimed before.
+    """
     return (
         writer.execute(
             """
-            UPDATE ingest_job SET status = 'running', received = %(passages)s, updated = %(updated)s,
-                unchanged = %(unchanged)s, attempts = 0, error = NULL, updated_at = now()
-            WHERE collection_id = %(collection)s AND id = %(job)s AND status IN ('queued', 'running')
+            INSERT INTO job (collection_id, id, kind, lane, single, payload, status, received, updated, due_at)
+            VALUES (%(collection)s, %(job)s, %(kind)s, %(lane)s, %(single)s, %(payload)s, %(status)s, %(received)s,
+                    %(updated)s, now() + make_interval(secs => %(seconds)s))
+            ON CONFLICT DO NOTHING
             """,
             {
-                "collection": job.collection_id,
-                "job": job.id,
-                "passages": passages,
+                "collection": collection_id,
+                "job": job,
+                "kind": kind,
+                "lane": lane,
+                "single": single,
+                "payload": Jsonb(dict(payload)),
+                "status": "receiving" if receiving else "queued",
+                "received": received,
                 "updated": updated,
-                "unchanged": unchanged,
+                "seconds": due_in_seconds,
             },
         )
         > 0
     )
 
 
-def finish(writer: Writer, job: Job, error: str | None = None) -> None:
-    """Close the job: it succeeded, or failed for good with ``error``, and what is still staged for it is let go."""
+def receive(writer: Writer, collection_id: int, job: UUID, *, received: int, rejected: int) -> None:
+    """Count what has arrived of a job that is still receiving."""
     writer.execute(
-        """
-        UPDATE ingest_job SET status = %(status)s, error = %(error)s, updated_at = now(), finished_at = now()
-        WHERE collection_id = %(collection)s AND id = %(job)s
+        f"""
+        UPDATE job SET received = received + %(received)s, rejected = rejected + %(rejected)s, updated_at = now()
+        WHERE {_JOB} AND status = 'receiving'
         """,
-        {
-            "collection": job.collection_id,
-            "job": job.id,
-            "status": "succeeded" if error is None else "failed",
-            "error": error,
-        },
+        {"collection": collection_id, "job": job, "received": received, "rejected": rejected},
     )
-    for staged in ("ingest_line", "staged_key"):
-        writer.execute(
-            f"DELETE FROM {staged} WHERE collection_id = %(collection)s AND job_id = %(job)s",
-            {"collection": job.collection_id, "job": job.id},
+
+
+def release(writer: Writer, collection_id: int, job: UUID) -> None:
+    """All has arrived: let a worker begin."""
+    writer.execute(
+        f"""
+        UPDATE job SET status = 'queued', due_at = now(), updated_at = now() WHERE {_JOB} AND status = 'receiving'
+        """,
+        {"collection": collection_id, "job": job},
+    )
+
+
+def discard(writer: Writer, collection_id: int, job: UUID) -> None:
+    """Forget a job that did not arrive whole."""
+    writer.execute(f"DELETE FROM job WHERE {_JOB}", {"collection": collection_id, "job": job})
+
+
+def discard_abandoned(writer: Writer, after_seconds: float) -> int:
+    """Forget jobs of which nothing has arrived for so long; how many there were."""
+    return writer.execute(
+        "DELETE FROM job WHERE status = 'receiving' AND updated_at < now() - make_interval(secs => %(seconds)s)",
+        {"seconds": after_seconds},
+    )
+
+
+def claim(
+    writer: Writer,
+    claimant: UUID,
+    lanes: Sequence[str],
+    lease_seconds: float,
+    collection_id: int | None = None,
+) -> Job | None:
+    """Take the next job of these lanes in hand, whose lease ``keep`` puts off; None if there is none.
+
+    Of each lane of a collection only the first open job is taken, so that its jobs are done in turn. Of several
+    collections, whichever was served least recently comes first, where a job that came later than that counts as of
+    then: none waits for all jobs of another.
+
+    What ``claimant`` has in hand in these lanes already it gets again: a worker that a server failed asks anew. A
+    claim that takes over another's whose lease ran out counts as a failed try, since the job may be what ended it.
+
+    Args:
+        writer: of this statement alone.
+        collection_id: jobs of this collection only.
+    """
+    try:
+        row = writer.row(
+            f"""
+            WITH head AS (
+                SELECT job.collection_id, job.id, job.status = 'running' AND job.claimant <> %(claimant)s AS lost
+                FROM job
+                WHERE job.{_OPEN} AND job.lane = ANY(%(lanes)s)
+                  AND (job.due_at <= now() OR job.claimant = %(claimant)s)
+                  AND (%(collection)s::bigint IS NULL OR job.collection_id = %(collection)s)
+                  AND NOT EXISTS (
+                      SELECT FROM job other
+                      WHERE other.collection_id = job.collection_id AND other.lane = job.lane
+                        AND other.{_OPEN} AND other.id <> job.id
+                        AND (other.status = 'running' OR job.status = 'queued' AND other.number < job.number)
+                  )
+                ORDER BY greatest(job.created_at, (
+                    SELECT max(served.claimed_at) FROM job served
+                    WHERE served.collection_id = job.collection_id AND served.lane = job.lane
+                )), job.number
+                LIMIT 1 FOR UPDATE OF job SKIP LOCKED
+            )
+            UPDATE job SET status = 'running', claimant = %(claimant)s, claimed_at = clock_timestamp(),
+                due_at = now() + make_interval(secs => %(lease)s), updated_at = now(),
+                attempts = job.attempts + head.lost::int,
+                error = CASE WHEN head.lost THEN 'Its worker was lost.' ELSE job.error END
+            FROM head JOIN collection c ON c.id = head.collection_id
+            WHERE job.collection_id = head.collection_id AND job.id = head.id
+            RETURNING {_COLUMNS}
+            """,
+            {
+                "claimant": claimant,
+                "lanes": list(lanes),
+                "lease": lease_seconds,
+                "collection": collection_id,
+            },
         )
+    except IntegrityError:  # of two claims that did not see each other, this one came second
+        return None
+    return _job(row)
 
 
-def record_failure(writer: Writer, job: Job, error: str) -> int:
-    """Note a failed try; how many there were since the last batch that went well."""
-    attempts: int | None = writer.scalar(
-        """
-        UPDATE ingest_job SET attempts = attempts + 1, error = %(error)s, updated_at = now()
-        WHERE collection_id = %(collection)s AND id = %(job)s RETURNING attempts
+def keep(writer: Writer, job: Job, lease_seconds: float) -> bool | None:
+    """Put off the end of the lease; whether the job is to be cancelled, or None if it is the claimant's no more."""
+    row = writer.row(
+        f"""
+        UPDATE job SET due_at = now() + make_interval(secs => %(lease)s) WHERE {_CLAIMED}
+        RETURNING cancel_requested_at IS NOT NULL AS cancelled
         """,
-        {"collection": job.collection_id, "job": job.id, "error": error},
+        _of(job) | {"lease": lease_seconds},
     )
-    return attempts or 0
+    return None if row is None else row.cancelled
+
+
+def advance(
+    writer: Writer,
+    job: Job,
+    *,
+    created: int = 0,
+    updated: int = 0,
+    unchanged: int = 0,
+    position: int | None = None,
+) -> bool | None:
+    """Count what the transaction does; as ``keep``, whether to go on."""
+    row = writer.row(
+        f"""
+        UPDATE job SET created = created + %(created)s, updated = updated + %(updated)s,
+            unchanged = unchanged + %(unchanged)s,
+            received = greatest(received, created + updated + unchanged + rejected
+                                          + %(created)s + %(updated)s + %(unchanged)s),
+            position = coalesce(%(position)s::bigint, position), attempts = 0, error = NULL, updated_at = now()
+        WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
+        """,
+        _of(job) | {"created": created, "updated": updated, "unchanged": unchanged, "position": position},
+    )
+    return None if row is None else row.cancelled
+
+
+def report(
+    writer: Writer,
+    job: Job,
+    *,
+    received: int,
+    updated: int,
+    unchanged: int = 0,
+    stage: str | None = None,
+    kept: bool = True,
+) -> bool | None:
+    """Say how many of so many are done with, in this stage; as ``keep``, whether to go on.
+
+    Args:
+        kept: the next try goes on from there, so that failed ones are counted anew.
+    """
+    row = writer.row(
+        f"""
+        UPDATE job SET received = %(received)s, updated = %(updated)s, unchanged = %(unchanged)s, stage = %(stage)s,
+            attempts = CASE WHEN %(kept)s THEN 0 ELSE attempts END,
+            error = CASE WHEN %(kept)s THEN NULL ELSE error END, updated_at = now()
+        WHERE {_CLAIMED} RETURNING cancel_requested_at IS NOT NULL AS cancelled
+        """,
+        _of(job) | {"received": received, "updated": updated, "unchanged": unchanged, "stage": stage, "kept": kept},
+    )
+    return None if row is None else row.cancelled
+
+
+def close(
+    writer: Writer, job: Job, status: str, *, error: str | None = None, result: Mapping[str, Any] | None = None
+) -> bool:
+    """End the job; False, and nothing changes, if it is the claimant's no more."""
+    return (
+        writer.execute(
+            f"""
+            UPDATE job SET status = %(status)s, error = %(error)s, result = %(result)s, claimant = NULL,
+                updated_at = now(), finished_at = now()
+            WHERE {_CLAIMED}
+            """,
+            _of(job)
+            | {"status": status, "error": error, "result": None if result is None else Jsonb(dict(result))},
+        )
+        > 0
+    )
+
+
+def attempts(reader: Reader, job: Job) -> int | None:
+    """Failed tries since the job last came forward; None if it is the claimant's no more."""
+    row = reader.row(f"SELECT attempts FROM job WHERE {_CLAIMED}", _of(job))
+    return None if row is None else row.attempts
+
+
+def repeat(writer: Writer, job: Job, after_seconds: float) -> None:
+    """Queue the same job once more, not to be claimed before; one that is ``single`` must be closed by then."""
+    writer.execute(
+        f"""
+        INSERT INTO job (collection_id, id, kind, lane, single, payload, status, due_at)
+        SELECT collection_id, gen_random_uuid(), kind, lane, single, payload, 'queued',
+               now() + make_interval(secs => %(seconds)s)
+        FROM job WHERE {_JOB} ON CONFLICT DO NOTHING
+        """,
+        _of(job) | {"seconds": after_seconds},
+    )
+
+
+def put_back(
+    writer: Writer, job: Job, *, after_seconds: float = 0.0, error: str | None = None, tried: bool = False
+) -> bool:
+    """Let go of the job, to be claimed again after so long; False if it is the claimant's no more.
+
+    Args:
+        error: what stopped it; None leaves what the last try left.
+        tried: it counts as a failed try.
+    """
+    return (
+        writer.execute(
+            f"""
+            UPDATE job SET status = 'queued', claimant = NULL, attempts = attempts + %(tried)s,
+                error = coalesce(%(error)s, error), due_at = now() + make_interval(secs => %(seconds)s),
+                updated_at = now()
+            WHERE {_CLAIMED}
+            """,
+            _of(job) | {"tried": int(tried), "error": error, "seconds": after_seconds},
+        )
+        > 0
+    )
+
+
+def request_cancel(writer: Writer, collection_id: int, job: UUID) -> Job | None:
+    """Cancel the job: at once if it waits; one that runs is asked to end. The job as it is then, or None.
+
+    One that is cancelled or asked already, or is over, stays as it is.
+    """
+    row = writer.row(
+        f"""
+        UPDATE job SET cancel_requested_at = now(), updated_at = now(),
+            status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
+            finished_at = CASE status WHEN 'queued' THEN now() END
+        FROM collection c WHERE {_JOB} AND c.id = job.collection_id AND job.{_OPEN}
+          AND job.cancel_requested_at IS NULL
+        RETURNING {_COLUMNS}
+        """,
+        {"collection": collection_id, "job": job},
+    )
+    return find(writer, collection_id, job) if row is None else _job(row)
+
+
+def find(reader: Reader, collection_id: int, job: UUID) -> Job | None:
+    """The job, or None."""
+    row = reader.row(
+        f"SELECT {_COLUMNS} FROM job JOIN collection c ON c.id = job.collection_id WHERE {_JOB}",
+        {"collection": collection_id, "job": job},
+    )
+    return _job(row)
+
+
+def open_of_kind(reader: Reader, collection_id: int, kind: str) -> Job | None:
+    """The first of the collection's jobs of this kind that is not over, if there is one."""
+    row = reader.row(
+        f"""
+        SELECT {_COLUMNS} FROM job JOIN collection c ON c.id = job.collection_id
+        WHERE job.collection_id = %(collection)s AND job.kind = %(kind)s AND job.{_OPEN} ORDER BY job.number LIMIT 1
+        """,
+        {"collection": collection_id, "kind": kind},
+    )
+    return _job(row)
+
+
+def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> list[Job]:
+    """The collection's jobs, the latest first, those before the number ``before``."""
+    rows = reader.rows(
+        f"""
+        SELECT {_COLUMNS} FROM job JOIN collection c ON c.id = job.collection_id
+        WHERE job.collection_id = %(collection)s AND job.number < %(before)s
+        ORDER BY job.number DESC LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "before": 2**63 - 1 if before is None else before, "limit": limit},
+    )
+    return [Job(**row._mapping) for row in rows]
+
+
+def ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> dict[UUID, int]:
+    """Of each of these jobs that waits: how many of the collection's are done before it, one in hand included."""
+    rows = reader.rows(
+        f"""
+        SELECT job.id, (
+            SELECT count(*) FROM job other
+            WHERE other.collection_id = job.collection_id AND other.lane = job.lane AND other.{_OPEN}
+              AND other.id <> job.id AND (other.status = 'running' OR other.number < job.number)
+        ) AS ahead
+        FROM job WHERE job.collection_id = %(collection)s AND job.id = ANY(%(jobs)s) AND job.status = 'queued'
+        """,
+        {"collection": collection_id, "jobs": list(queued)},
+    )
+    return {row.id: row.ahead for row in rows}
+
+
+def _job(row: Any) -> Job | None:
+    return None if row is None else Job(**row._mapping)
+
+
+def _of(job: Job) -> dict[str, object]:
+    return {"collection": job.collection_id, "job": job.id, "claimant": job.claimant}

@@ -98,6 +98,11 @@ def stage(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:
     )
 
 
+def let_go(writer: Writer, job: Job) -> None:
+    """Forget what is staged: it is in place, or never will be."""
+    writer.execute("DELETE FROM staged_key WHERE collection_id = %(collection)s AND job_id = %(job)s", _of(job))
+
+
 def put_in_place(writer: Writer, job: Job, passages: Sequence[int]) -> None:
     """Make these passages' dense keys the staged ones.
 

@@ -66,7 +66,7 @@ collection = Table(
     ),
     Column("experiment", JSONB, comment="Arms that queries are given by percentage."),
     Column("exploration", JSONB, comment="How answers make room for what is untried."),
-    Column("past", JSONB, comment="Of a copy that a replay made: of which collection, and as of when."),
+    Column("past", JSONB, comment="Of a copy that a replay made: of which collection, as of when, by which job."),
     Column(
         "indexed",
         ARRAY(Text),

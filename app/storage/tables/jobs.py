@@ -1,11 +1,13 @@
-"""Work that waits: jobs with their lines, and first answers of keyed writes."""
+"""Work that waits: jobs, and first answers of keyed writes."""
 
 from sqlalchemy import (
     TIMESTAMP,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -17,64 +19,73 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables.base import metadata, now, of, tenant
+from app.storage.tables.base import metadata, now
 
-ingest_job = Table(
-    "ingest_job",
+OPEN = "status IN ('queued', 'running')"
+
+# No index has a column that a beat or a batch changes, so that both are HOT.
+job = Table(
+    "job",
     metadata,
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
     Column("id", Uuid, nullable=False),
-    Column("key_building", Text, comment="Of a re-key job: what base keys shall be made of; null: it ingests."),
-    Column("revocation", JSONB, comment="Of a job that revokes verdicts: which ones; null: another job."),
-    Column("status", Text, nullable=False, server_default=text("'receiving'")),
+    Column("number", BigInteger, Identity(), nullable=False, comment="The order in which jobs came."),
+    Column("kind", Text, nullable=False),
+    Column(
+        "lane",
+        Text,
+        nullable=False,
+        comment="Jobs of a collection's lane are done one by one, in their order.",
+    ),
+    Column(
+        "single",
+        Boolean,
+        nullable=False,
+        server_default=text("false"),
+        comment="At most one of its kind is open in a collection.",
+    ),
+    Column("payload", JSONB, nullable=False, server_default=text("'{}'"), comment="What is asked for."),
+    Column("status", Text, nullable=False),
+    Column("stage", Text, comment="What a job that has several stages is at."),
     Column("received", BigInteger, nullable=False, server_default=text("0")),
     Column("created", BigInteger, nullable=False, server_default=text("0")),
     Column("updated", BigInteger, nullable=False, server_default=text("0")),
     Column("unchanged", BigInteger, nullable=False, server_default=text("0")),
     Column("rejected", BigInteger, nullable=False, server_default=text("0")),
+    Column(
+        "position",
+        BigInteger,
+        nullable=False,
+        server_default=text("0"),
+        comment="The id after which a job that takes rows in order goes on.",
+    ),
+    Column("result", JSONB, comment="What a job that succeeded has to say beyond counts."),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     Column("error", Text),
+    Column("claimant", Uuid, comment="Of a running job: who has it in hand."),
+    Column("claimed_at", TIMESTAMP(timezone=True)),
+    Column(
+        "due_at",
+        TIMESTAMP(timezone=True),
+        nullable=False,
+        server_default=text("now()"),
+        comment="When it may be claimed: of a running job, the end of its claimant's lease.",
+    ),
+    Column("cancel_requested_at", TIMESTAMP(timezone=True)),
     now("created_at"),
     now("updated_at"),
     Column("finished_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
-    Index(
-        "ingest_job_open_idx",
-        "created_at",
-        postgresql_where=text("status IN ('receiving', 'queued', 'running')"),
+    Index("job_number_idx", "collection_id", "number", unique=True),
+    Index("job_open_idx", "collection_id", "lane", "number", postgresql_where=text(OPEN)),
+    Index("job_turn_idx", "collection_id", "lane", "claimed_at"),
+    Index("job_receiving_idx", "collection_id", postgresql_where=text("status = 'receiving'")),
+    # What the claim sees to, also of two claims that do not see each other.
+    Index("job_running_idx", "collection_id", "lane", unique=True, postgresql_where=text("status = 'running'")),
+    Index("job_single_idx", "collection_id", "kind", unique=True, postgresql_where=text(f"single AND {OPEN}")),
+    CheckConstraint(
+        "status IN ('receiving', 'queued', 'running', 'succeeded', 'failed', 'cancelled')", name="status"
     ),
-    # At most one that is open: of two, the later would undo what the earlier one is still at.
-    Index(
-        "ingest_job_rekey_idx",
-        "collection_id",
-        unique=True,
-        postgresql_where=text("key_building IS NOT NULL AND status IN ('queued', 'running')"),
-    ),
-    CheckConstraint("status IN ('receiving', 'queued', 'running', 'succeeded', 'failed')", name="status"),
-    CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
-)
-
-ingest_line = Table(
-    "ingest_line",
-    metadata,
-    tenant(),
-    Column("job_id", Uuid, nullable=False),
-    Column("line", BigInteger, nullable=False),
-    Column("passage", JSONB, nullable=False),
-    PrimaryKeyConstraint("collection_id", "job_id", "line"),
-    of("ingest_job", "job_id"),
-    comment="Accepted and not yet ingested; a line leaves in the transaction that ingests it.",
-)
-
-ingest_error = Table(
-    "ingest_error",
-    metadata,
-    tenant(),
-    Column("job_id", Uuid, nullable=False),
-    Column("line", BigInteger, nullable=False),
-    Column("reason", Text, nullable=False),
-    PrimaryKeyConstraint("collection_id", "job_id", "line"),
-    of("ingest_job", "job_id"),
 )
 
 idempotency = Table(

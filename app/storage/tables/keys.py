@@ -173,7 +173,7 @@ staged_key = Table(
     Column("content_hash", LargeBinary, nullable=False),
     Column("embedding", VECTOR(), nullable=False),
     PrimaryKeyConstraint("collection_id", "job_id", "passage_id"),
-    of("ingest_job", "job_id"),
+    of("job", "job_id"),
     of("passage", "passage_id"),
     Index(None, "collection_id", "passage_id"),
     comment="Base keys of a re-key job, until all are there and take the old ones' place.",

@@ -8,10 +8,11 @@ What is to be copied is told by the rows of the source, never by those just writ
 takes these for a handful.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
@@ -98,15 +99,36 @@ def is_taken(reader: Reader, name: str) -> bool:
     return bool(reader.scalar("SELECT EXISTS (SELECT FROM collection WHERE name = %(name)s)", {"name": name}))
 
 
-def open_copy(writer: Writer, source: int, name: str, until: datetime) -> Copy:
-    """A collection that serves without memory, and is marked as what the source was at ``until``."""
+def made_by(reader: Reader, name: str, job: UUID) -> dict[str, Any] | None:
+    """What the job said of the collection ``name`` that it made; None if it made none."""
+    found: dict[str, Any] | None = reader.scalar(
+        "SELECT past->'report' FROM collection WHERE name = %(name)s AND past->>'job' = %(job)s",
+        {"name": name, "job": str(job)},
+    )
+    return found
+
+
+def describe(writer: Writer, copy: Copy, report: Mapping[str, Any]) -> None:
+    """Keep with the copy what came of making it."""
+    writer.execute(
+        "UPDATE collection SET past = past || %(more)s WHERE id = %(target)s",
+        copy.parameters(more=Jsonb({"report": dict(report)})),
+    )
+
+
+def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID | None = None) -> Copy:
+    """A collection that serves without memory, marked as what the source was at ``until`` and made by ``job``."""
     target = writer.scalar(
         """
         INSERT INTO collection (name, key_building, serving, past)
-        SELECT %(name)s, key_building, 'shadow', %(until)s || jsonb_build_object('of', name)
+        SELECT %(name)s, key_building, 'shadow', %(past)s || jsonb_build_object('of', name)
         FROM collection WHERE id = %(source)s RETURNING id
         """,
-        {"name": name, "source": source, "until": Jsonb({"until": until.isoformat()})},
+        {
+            "name": name,
+            "source": source,
+            "past": Jsonb({"until": until.isoformat(), "job": None if job is None else str(job)}),
+        },
     )
     writer.execute(
         rows_of("judge", "FROM judge held WHERE held.collection_id = %(source)s"),

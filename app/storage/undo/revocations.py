@@ -1,14 +1,11 @@
-"""Jobs that revoke verdicts: which ones a job is about, and how far it is."""
+"""Which verdicts a job that revokes is about."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
-
-from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
-from app.storage.jobs.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +30,22 @@ _MATCHING = """
 """
 
 
-def open_job(writer: Writer, collection_id: int, job: UUID, criteria: Criteria) -> None:
-    """Queue a job that revokes all verdicts accepted so far that match; those that wait are revoked at once."""
-    said = criteria.as_json()
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a request revoked at once and left to its job, which goes up to the event ``last``."""
+
+    last: int
+    at_once: int
+    left: int
+
+
+def begin(writer: Writer, collection_id: int, criteria: Criteria) -> Begun:
+    """Revoke at once, of all verdicts accepted so far that match, those that wait."""
     last = writer.scalar(
         "SELECT coalesce(max(id), 0) FROM feedback_event WHERE collection_id = %(collection)s",
         {"collection": collection_id},
     )
-    parameters = {"collection": collection_id, "job": job, "last": last} | _said(said)
+    parameters = {"collection": collection_id, "last": last} | _said(criteria.as_json())
     # Locked in order, as two such requests may meet.
     at_once = writer.execute(
         f"""
@@ -54,55 +59,19 @@ def open_job(writer: Writer, collection_id: int, job: UUID, criteria: Criteria) 
         parameters,
     )
     left = writer.scalar(f"SELECT count(*) FROM feedback_event WHERE {_MATCHING}", parameters)
-    writer.execute(
-        """
-        INSERT INTO ingest_job (collection_id, id, revocation, status, received, updated)
-        VALUES (%(collection)s, %(job)s, %(revocation)s, 'queued', %(received)s, %(updated)s)
-        """,
-        parameters
-        | {
-            "revocation": Jsonb(said | {"last": last}),
-            "received": at_once + left,
-            "updated": at_once,
-        },
-    )
+    return Begun(last, at_once, left)
 
 
-def next_events(reader: Reader, job: Job, limit: int) -> list[int]:
-    """The next verdicts that the job has to revoke, in order of acceptance."""
-    said = job.revocation or {}
+def following(reader: Reader, collection_id: int, said: Mapping[str, Any], after: int, limit: int) -> list[int]:
+    """The next verdicts after ``after`` that a job with this payload revokes, in order of acceptance."""
     rows = reader.rows(
         f"SELECT id FROM feedback_event WHERE {_MATCHING} AND id > %(after)s ORDER BY id LIMIT %(limit)s",
-        {"collection": job.collection_id, "last": said["last"], "after": said.get("after", 0), "limit": limit}
-        | _said(said),
+        {"collection": collection_id, "last": said["last"], "after": after, "limit": limit} | _said(said),
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
 
 
-def advance(writer: Writer, job: Job, revoked: int, last: int) -> None:
-    """Count verdicts, in the transaction that revokes them; the job goes on after the event ``last``."""
-    writer.execute(
-        """
-        UPDATE ingest_job SET status = 'running', updated = updated + %(revoked)s,
-            received = greatest(received, updated + %(revoked)s), attempts = 0, error = NULL, updated_at = now(),
-            revocation = revocation || jsonb_build_object('after', %(last)s::bigint)
-        WHERE collection_id = %(collection)s AND id = %(job)s
-        """,
-        {"collection": job.collection_id, "job": job.id, "revoked": revoked, "last": last},
-    )
-
-
-def settle(writer: Writer, job: Job) -> None:
-    """Count what others revoked meanwhile; nothing is left for this job."""
-    writer.execute(
-        """
-        UPDATE ingest_job SET unchanged = received - updated WHERE collection_id = %(collection)s AND id = %(job)s
-        """,
-        {"collection": job.collection_id, "job": job.id},
-    )
-
-
-def _said(said: dict[str, Any]) -> dict[str, Any]:
+def _said(said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: said.get(name) for name in ("judge", "from", "to")}
 
 

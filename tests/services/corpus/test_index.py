@@ -263,7 +263,7 @@ class TestDeletion:
             "feedback_event",
             "memory_audit",
             "question",
-            "ingest_job",
+            "job",
         ]
         with application.database.read() as reader:
             assert all(reader.scalar(held.format(table), target) for table in tables)

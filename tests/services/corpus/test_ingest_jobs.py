@@ -62,19 +62,19 @@ class TestInterruptions:
         job_id = state.staged(application, collection, *MANY)
 
         assert index.run_ready_jobs() == 0
-        halfway = application.ingest.job(application.access.scope(collection), job_id)
+        halfway = application.jobs.job(application.access.scope(collection), job_id)
         assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
         assert halfway.error == "RuntimeError: out of memory"
         assert state.counts(application, collection) == state.true_counts(application, collection)
         assert state.counts(application, collection)[0] == 3
 
         assert index.run_ready_jobs() == 1
-        finished = application.ingest.job(application.access.scope(collection), job_id)
+        finished = application.jobs.job(application.access.scope(collection), job_id)
         assert (finished.status, finished.created, finished.unchanged, finished.error) == ("succeeded", 7, 0, None)
 
         straight = f"{collection}-straight"
         state.staged(application, straight, *MANY)
-        application.index.run_ready_jobs()
+        application.runner.run_ready()
         assert content(application, collection) == content(application, straight)
         assert state.counts(application, collection) == state.counts(application, straight)
 
@@ -85,14 +85,14 @@ class TestInterruptions:
         index = indexer(application, Disturbed(application, fail))
         job_id = state.staged(application, collection, *MANY)
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            assert application.ingest.job(application.access.scope(collection), job_id).status == "queued"
+            assert application.jobs.job(application.access.scope(collection), job_id).status == "queued"
             assert index.run_ready_jobs() == 0
-            assert application.ingest.job(application.access.scope(collection), job_id).attempts == attempt
+            assert application.jobs.job(application.access.scope(collection), job_id).attempts == attempt
 
-        failed = application.ingest.job(application.access.scope(collection), job_id)
+        failed = application.jobs.job(application.access.scope(collection), job_id)
         assert (failed.status, failed.error) == ("failed", "RuntimeError: out of memory")
         assert failed.finished_at is not None
-        assert application.index.run_ready_jobs() == 0
+        assert application.runner.run_ready() == 0
 
     def test_failures_count_from_the_last_batch_that_went_well(
         self, application: Application, collection: str
@@ -106,7 +106,7 @@ class TestInterruptions:
         for _ in range(MAX_ATTEMPTS):
             indexer(application, flaky).run_ready_jobs()
 
-        halfway = application.ingest.job(application.access.scope(collection), job_id)
+        halfway = application.jobs.job(application.access.scope(collection), job_id)
         assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
 
     def test_a_worker_told_to_stop_leaves_the_rest_for_later(
@@ -118,27 +118,27 @@ class TestInterruptions:
 
         index.run_ready_jobs(lambda: next(answers))
         assert (
-            application.ingest.job(application.access.scope(collection), job_id).status,
+            application.jobs.job(application.access.scope(collection), job_id).status,
             state.counts(application, collection)[0],
         ) == (
             "running",
             3,
         )
         index.run_ready_jobs()
-        assert application.ingest.job(application.access.scope(collection), job_id).created == 7
+        assert application.jobs.job(application.access.scope(collection), job_id).created == 7
 
     def test_lines_that_never_all_arrived_go(self, application: Application, collection: str) -> None:
         reception = application.ingest.receive(application.access.opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
-        application.index.run_ready_jobs()
-        assert application.ingest.job(application.access.scope(collection), reception.job_id).status == "receiving"
+        application.runner.run_ready()
+        assert application.jobs.job(application.access.scope(collection), reception.job_id).status == "receiving"
         with application.database.write() as writer:
             writer.execute(
-                "UPDATE ingest_job SET updated_at = now() - interval '11 minutes' WHERE id = %(id)s",
+                "UPDATE job SET updated_at = now() - interval '11 minutes' WHERE id = %(id)s",
                 {"id": reception.job_id},
             )
 
-        application.index.run_ready_jobs()
+        application.runner.run_ready()
 
         assert self.left_of(application, reception.job_id) == [0, 0, 0]
 
@@ -152,7 +152,7 @@ class TestInterruptions:
 
     def left_of(self, application: Application, job_id: UUID) -> list[int]:
         """How many rows there are of a job, its lines and its errors."""
-        tables = {"ingest_job": "id", "ingest_line": "job_id", "ingest_error": "job_id"}
+        tables = {"job": "id", "ingest_line": "job_id", "ingest_error": "job_id"}
         with application.database.read() as reader:
             return [
                 reader.scalar(f"SELECT count(*) FROM {table} WHERE {column} = %(job)s", {"job": job_id})
@@ -175,12 +175,12 @@ class TestTwoWorkers:
         first.start()
         assert embedding.wait(30)
 
-        assert application.index.run_ready_jobs() == 0
+        assert application.runner.run_ready() == 0
         go_on.set()
         first.join()
 
         assert worked == [1]
-        job = application.ingest.job(application.access.scope(collection), job_id)
+        job = application.jobs.job(application.access.scope(collection), job_id)
         assert (job.status, job.created, job.unchanged) == ("succeeded", 7, 0)
 
     def test_many_at_once_do_every_job_once(self, application: Application, collection: str) -> None:
@@ -190,10 +190,10 @@ class TestTwoWorkers:
             for name in names
         }
         state.together(*[indexer(application, application.embedder, batch_size=2).run_ready_jobs] * 4)
-        application.index.run_ready_jobs()
+        application.runner.run_ready()
 
         for name in names:
-            done = [application.ingest.job(application.access.scope(name), job_id) for job_id in ids[name]]
+            done = [application.jobs.job(application.access.scope(name), job_id) for job_id in ids[name]]
             assert [job.status for job in done] == ["succeeded"] * 2
             assert [sum((job.created, job.updated, job.unchanged)) for job in done] == [4, 5]
             assert sum(job.created for job in done) == 7
@@ -210,7 +210,7 @@ class TestTwoWorkers:
                 application.ingest.delete_passage(application.access.scope(collection), "old")
 
         state.staged(application, collection, {"id": "old", "text": deleted})
-        application.index.run_ready_jobs()
+        application.runner.run_ready()
         racing = Disturbed(application, delete_once)
         state.staged(application, collection, {"id": "new", "text": "Bo Falk met Ada Lund again in 1931."})
 

@@ -12,10 +12,10 @@ from tests.support import state
 
 def test_the_same_body_again_is_the_same_job(application: Application, collection: str) -> None:
     first = state.staged(application, collection, CURIE[0], key="once")
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
 
     assert state.staged(application, collection, CURIE[0], key="once") == first
-    assert len(state.rows(application, collection, "ingest_job")) == 1
+    assert len(state.rows(application, collection, "job")) == 1
 
 
 def test_another_body_is_refused_and_discarded(application: Application, collection: str) -> None:
@@ -23,7 +23,7 @@ def test_another_body_is_refused_and_discarded(application: Application, collect
     with pytest.raises(IdempotencyConflictError, match="once"):
         state.staged(application, collection, CURIE[1], key="once")
 
-    assert len(state.rows(application, collection, "ingest_job")) == 1
+    assert len(state.rows(application, collection, "job")) == 1
 
 
 def test_senders_at_once_make_one_job(application: Application, collection: str) -> None:
@@ -32,5 +32,5 @@ def test_senders_at_once_make_one_job(application: Application, collection: str)
 
     assert len(made) == 6
     assert len(set(made)) == 1
-    assert application.ingest.job(application.access.scope(collection), made[0]).received == 1
-    assert len(state.rows(application, collection, "ingest_job")) == 1
+    assert application.jobs.job(application.access.scope(collection), made[0]).received == 1
+    assert len(state.rows(application, collection, "job")) == 1

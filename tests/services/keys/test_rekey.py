@@ -66,9 +66,9 @@ def worker(
 
 
 def rekeyed(application: Application, name: str, building: KeyBuilding, **how: Any) -> Job:
-    job_id = application.ingest.rekey(application.access.scope(name), building)
+    job_id = application.rekey.request(application.access.scope(name), building)
     worker(application, **how).run_ready_jobs()
-    return application.ingest.job(application.access.scope(name), job_id)
+    return application.jobs.job(application.access.scope(name), job_id)
 
 
 def vectors(application: Application, name: str) -> dict[str, NDArray[np.float32]]:
@@ -246,18 +246,18 @@ class TestSwap:
             assert state.rows(application, corpus, "staged_key") != []
             worker(application, rebase=fail).run_ready_jobs()
 
-        assert application.ingest.job(application.access.scope(corpus), job.id).status == "failed"
+        assert application.jobs.job(application.access.scope(corpus), job.id).status == "failed"
         assert state.rows(application, corpus, "staged_key") == []
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
     def test_told_to_stop_within_it_starts_it_anew(self, application: Application, corpus: str) -> None:
-        job_id = application.ingest.rekey(application.access.scope(corpus), "title")
+        job_id = application.rekey.request(application.access.scope(corpus), "title")
         # Before the job, three times while staging, before the first chunk of the swap; then stop.
         answers = iter([False] * 4 + [True] * 9)
         index = worker(application)
         index.run_ready_jobs(lambda: next(answers))
 
-        assert application.ingest.job(application.access.scope(corpus), job_id).status == "running"
+        assert application.jobs.job(application.access.scope(corpus), job_id).status == "running"
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
         index.run_ready_jobs()
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
@@ -265,18 +265,18 @@ class TestSwap:
 
 class TestStaging:
     def test_a_stopped_job_goes_on_where_it_was(self, application: Application, corpus: str) -> None:
-        job_id = application.ingest.rekey(application.access.scope(corpus), "abstract")
+        job_id = application.rekey.request(application.access.scope(corpus), "abstract")
         answers = iter([False, True])
         worker(application, batch_size=4).run_ready_jobs(lambda: next(answers))
 
-        halfway = application.ingest.job(application.access.scope(corpus), job_id)
+        halfway = application.jobs.job(application.access.scope(corpus), job_id)
         assert (halfway.status, halfway.received, halfway.updated) == ("running", 6, 4)
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
         texts: list[str] = []
         worker(application, Disturbed(application, texts.extend)).run_ready_jobs()
         assert texts == [KEY_TEXTS["abstract"]["tokyo"], KEY_TEXTS["abstract"]["radium"]]
-        assert application.ingest.job(application.access.scope(corpus), job_id).status == "succeeded"
+        assert application.jobs.job(application.access.scope(corpus), job_id).status == "succeeded"
         assert_keyed(application, corpus, "abstract", KEY_TEXTS["abstract"])
 
     def test_a_failed_batch_is_done_again(self, application: Application, corpus: str) -> None:
@@ -289,7 +289,7 @@ class TestStaging:
         assert (job.status, job.updated, job.error) == ("running", 4, "RuntimeError: out of memory")
 
         worker(application, flaky).run_ready_jobs()
-        assert application.ingest.job(application.access.scope(corpus), job.id).error is None
+        assert application.jobs.job(application.access.scope(corpus), job.id).error is None
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
     def test_passages_deleted_meanwhile_are_gone(self, application: Application, corpus: str) -> None:
@@ -310,7 +310,7 @@ class TestStaging:
         assert_keyed(application, corpus, "title", left)
 
     def test_what_is_ingested_between_two_tries_is_staged_too(self, application: Application, corpus: str) -> None:
-        job_id = application.ingest.rekey(application.access.scope(corpus), "title")
+        job_id = application.rekey.request(application.access.scope(corpus), "title")
         answers = iter([False, True])
         worker(application).run_ready_jobs(lambda: next(answers))
         changed = [{"id": "curie", "title": "Maria", "text": "Maria sang."}, {"id": "new", "text": "Bees fly."}]
@@ -325,14 +325,14 @@ class TestStaging:
         )
         worker(application).run_ready_jobs()
 
-        assert application.ingest.job(application.access.scope(corpus), job_id).updated == 7
+        assert application.jobs.job(application.access.scope(corpus), job_id).updated == 7
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"curie": "Maria", "new": "Bees fly."})
 
     def test_jobs_of_a_collection_are_done_in_turn(self, application: Application, corpus: str) -> None:
         """Passages sent while keys are made anew are ingested after that, with the new keys."""
         held: list[int] = []
         racing = Disturbed(application, lambda _: held.append(worker(application).run_ready_jobs()))
-        application.ingest.rekey(application.access.scope(corpus), "title")
+        application.rekey.request(application.access.scope(corpus), "title")
         state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
         assert worker(application, racing, batch_size=100).run_ready_jobs() == 2
@@ -345,13 +345,13 @@ class TestStaging:
         racing = Disturbed(
             application, lambda _: application.ingest.delete_collection(application.access.scope(corpus))
         )
-        application.ingest.rekey(application.access.scope(corpus), "title")
+        application.rekey.request(application.access.scope(corpus), "title")
 
         assert worker(application, racing).run_ready_jobs() == 0
         with pytest.raises(NotFoundError):
             application.access.scope(corpus)
         with application.database.read() as reader:
-            for table in ("staged_key", "ingest_job", "lexical_posting"):
+            for table in ("staged_key", "job", "lexical_posting"):
                 assert not reader.scalar(f"SELECT count(*) FROM {table} WHERE collection_id = %(c)s", {"c": target})
 
 
@@ -360,7 +360,7 @@ class TestLostLock:
 
     def test_a_batch_planned_for_the_old_keys_is_planned_anew(self, application: Application, corpus: str) -> None:
         service = RekeyService(application.database, application.embedder, batch_size=4)
-        rekey_job = application.ingest.rekey(application.access.scope(corpus), "title")
+        rekey_job = application.rekey.request(application.access.scope(corpus), "title")
         state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
         def swap(_: Sequence[str]) -> None:
@@ -405,7 +405,7 @@ class TestLostLock:
     def test_a_worker_that_was_overtaken_changes_nothing(
         self, application: Application, corpus: str, at: int
     ) -> None:
-        job = _job(application, corpus, application.ingest.rekey(application.access.scope(corpus), "title"))
+        job = _job(application, corpus, application.rekey.request(application.access.scope(corpus), "title"))
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -427,7 +427,7 @@ class TestLostLock:
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
     def test_two_workers_swap_once(self, application: Application, corpus: str) -> None:
-        job = _job(application, corpus, application.ingest.rekey(application.access.scope(corpus), "title"))
+        job = _job(application, corpus, application.rekey.request(application.access.scope(corpus), "title"))
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -508,12 +508,12 @@ class TestEvolvedKeys:
 
 class TestRequests:
     def test_of_two_at_once_one_is_refused(self, application: Application, corpus: str) -> None:
-        first = application.ingest.rekey(application.access.scope(corpus), "title")
+        first = application.rekey.request(application.access.scope(corpus), "title")
         with pytest.raises(ConflictError, match=f"to 'title' by job {first}"):
-            application.ingest.rekey(application.access.scope(corpus), "abstract", "refused")
+            application.rekey.request(application.access.scope(corpus), "abstract", "refused")
         worker(application).run_ready_jobs()
 
-        application.ingest.rekey(
+        application.rekey.request(
             application.access.scope(corpus), "abstract", "refused"
         )  # a refusal is no answer that is remembered
         worker(application).run_ready_jobs()
@@ -524,35 +524,35 @@ class TestRequests:
 
         def send() -> None:
             try:
-                outcomes.append(application.ingest.rekey(application.access.scope(corpus), "title"))
+                outcomes.append(application.rekey.request(application.access.scope(corpus), "title"))
             except ConflictError as error:
                 outcomes.append(error)
 
         state.together(*[send] * 6)
         assert sum(not isinstance(outcome, ConflictError) for outcome in outcomes) == 1
-        assert len(state.rows(application, corpus, "ingest_job")) == 2
+        assert len(state.rows(application, corpus, "job")) == 2
 
     def test_the_same_request_again_is_the_same_job(self, application: Application, corpus: str) -> None:
         made: list[Any] = []
         state.together(
-            *[lambda: made.append(application.ingest.rekey(application.access.scope(corpus), "title", "once"))] * 6
+            *[lambda: made.append(application.rekey.request(application.access.scope(corpus), "title", "once"))] * 6
         )
         worker(application).run_ready_jobs()
 
-        assert {application.ingest.rekey(application.access.scope(corpus), "title", "once"), *made} == {made[0]}
+        assert {application.rekey.request(application.access.scope(corpus), "title", "once"), *made} == {made[0]}
         with pytest.raises(IdempotencyConflictError):
-            application.ingest.rekey(application.access.scope(corpus), "full", "once")
+            application.rekey.request(application.access.scope(corpus), "full", "once")
         assert application.access.scope(corpus).collection.key_building == "title"
 
     def test_a_key_of_an_ingest_is_taken(self, application: Application, corpus: str) -> None:
         state.staged(application, corpus, CORPUS[0], key="once")
         with pytest.raises(IdempotencyConflictError):
-            application.ingest.rekey(application.access.scope(corpus), "title", "once")
+            application.rekey.request(application.access.scope(corpus), "title", "once")
 
 
 def rekeyed_by_application(application: Application, name: str, building: KeyBuilding) -> None:
-    application.ingest.rekey(application.access.scope(name), building)
-    application.index.run_ready_jobs()
+    application.rekey.request(application.access.scope(name), building)
+    application.runner.run_ready()
     assert application.access.scope(name).collection.key_building == building
 
 
@@ -573,7 +573,7 @@ def evolved(application: Application, name: str) -> list[tuple[int, NDArray[np.f
 
 
 def _job(application: Application, name: str, job_id: Any) -> Job:
-    return application.ingest.job(application.access.scope(name), job_id)
+    return application.jobs.job(application.access.scope(name), job_id)
 
 
 @contextmanager

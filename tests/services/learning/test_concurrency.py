@@ -169,7 +169,7 @@ class TestIngestAndDeletion:
         def ingest() -> None:
             for turn in range(4):
                 state.staged(application, curie, *(changed if turn % 2 else bodies), *CURIE)
-                application.index.run_ready_jobs()
+                application.runner.run_ready()
             done.set()
 
         def delete(seed: int) -> Callable[[], None]:
@@ -201,7 +201,7 @@ class TestBesideIngest:
         def ingest_both() -> None:
             for turn in range(6):
                 state.staged(application, curie, *(changed if turn % 2 == 0 else CURIE))
-                application.index.run_ready_jobs()
+                application.runner.run_ready()
                 application.ingest.delete_passage(application.access.scope(curie), "tokyo")
             done.set()
 
@@ -247,7 +247,7 @@ class TestBesideIngest:
         for turn in range(4):
             name = f"{curie}-{turn}"
             state.staged(application, name, *CURIE)
-            application.index.run_ready_jobs()
+            application.runner.run_ready()
             target = state.collection_id(application, name)
             events = accepted(application, name, 12, seed=turn)
             state.staged(application, name, *({**body, "text": f"New. {body['text']}"} for body in CURIE))
@@ -262,7 +262,7 @@ class TestBesideIngest:
                 application.ingest.delete_collection(application.access.scope(name))
                 gone.append(True)
 
-            state.together(learn, application.index.run_ready_jobs, delete)
+            state.together(learn, application.runner.run_ready, delete)
 
             assert gone == [True]
             with pytest.raises(NotFoundError):

@@ -114,7 +114,7 @@ def sample(application: Application) -> str:
     lines = [PassageIn.model_validate(orjson.loads(line)).body() for line in corpus().splitlines() if line]
     reception.add(list(enumerate(lines, start=1)), [])
     reception.finish()
-    application.index.run_ready_jobs()
+    application.runner.run_ready()
     for question in questions()[::3]:
         answer = application.ask.query(Query(text=question.text, scope=application.access.scope(name)))
         supporting = [Named(passage_id=passage, text=text) for passage, text in question.supporting]

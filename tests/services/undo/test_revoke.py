@@ -291,13 +291,13 @@ class TestJobs:
         job_id = application.revoke.request(application.access.scope(curie), judge="careless")
         waiting = [event for event in careless if event in events[16:]]
         assert all(log_of(application, curie)[event]["status"] == "revoked" for event in waiting)
-        queued = application.ingest.job(application.access.scope(curie), job_id)
+        queued = application.jobs.job(application.access.scope(curie), job_id)
         assert (queued.status, queued.received, queued.updated) == ("queued", len(careless), len(waiting))
-        assert application.index.run_ready_jobs() == 0
+        assert application.runner.run_ready() == 0
 
         late = state.judge(application, curie, self.asked(application, curie), judge="careless").event.id
-        assert application.revoke.run_ready_jobs() == 1
-        job = application.ingest.job(application.access.scope(curie), job_id)
+        assert application.runner.run_ready() == 1
+        job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.received, job.updated, job.unchanged) == (
             "succeeded",
             len(careless),
@@ -333,11 +333,11 @@ class TestJobs:
             service.run_ready_jobs()
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
-        half = application.ingest.job(application.access.scope(curie), job_id)
+        half = application.jobs.job(application.access.scope(curie), job_id)
         assert (half.status, half.received, half.updated) == ("running", 12, 5)
 
         self.service(application, batch_size=5).run_ready_jobs()
-        job = application.ingest.job(application.access.scope(curie), job_id)
+        job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.updated) == ("succeeded", 12)
         undo.assert_verified(application, curie)
 
@@ -346,9 +346,9 @@ class TestJobs:
         job_id = application.revoke.request(application.access.scope(curie))
         answers = iter([False, False, True])
         self.service(application, batch_size=2).run_ready_jobs(lambda: next(answers))
-        assert application.ingest.job(application.access.scope(curie), job_id).updated == 2
+        assert application.jobs.job(application.access.scope(curie), job_id).updated == 2
         self.service(application, batch_size=2).run_ready_jobs()
-        assert application.ingest.job(application.access.scope(curie), job_id).updated == 6
+        assert application.jobs.job(application.access.scope(curie), job_id).updated == 6
 
     def test_a_batch_that_cannot_be_revoked_fails_the_job_and_changes_nothing(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
@@ -363,8 +363,8 @@ class TestJobs:
         with monkeypatch.context() as patch:
             patch.setattr(application.attribution, "withdraw", fail)
             for _ in range(5):
-                application.revoke.run_ready_jobs()
-        job = application.ingest.job(application.access.scope(curie), job_id)
+                application.runner.run_ready()
+        job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.error) == ("failed", "ValueError: broken")
         undo.assert_same(before, undo.learned(application, curie))
 
@@ -380,7 +380,7 @@ class TestJobs:
         application.revoke.request(
             application.access.scope(curie), since=start + timedelta(hours=1), before=start + timedelta(hours=3)
         )
-        application.revoke.run_ready_jobs()
+        application.runner.run_ready()
         statuses = state.event_statuses(application, curie)
         assert [statuses[event] for event in events] == ["pending", "revoked", "revoked", "pending"]
         with pytest.raises(InvalidRequestError, match="'from'"):

@@ -1,0 +1,80 @@
+"""Jobs: how far they are, what waits, and how to end one."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response, status
+
+from app.api.dependencies import App, Limit, PathScope, QueryScope
+from app.api.jobs.job_schemas import JobAccepted, JobDetail, JobOut, JobsOut, LineError
+from app.api.problems import responses
+from app.api.schemas import MAX_ID
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.get(
+    "/jobs/{job_id}", response_model=JobDetail, responses=responses(404, 422, 503), summary="Progress of a job"
+)
+def get_job(
+    job_id: UUID,
+    app: App,
+    scope: QueryScope,
+    errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
+    errors_limit: Limit = 100,
+) -> JobDetail:
+    """How far the job is, its place in the queue, and which lines were rejected and why."""
+    shown = app.jobs.show(scope, job_id)
+    errors = app.ingest.errors(shown.job, errors_after, errors_limit)
+    return JobDetail.of(
+        shown,
+        errors=[LineError(line=line, reason=reason) for line, reason in errors],
+        next_errors_after=errors[-1][0] if len(errors) == errors_limit else None,
+    )
+
+
+@router.delete(
+    "/jobs/{job_id}",
+    response_model=JobOut,
+    responses=responses(404, 409, 422, 503)
+    | {202: {"model": JobOut, "description": "It runs, and ends as soon as what is in hand is whole."}},
+    summary="Cancel a job",
+)
+def delete_job(job_id: UUID, app: App, scope: QueryScope, response: Response) -> JobOut:
+    """Have the job end before its end; it stays in the list as `cancelled`, with how far it came.
+
+    One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is
+    one whose lines are still arriving.
+    """
+    shown = app.jobs.cancel(scope, job_id)
+    if shown.job.status != "cancelled":
+        response.status_code = status.HTTP_202_ACCEPTED
+    return JobOut.of(shown)
+
+
+@router.get(
+    "/collections/{name}/jobs",
+    response_model=JobsOut,
+    responses=responses(404, 422, 503),
+    summary="List a collection's jobs",
+)
+def get_jobs(
+    app: App,
+    scope: PathScope,
+    before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    limit: Limit = 100,
+) -> JobsOut:
+    """The collection's jobs, the latest first: of each kind, waiting, running and over."""
+    found = app.jobs.page(scope, before, limit)
+    return JobsOut(
+        collection=scope.collection.name,
+        jobs=[JobOut.of(shown) for shown in found],
+        next_before=found[-1].job.number if len(found) == limit else None,
+    )
+
+
+def accepted(job_id: UUID, collection: str, response: Response) -> JobAccepted:
+    """The answer to a request that a job will carry out."""
+    status_url = f"/jobs/{job_id}?collection={collection}"
+    response.headers["Location"] = status_url
+    return JobAccepted(job_id=job_id, collection=collection, status_url=status_url)

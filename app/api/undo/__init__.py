@@ -1,0 +1,1 @@
+"""Routes that bring back the past."""

@@ -1,0 +1,29 @@
+"""Bringing back what a collection had learned at a past moment."""
+
+from fastapi import APIRouter, Depends, Response, status
+
+from app.api.dependencies import App, OptionalKey, PathScope, json_body
+from app.api.jobs.job_schemas import JobAccepted
+from app.api.jobs.jobs import accepted
+from app.api.problems import responses
+from app.api.undo.past_schemas import ReplayIn
+
+router = APIRouter(tags=["collections"])
+
+
+@router.post(
+    "/collections/{name}/replay",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=JobAccepted,
+    dependencies=[Depends(json_body)],
+    responses=responses(400, 404, 409, 413, 415, 422, 503),
+    summary="Bring back a past moment",
+)
+def post_replay(body: ReplayIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
+    """Have a job make a collection of what this one had learned at a past moment, to compare or to go back to.
+
+    It holds the same passages and the verdicts that counted then, and serves without memory until it is switched
+    live. The collection itself is left alone.
+    """
+    job_id = app.past.request(scope, body.until, body.into, key)
+    return accepted(job_id, scope.collection.name, response)

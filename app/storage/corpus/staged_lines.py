@@ -1,0 +1,84 @@
+"""Lines of an ingest: accepted ones wait in Postgres and leave in the transaction that ingests them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from app.storage.database import Reader, Writer
+
+
+def add(
+    writer: Writer,
+    collection_id: int,
+    job: UUID,
+    lines: Sequence[tuple[int, Mapping[str, Any]]],
+    errors: Sequence[tuple[int, str]],
+) -> None:
+    """Stage accepted lines and record rejected ones with their reasons."""
+    parameters = {"collection": collection_id, "job": job}
+    if lines:
+        writer.execute(
+            """
+            INSERT INTO ingest_line (collection_id, job_id, line, passage)
+            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(passages)s::jsonb[]) AS row
+            """,
+            parameters
+            | {"lines": [line for line, _ in lines], "passages": [Jsonb(dict(body)) for _, body in lines]},
+        )
+    if errors:
+        writer.execute(
+            """
+            INSERT INTO ingest_error (collection_id, job_id, line, reason)
+            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(reasons)s::text[]) AS row
+            """,
+            parameters | {"lines": [line for line, _ in errors], "reasons": [reason for _, reason in errors]},
+        )
+
+
+def following(
+    reader: Reader, collection_id: int, job: UUID, after: int, limit: int
+) -> list[tuple[int, dict[str, Any]]]:
+    """The next staged lines after line ``after``, in line order."""
+    rows = reader.rows(
+        """
+        SELECT line, passage FROM ingest_line
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
+        ORDER BY line LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "job": job, "after": after, "limit": limit},
+    )
+    return [(row.line, row.passage) for row in rows]
+
+
+def take(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:
+    """Take ingested lines off the job, in the transaction that ingested them."""
+    writer.execute(
+        """
+        DELETE FROM ingest_line
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line = ANY(%(lines)s)
+        """,
+        {"collection": collection_id, "job": job, "lines": list(lines)},
+    )
+
+
+def let_go(writer: Writer, collection_id: int, job: UUID) -> None:
+    """Forget the lines of a job that ended before it came to them."""
+    writer.execute(
+        "DELETE FROM ingest_line WHERE collection_id = %(collection)s AND job_id = %(job)s",
+        {"collection": collection_id, "job": job},
+    )
+
+
+def errors(reader: Reader, collection_id: int, job: UUID, after: int, limit: int) -> list[tuple[int, str]]:
+    """(line, reason) of rejected lines, in line order, those after line ``after``."""
+    rows = reader.rows(
+        """
+        SELECT line, reason FROM ingest_error
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND line > %(after)s
+        ORDER BY line LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "job": job, "after": after, "limit": limit},
+    )
+    return [(row.line, row.reason) for row in rows]

@@ -1,0 +1,25 @@
+"""Doing jobs in a test's own thread, with other handlers than the application's where it wants some."""
+
+from collections.abc import Callable
+
+from app.composition import Application
+from app.services.jobs.runner import Runner
+from app.services.jobs.work import Handler
+
+
+def runner(application: Application, *, lease_seconds: float = 60.0, **instead: Handler) -> Runner:
+    """The application's, with these handlers instead of those of the kinds so called."""
+    handlers = {kind: instead.get(kind.name, handler) for kind, handler in application.handlers.items()}
+    return Runner(application.database, handlers, lease_seconds=lease_seconds)
+
+
+def make_due(application: Application) -> None:
+    """Let time pass: whatever waits for its next try is due, and the leases of workers that are gone ran out."""
+    with application.database.write() as writer:
+        writer.execute("UPDATE job SET due_at = now() WHERE status IN ('queued', 'running')")
+
+
+def run_again(application: Application, runner: Runner, should_stop: Callable[[], bool] = lambda: False) -> int:
+    """Have every open job done, or tried once more."""
+    make_due(application)
+    return runner.run_ready(should_stop)
