@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, Self
 
 import httpx
 
-from tests.support.command import ROOT
+from tests.support.forks import ROOT, Forked
 
 PATIENCE_SECONDS = 120.0
 KILLED = Path(__file__).with_name("killed.py")
@@ -42,11 +40,10 @@ class Process:
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = folder / f"{command}-{self.port}.log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, *program],
+            self._process = Forked(
+                program,
                 cwd=folder,
                 env=kept | {"PYTHONPATH": str(ROOT), "ENGRAM_PORT": str(self.port)} | dict(env),
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
