@@ -99,6 +99,10 @@ class UnavailableError(EngramError):
     title = "Temporarily unavailable"
 
 
+class MissingPartitionError(EngramError):
+    """There is no partition that a row belongs into."""
+
+
 class StatementGivenUpError(UnavailableError):
     """Postgres is there, but gave up on this statement: it took too long, or stood in another's way for good.
 

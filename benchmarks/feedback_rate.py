@@ -143,8 +143,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
-        job = common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.index.run(app.jobs.job(app.access.scope(collection), job))
+        common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
+        app.runner.run_ready(collection_id=app.access.scope(collection).collection.id)
         asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
         scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
         try:

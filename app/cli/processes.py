@@ -42,7 +42,7 @@ def serve() -> None:
 
 @cli.command()
 def worker() -> None:
-    """Apply and revoke verdicts, ingest and re-key passages, let keys evolve, keep vector indexes healthy."""
+    """Apply verdicts, do jobs of every kind, let keys evolve, keep vector indexes healthy."""
     from app.composition import application
     from app.worker import Worker
 

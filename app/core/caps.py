@@ -101,11 +101,19 @@ def with_word(said: Said, judge: str, target: int) -> Said:
     return (*said, (judge, target)) if len(said) < JUDGES else said
 
 
+def comparisons(cap: int | None, *, contested: bool) -> int | None:
+    """How many of a judge's day may count before a comparison, if it is to count itself; None: any number.
+
+    What goes against what other judges said never counts.
+    """
+    return 0 if contested else cap
+
+
 def counted(caps: Sequence[int | None], before: int = 0) -> list[bool]:
     """Which of a judge's comparisons of one day count towards the ranking: as many as each one's cap allows.
 
     Args:
-        caps: of each, in the order of application; None: no cap.
+        caps: of each, in the order of application, as ``comparisons`` gives them.
         before: how many counted before them.
     """
     found = []

@@ -21,6 +21,7 @@ from sqlalchemy import Engine, NullPool, create_engine, event, exc
 from app.errors import (
     ConfigurationError,
     InvalidRequestError,
+    MissingPartitionError,
     NotFoundError,
     StatementGivenUpError,
     UnavailableError,
@@ -98,6 +99,8 @@ class Database:
             "lock_timeout": f"{statement_timeout_seconds * 800:.0f}",
             "idle_in_transaction_session_timeout": "60s",
             "jit": "off",
+            "plan_cache_mode": "force_generic_plan",
+            "enable_seqscan": "off",
             "hnsw.ef_search": str(hnsw_ef_search),
             # Strict order throws away what a later round of the scan finds nearer than an earlier one did, which is
             # much where many collections share an index: whoever needs an order sorts.
@@ -329,6 +332,8 @@ def _explained(*, writing: bool = False) -> Iterator[None]:
     except exc.IntegrityError as error:
         if isinstance(error.orig, errors.ForeignKeyViolation):
             raise NotFoundError("What this belongs to was deleted meanwhile.") from error
+        if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
+            raise MissingPartitionError(_cause(error)) from error
         raise
 
 

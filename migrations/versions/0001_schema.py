@@ -16,7 +16,13 @@ branch_labels = None
 depends_on = None
 
 FOLDER = Path(__file__).parents[1] / "schema"
-ROOMS = ("corpus", "learning", "jobs", "staging", "keys")  # each refers to earlier ones only
+ROOMS = ("corpus", "retrieval", "learning", "log", "jobs", "staging", "keys")  # each refers to earlier ones only
+
+AS_LARGE_AS_ALL = "ALTER COLUMN collection_id SET (n_distinct = 1)"
+"""Has the planner take any collection for as large as the table, and so look rows up by more than their collection.
+
+Otherwise it goes by how many rows collections have on average, which says nothing of one.
+"""
 
 
 def upgrade() -> None:
@@ -25,6 +31,15 @@ def upgrade() -> None:
     driver = op.get_bind().connection.cursor()  # takes many statements at once
     for statements in _rooms():
         driver.execute(statements.replace("{dimension}", dimension))
+    driver.execute(
+        f"""
+        DO $$ DECLARE owned text; BEGIN
+            FOR owned IN SELECT table_name FROM information_schema.columns
+                WHERE table_schema = current_schema() AND column_name = 'collection_id'
+            LOOP EXECUTE format('ALTER TABLE %I {AS_LARGE_AS_ALL}', owned); END LOOP;
+        END $$
+        """
+    )
 
 
 def downgrade() -> None:

@@ -43,12 +43,14 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
     assert {table for table in learned if rows(application, curie, table)} >= {
         "episode",
         "feedback_event",
+        "judged_query",
         "memory_audit",
         "question",
         "question_support",
         "ranking_audit",
         "ranking_belief",
         "sentence_memory",
+        "verdict_sentence",
     }
     application.forget.reset(application.access.scope(curie))
     assert {table for table in learned if rows(application, curie, table)} == set()

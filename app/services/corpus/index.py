@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.key_text import KeyBuilding
 from app.core.temporal import time_constraint
 from app.providers.embedder import Embedder
 from app.providers.language import (
@@ -49,7 +48,6 @@ class _Plan:
     """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
 
     lines: list[int]
-    building: KeyBuilding
     versions: dict[str, tuple[int, bytes]]
     drafts: list[Draft]
     metadata_only: dict[int, dict[str, Any]]
@@ -131,7 +129,7 @@ class IndexService:
             if not staged:
                 return None
             building = collections.by_id(reader, collection_id).key_building
-        plan = _Plan([line for line, _ in staged], building, versions, [], {})
+        plan = _Plan([line for line, _ in staged], versions, [], {})
         changed: list[tuple[int, dict[str, Any], bytes]] = []
         for line, body in staged:
             content_hash = content_hash_of(body)
@@ -188,8 +186,6 @@ class IndexService:
         collections.lock_graph(writer, collection_id)
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
-            raise _StaleError
-        if collections.by_id(writer, collection_id).key_building != plan.building:
             raise _StaleError
         updated = sum(
             passages.set_metadata(writer, collection_id, passage, metadata)

@@ -15,7 +15,7 @@ from app.storage.corpus import collections
 from app.storage.database import Database, Reader
 from app.storage.keys import key_history
 from app.storage.keys.key_history import KeyEffect
-from app.storage.log import feedback
+from app.storage.log import audits, feedback, verdicts
 from app.storage.log.feedback import StoredEvent
 from app.storage.stream import WakeStream
 
@@ -86,7 +86,7 @@ class FeedbackService:
             if event is None:
                 raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
             receipt = _receipt(reader, target.id, event)
-            verdict = feedback.verdict(reader, target.id, event_id)
+            verdict = verdicts.read(reader, target.id, [event_id])[event_id]
         return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
 
     def page(self, collection: str, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
@@ -135,5 +135,5 @@ class FeedbackService:
 
 def _receipt(reader: Reader, collection_id: int, event: StoredEvent) -> Receipt:
     """The event with everything it changed so far."""
-    changes = feedback.audit(reader, collection_id, event.id)
+    changes = audits.read(reader, collection_id, [event.id])[event.id]
     return Receipt(event, changes, key_history.effect(reader, collection_id, event.id, CREDITS))

@@ -17,8 +17,9 @@ from app.errors import IdempotencyConflictError, NotFoundError, UnavailableError
 from app.services.learning.verdict import Verdict, look_up, named_by_id, resolved
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.log import feedback
-from app.storage.log.feedback import NewEvent, StoredEvent
+from app.storage.log import intake
+from app.storage.log.feedback import StoredEvent
+from app.storage.log.intake import NewEvent
 from app.storage.retrieval import episodes
 from app.storage.stream import WakeStream
 
@@ -182,7 +183,7 @@ class Intake:
         """
         verdict, key = arriving.verdict, arriving.key
         with self._database.read() as reader:
-            met = feedback.arrival(reader, verdict.collection, key, verdict.query_id)
+            met = intake.arrival(reader, verdict.collection, key, verdict.query_id)
             if met is None:
                 raise collections.missing(verdict.collection)
             if met.first is not None:
@@ -195,17 +196,17 @@ class Intake:
             self._announce([accepted] if arriving.announced else [])
             return accepted
         with self._database.read() as reader:  # the same key, at the same time
-            first = feedback.by_key(reader, met.collection_id, key)
+            first = intake.by_key(reader, met.collection_id, key)
         if first is None:
             raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
         return _checked(arriving, Accepted(met.collection_id, first))
 
     def _store(self, events: Sequence[NewEvent]) -> list[Accepted | None]:
-        """Store events, those that can be: see ``storage.feedback.accept``."""
+        """Store events, those that can be: see ``storage.log.intake.accept``."""
         if not events:
             return []
         with self._database.write_once() as writer:
-            stored = feedback.accept(writer, events)
+            stored = intake.accept(writer, events)
         accepted = [None if one is None else Accepted(*one) for one in stored]
         for one in accepted:
             if one is not None:

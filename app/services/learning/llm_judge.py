@@ -129,13 +129,12 @@ def _shown(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[t
 
     A plain search selects none, so all sentences of the passages that it found are judged.
     """
-    if episode.answer.get("strategy", "graph") == "graph":
-        explored = [hit for hit in episode.answer["passages"] if hit.get("explored")]
+    if episode.strategy == "graph":
+        hits = zip(episode.shown, episode.answer["passages"], strict=True)
+        explored = [hit for passage, hit in hits if passage in episode.explored]
         named = [*episode.activated, *(row["sentence_id"] for hit in explored for row in hit["sentences"])]
         sentences = passages.sentences_by_id(reader, collection_id, named)
         return [(key, sentences[key].text) for key in named if key in sentences]
-    names = [passage["passage_id"] for passage in episode.answer["passages"]]
-    found = passages.versions(reader, collection_id, names)
-    ids = [found[name][0] for name in names if name in found]
+    ids = episode.shown
     ordered = sorted(passages.sentences_of(reader, collection_id, ids), key=lambda row: ids.index(row.passage_id))
     return [(sentence.id, sentence.text) for sentence in ordered]

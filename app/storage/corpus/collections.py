@@ -225,8 +225,9 @@ def delete(writer: Writer, collection_id: int) -> bool:
     # The lock waits for the batch being written, so that the deletions' own snapshots see it.
     if writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", parameters) is None:
         return False
-    # All at once: no foreign key leads there, since checking one would cost an ingest more than the posting itself.
+    # No foreign keys lead there: checking one would cost an ingest more than the posting itself.
     writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", parameters)
+    writer.execute("DELETE FROM episode WHERE collection_id = %(id)s", parameters)
     # Before the time expressions they began as, which the cascade may come to first.
     writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
     return writer.execute("DELETE FROM collection WHERE id = %(id)s", parameters) > 0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
+from app.storage.lookups import WANTED, each, wanted
 
 Vector = NDArray[np.float32]
 
@@ -73,9 +74,9 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
     if not external_ids:
         return {}
     rows = reader.rows(
-        """
-        SELECT external_id, id, content_hash FROM passage
-        WHERE collection_id = %(collection)s AND external_id = ANY(%(ids)s)
+        f"""
+        SELECT p.external_id, p.id, p.content_hash
+        FROM {wanted("ids", "text")} {each("passage p", "p.external_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(external_ids)},
     )
@@ -85,9 +86,8 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
 def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
     """The given passages that exist."""
     rows = reader.rows(
-        """
-        SELECT id, external_id, title, text, metadata FROM passage
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        f"""
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata FROM {WANTED} {each("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -99,9 +99,9 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
     if not passages:
         return []
     rows = reader.rows(
-        """
-        SELECT id, passage_id, position, text FROM sentence
-        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s) ORDER BY passage_id, position, id
+        f"""
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
+        ORDER BY s.passage_id, s.position, s.id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -111,9 +111,8 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
 def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[int, StoredSentence]:
     """The given sentences that exist."""
     rows = reader.rows(
-        """
-        SELECT id, passage_id, position, text FROM sentence
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        f"""
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -123,7 +122,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
 def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
     """Which of these normalised entity names exist."""
     rows = reader.rows(
-        "SELECT name FROM entity WHERE collection_id = %(collection)s AND name = ANY(%(names)s)",
+        f"SELECT e.name FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}",
         {"collection": collection_id, "names": list(names)},
     )
     return {row[0] for row in rows}
@@ -132,7 +131,7 @@ def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set
 def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
     """Which of these time expressions exist."""
     rows = reader.rows(
-        "SELECT text FROM time_expression WHERE collection_id = %(collection)s AND text = ANY(%(texts)s)",
+        f"SELECT t.text FROM {wanted('texts', 'text')} {each('time_expression t', 't.text = wanted.id')}",
         {"collection": collection_id, "texts": list(texts)},
     )
     return {row[0] for row in rows}
@@ -184,7 +183,7 @@ def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Sen
     if not sentences:
         return []
     rows = writer.rows(
-        """
+        f"""
         WITH numbered AS (
             SELECT nextval(pg_get_serial_sequence('sentence', 'id')) AS id, row.* FROM unnest(
                 %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[], %(times)s::text[],
@@ -193,8 +192,7 @@ def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Sen
         ), inserted AS (
             INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
             SELECT %(collection)s, n.id, n.passage_id, n.position, n.text, t.id, n.embedding
-            FROM numbered n
-            LEFT JOIN time_expression t ON t.collection_id = %(collection)s AND t.text = n.time
+            FROM numbered n {each("time_expression t", "t.text = n.time", outer=True)}
         )
         SELECT id FROM numbered ORDER BY n
         """,
@@ -213,14 +211,14 @@ def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Sen
 def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
     """Give kept sentences their positions and time expressions; the time expressions that were replaced."""
     rows = writer.rows(
-        """
-        WITH placed AS (
+        f"""
+        WITH placed AS MATERIALIZED (
             SELECT p.id, p.position, t.id AS time_expression_id
             FROM unnest(%(ids)s::bigint[], %(positions)s::int[], %(times)s::text[]) AS p(id, position, time)
-            LEFT JOIN time_expression t ON t.collection_id = %(collection)s AND t.text = p.time
+            {each("time_expression t", "t.text = p.time", outer=True)}
         )
         UPDATE sentence SET position = placed.position, time_expression_id = placed.time_expression_id
-        FROM placed JOIN sentence old ON old.collection_id = %(collection)s AND old.id = placed.id
+        FROM placed {each("sentence old", "old.id = placed.id")}
         WHERE sentence.collection_id = %(collection)s AND sentence.id = placed.id
           AND (old.position, old.time_expression_id)
               IS DISTINCT FROM (placed.position, placed.time_expression_id)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.storage.database import Reader, Writer
+from app.storage.log.judged import JUDGED
 
 Vector = NDArray[np.float32]
 
@@ -197,19 +198,19 @@ class Pair:
 def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Pair]:
     """Every pair that events credited or weighed and found wanting, by event, passage and unit."""
     rows = reader.rows(
-        """
-        SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, episode.embedding
+        f"""
+        SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
         FROM key_credit credit
         JOIN key_evidence evidence ON evidence.collection_id = credit.collection_id
             AND evidence.event_id = credit.event_id
         JOIN feedback_event event ON event.collection_id = credit.collection_id AND event.id = credit.event_id
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        {JUDGED}
         WHERE credit.collection_id = %(collection)s AND credit.passage_id = ANY(%(ids)s)
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [Pair(row[0], row[1], row[2], row[3], row[4].to_numpy()) for row in rows]
+    return [Pair(row.event_id, row.passage_id, row.unit_id, row.strength, row.embedding.to_numpy()) for row in rows]
 
 
 # Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.storage.database import Reader
+from app.storage.log.judged import JUDGED
 
 Vector = NDArray[np.float32]
 
@@ -165,7 +166,7 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
     """The ``limit`` latest verdicts behind each of the units, by unit, the latest first."""
     rows = reader.rows(
         f"""
-        SELECT credit.unit_id, credit.event_id, event.judge, event.episode_id, episode.question, credit.gain,
+        SELECT credit.unit_id, credit.event_id, event.judge, event.query_id, judged.question, credit.gain,
                credit.weight, evidence.generation, {_STATUS}, credit.total
         FROM (
             SELECT unit_id, event_id, gain, weight, count(*) OVER (PARTITION BY unit_id) AS total,
@@ -178,7 +179,7 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
             AND evidence.event_id = credit.event_id
         {_GENERATION}
         JOIN feedback_event event ON event.collection_id = %(collection)s AND event.id = credit.event_id
-        JOIN episode ON episode.collection_id = %(collection)s AND episode.id = event.episode_id
+        {JUDGED}
         WHERE credit.place <= %(limit)s ORDER BY credit.unit_id, credit.place
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},

@@ -8,7 +8,8 @@ from app.core.verdict import Expansion
 from app.storage.database import Reader, Writer
 from app.storage.keys.evolved_keys import EvolvedKey, Posting
 from app.storage.keys.key_credits import Credit
-from app.storage.log.verdicts import expansions_of
+from app.storage.log import verdicts
+from app.storage.lookups import WANTED, each
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +88,23 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
 
 def bringers(
     reader: Reader, collection_id: int, units: Sequence[int]
-) -> dict[int, tuple[bytes, tuple[Expansion, ...]]]:
+) -> dict[int, tuple[bytes, Sequence[Expansion]]]:
     """Unit -> its text hash and the expansions of the first event that it was credited for.
 
     Units without any credit are left out.
     """
     rows = reader.rows(
-        """
-        SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.verdict -> 'expansions'
-        FROM expansion_unit unit
-        JOIN key_credit credit ON credit.collection_id = unit.collection_id AND credit.unit_id = unit.id
-        JOIN feedback_event event ON event.collection_id = credit.collection_id AND event.id = credit.event_id
-        WHERE unit.collection_id = %(collection)s AND unit.id = ANY(%(ids)s)
+        f"""
+        SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.id AS event_id FROM {WANTED}
+        {each("expansion_unit unit", "unit.id = wanted.id")}
+        {each("key_credit credit", "credit.unit_id = unit.id")}
+        {each("feedback_event event", "event.id = credit.event_id")}
         ORDER BY unit.id, event.applied_sequence
         """,
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: (bytes(row[1]), expansions_of(row[2])) for row in rows}
+    brought = verdicts.expansions(reader, collection_id, sorted({row.event_id for row in rows}))
+    return {row.id: (bytes(row.text_hash), brought[row.event_id]) for row in rows}
 
 
 def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], gone: Sequence[int]) -> None:
@@ -163,18 +164,6 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
         {"collection": collection_id, "ids": list(passages)},
     )
     return [Credit(*row) for row in rows]
-
-
-def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, tuple[Expansion, ...]]:
-    """Applied event -> the expansions that its verdict brought."""
-    rows = reader.rows(
-        """
-        SELECT id, verdict -> 'expansions' FROM feedback_event
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status = 'applied'
-        """,
-        {"collection": collection_id, "ids": list(events)},
-    )
-    return {row[0]: expansions_of(row[1]) for row in rows}
 
 
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:

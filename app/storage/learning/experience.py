@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from app.core.states import Support
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
+from app.storage.lookups import each
 from app.storage.parameters import Documents, floats, integers
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
 
@@ -42,25 +43,22 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
     past = nearness(focus.collection, "question", "embedding", "q")
     rows = reader.rows(
         f"""
-        WITH near AS (
+        WITH near AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(questions)s
+        ), known AS MATERIALIZED (
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete
+            FROM near {each("question_support supported", "supported.question_id = near.id")}
+            WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="supported")}
+        ), sharing AS MATERIALIZED (
+            SELECT known.id FROM known {each("entity_sentence link", "link.sentence_id = known.sentence_id")}
+            WHERE link.entity_id = ANY(%(entities)s::bigint[])
         )
-        SELECT near.id, near.text, near.similarity, EXISTS (
-                   SELECT FROM question_support any_of
-                   JOIN entity_sentence link ON link.collection_id = %(collection)s
-                       AND link.sentence_id = any_of.sentence_id AND link.entity_id = ANY(%(entities)s::bigint[])
-                   WHERE any_of.collection_id = %(collection)s AND any_of.question_id = near.id
-                     AND {_SUPPORTED.format(row="any_of")}
-               ), s.id, s.passage_id, known.support, known.perplexity,
-               known.complete
-        FROM near
-        JOIN question_support known ON known.collection_id = %(collection)s AND known.question_id = near.id
-        JOIN sentence s ON s.collection_id = %(collection)s AND s.id = known.sentence_id
-        {"JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id" if focus.metadata else ""}
-        WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="known")}
-        {"AND p.metadata @> %(metadata)s" if focus.metadata else ""}
-        ORDER BY near.similarity DESC, near.id, s.id
+        SELECT known.id, known.text, known.similarity, known.id IN (SELECT id FROM sharing), s.id, s.passage_id,
+               known.support, known.perplexity, known.complete
+        FROM known {each("sentence s", "s.id = known.sentence_id")}
+        {each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
+        ORDER BY known.similarity DESC, known.id, s.id
         """,
         focus.parameters(entities=list(entities), gate=gate, questions=questions),
     )

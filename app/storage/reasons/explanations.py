@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app.storage.database import Reader
+from app.storage.log.judged import JUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
 def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MoveRow]:
     """What the next ``limit`` events that count, those after sequence ``after``, did to the sentence, in order."""
     rows = reader.rows(
-        """
+        f"""
         WITH page AS (
             SELECT DISTINCT event.applied_sequence AS sequence, event.id
             FROM memory_audit audit
@@ -97,13 +98,13 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
               AND event.applied_sequence > %(after)s
             ORDER BY event.applied_sequence LIMIT %(limit)s
         )
-        SELECT page.sequence, event.id, event.judge, episode.id, episode.question, event.applied_at, audit.channel,
+        SELECT page.sequence, event.id, event.judge, judged.id, judged.question, event.applied_at, audit.channel,
                audit.target, audit.gain, audit.residual, audit.perplexity_before, audit.perplexity_after,
-               -(memory.vector <#> CASE audit.channel WHEN 'task' THEN episode.embedding
-                                                      ELSE episode.time_embedding END)
+               -(memory.vector <#> CASE audit.channel WHEN 'task' THEN judged.embedding
+                                                      ELSE judged.time_embedding END)
         FROM page
         JOIN feedback_event event ON event.collection_id = %(collection)s AND event.id = page.id
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        {JUDGED}
         JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
             AND audit.sentence_id = %(id)s
         LEFT JOIN sentence_memory memory ON memory.collection_id = audit.collection_id

@@ -7,11 +7,12 @@ it waits there as ``pending``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from app.core.constants import Constants
 from app.core.verdict import Expansion
 from app.storage.database import Reader, Writer
-from app.storage.log.verdicts import expansions_of
+from app.storage.log import verdicts
+from app.storage.lookups import each
 from app.storage.undo.copies import Copy, counted, rows_of
 
 
@@ -29,22 +30,41 @@ class RevokedSince:
     id: int
     question: str
     question_id: int
-    expansions: tuple[Expansion, ...]
-    constants: dict[str, Any]
+    expansions: Sequence[Expansion]
+    constants: Constants
 
 
 def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
     """The verdicts that counted at ``until`` and were revoked since, in the order in which they were applied."""
     rows = reader.rows(
         f"""
-        SELECT event.id, episode.question, event.question_id, event.verdict -> 'expansions', event.constants
+        SELECT event.id, judged.question, event.question_id, event.observation_noise_positive,
+               event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
+               event.daily_comparisons
         FROM feedback_event event
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        {each("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
         WHERE {counted("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
         """,
         {"source": source, "until": until},
     )
-    return [RevokedSince(row[0], row[1], row[2], expansions_of(row[3]), row[4]) for row in rows]
+    brought = verdicts.expansions(reader, source, [row.id for row in rows])
+    return [
+        RevokedSince(
+            id=row.id,
+            question=row.question,
+            question_id=row.question_id,
+            expansions=brought.get(row.id, []),
+            constants=Constants(
+                positive=row.observation_noise_positive,
+                negative=row.observation_noise_negative,
+                process=row.process_noise,
+                share=row.daily_share,
+                contested=row.contested_share,
+                comparisons=row.daily_comparisons,
+            ),
+        )
+        for row in rows
+    ]
 
 
 def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> dict[bytes, int]:
@@ -53,7 +73,7 @@ def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> d
         "SELECT text_hash, id FROM question WHERE collection_id = %(source)s AND text_hash = ANY(%(hashes)s)",
         {"source": source, "hashes": list(hashes)},
     )
-    return {bytes(row[0]): row[1] for row in rows}
+    return {bytes(row.text_hash): row.id for row in rows}
 
 
 def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
@@ -65,7 +85,7 @@ def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
         """,
         copy.parameters(after=after, limit=limit),
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
 
 
 def copy_generations(writer: Writer, copy: Copy) -> None:
@@ -83,14 +103,14 @@ def copy_generations(writer: Writer, copy: Copy) -> None:
 
 
 def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
-    """Copy these verdicts with their episodes and all that the source still has of what they did."""
+    """Copy these verdicts with what they judge and all that the source still has of what they did."""
     parameters = copy.parameters(ids=list(ids))
     writer.execute(
         rows_of(
-            "episode",
+            "judged_query",
             """
-            FROM episode held WHERE held.collection_id = %(source)s AND held.id IN (
-                SELECT episode_id FROM feedback_event event
+            FROM judged_query held WHERE held.collection_id = %(source)s AND held.id IN (
+                SELECT query_id FROM feedback_event event
                 WHERE event.collection_id = %(source)s AND event.id = ANY(%(ids)s)
             ) ON CONFLICT DO NOTHING
             """,
@@ -107,7 +127,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
         parameters,
     )
     of_event = "WHERE held.collection_id = %(source)s AND held.event_id = ANY(%(ids)s)"
-    for table in ("memory_audit", "ranking_audit"):
+    for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "ranking_audit"):
         writer.execute(rows_of(table, f"FROM {table} held {of_event}"), parameters)
     # Evidence that later evolutions took in was waiting.
     made = """
@@ -149,7 +169,7 @@ def dated(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
         """,
         copy.parameters(ids=list(sentences)),
     )
-    return {row[0] for row in rows}
+    return {row.id for row in rows}
 
 
 def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) -> None:
@@ -246,11 +266,11 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], gone: 
     writer.execute(
         """
         INSERT INTO question (collection_id, id, text_hash, text, embedding, created_at)
-        SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, episode.question, episode.embedding,
+        SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, judged.question, judged.embedding,
                event.applied_at
         FROM unnest(%(gone)s::bigint[], %(hashes)s::bytea[]) AS gone(id, text_hash)
         JOIN feedback_event event ON event.collection_id = %(target)s AND event.question_id = gone.id
-        JOIN episode ON episode.collection_id = %(target)s AND episode.id = event.episode_id
+        JOIN judged_query judged ON judged.collection_id = %(target)s AND judged.id = event.query_id
         ORDER BY gone.id, event.applied_sequence
         """,
         parameters | {"gone": list(gone), "hashes": list(gone.values())},
@@ -281,7 +301,7 @@ def units_credited(reader: Reader, copy: Copy, events: Sequence[int]) -> list[in
         """,
         copy.parameters(ids=list(events)),
     )
-    return [row[0] for row in rows]
+    return [row.unit_id for row in rows]
 
 
 def has_keys(reader: Reader, copy: Copy) -> bool:
@@ -316,17 +336,6 @@ def _count(reader: Reader, copy: Copy, what: str, table: str) -> int:
         f"SELECT count({what}) FROM {table} WHERE collection_id = %(target)s", copy.parameters()
     )
     return found
-
-
-def begin_belief(writer: Writer, copy: Copy, prior: str) -> None:
-    """Make room for what was learned from this prior on."""
-    writer.execute(
-        """
-        INSERT INTO ranking_belief (collection_id, prior, information, precision)
-        VALUES (%(target)s, %(prior)s, '{}', '{}') ON CONFLICT DO NOTHING
-        """,
-        copy.parameters(prior=prior),
-    )
 
 
 def learned(reader: Reader, copy: Copy) -> dict[str, int]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -16,8 +17,10 @@ from tests.conftest import CURIE, Ingest, Scoped
 
 NOW = datetime.now(UTC)
 USES: dict[str, Callable[[Application, Scope], object]] = {
-    "re-key": lambda app, scope: app.ingest.rekey(scope, "title"),
-    "re-key by a key": lambda app, scope: app.ingest.rekey(scope, "title", "once"),
+    "re-key": lambda app, scope: app.rekey.request(scope, "title"),
+    "re-key by a key": lambda app, scope: app.rekey.request(scope, "title", "once"),
+    "look at a job": lambda app, scope: app.jobs.job(scope, uuid4()),
+    "cancel a job": lambda app, scope: app.jobs.cancel(scope, uuid4()),
     "delete": lambda app, scope: app.ingest.delete_collection(scope),
     "delete a passage": lambda app, scope: app.ingest.delete_passage(scope, "curie"),
     "revoke": lambda app, scope: app.revoke.revoke(scope, 1),
@@ -30,7 +33,7 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "lift": lambda app, scope: app.lift.lift(scope, since=None, before=None, baseline=None),
     "forget": lambda app, scope: app.forget.reset(scope),
     "verify": lambda app, scope: app.verify.verify(scope),
-    "replay": lambda app, scope: app.past.replay(scope, NOW),
+    "replay": lambda app, scope: app.past.request(scope, NOW),
 }
 
 

@@ -14,7 +14,7 @@ from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.log import feedback
+from app.storage.log import intake as log
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -31,14 +31,14 @@ def verdict(application: Application, curie: str) -> Verdict:
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many verdicts each statement stored."""
     sizes: list[int] = []
-    accept = feedback.accept
+    accept = log.accept
 
-    def noted(writer: object, events: list[feedback.NewEvent]) -> object:
+    def noted(writer: object, events: list[log.NewEvent]) -> object:
         found = accept(writer, events)  # type: ignore[arg-type]
         sizes.append(sum(one is not None for one in found))
         return found
 
-    monkeypatch.setattr("app.services.learning.intake.feedback.accept", noted)
+    monkeypatch.setattr("app.services.learning.intake.intake.accept", noted)
     return sizes
 
 
@@ -100,7 +100,7 @@ def test_one_that_nobody_waits_for_any_more_is_left(application: Application, ve
 
     assert kept.result(timeout=30).event.id
     with application.database.read() as reader:
-        assert feedback.by_key(reader, kept.result().collection_id, gone) is None
+        assert log.by_key(reader, kept.result().collection_id, gone) is None
     intake.close()
 
 
@@ -113,7 +113,7 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
     )
     doomed = replace(verdict, collection=f"{collection}-doomed", query_id=answer.query_id, supporting=())
     with application.database.write() as writer:
-        collections.delete(writer, doomed.collection)
+        collections.delete(writer, collections.find(writer, doomed.collection).id)
         keys = [f"key-{uuid4()}" for _ in range(4)]
         waiting = [application.intake.submit(doomed, key) for key in keys[:2]]
         others = [application.intake.submit(verdict, key) for key in keys[2:]]

@@ -11,10 +11,9 @@ from app.composition import Application
 from app.core.lift import Sums, mean_difference, share_difference
 from app.errors import InvalidRequestError
 from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.plan import new_query_id
 from app.services.retrieval.query import Query
 from app.services.serving.lift import ArmLift, Lift
-from app.storage.corpus import collections
-from app.storage.retrieval import episodes
 from app.storage.retrieval.episodes import EpisodeRow
 from app.storage.serving import lift
 from tests.support import state
@@ -32,26 +31,26 @@ def asked(
     total_ms: float = 10.0,
 ) -> UUID:
     """A query of an arm that was answered these passages."""
-    answer = {
-        "passages": [{"passage_id": name} for name in passages],
-        "hops": hops,
-        "timings": {"total_ms": total_ms},
-    }
+    ids = state.passages(application, collection)
     row = EpisodeRow(
-        id=uuid4(),
+        id=new_query_id(),
         question="Where?",
         embedding=application.embedder.embed(["Where?"])[0],
         time_constraint=None,
         time_embedding=None,
         memory="read",
         profile="default",
+        strategy="graph",
+        filter=None,
         activated=[],
-        answer=answer,
-        trace={},
+        shown=[ids[name] for name in passages],
+        hops=hops,
+        total_ms=total_ms,
+        answer={"passages": [{"score": 1.0, "sentences": []} for _ in passages]},
+        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
-    with application.database.write() as writer:
-        episodes.insert(writer, collections.find(writer, collection).id, row)
+    application.ask.keep(state.collection_id(application, collection), row)
     return row.id
 
 

@@ -1,0 +1,36 @@
+"""Parts of statements that look rows up by their keys, one after the other.
+
+The planner knows how large collections are from statistics, which tell nothing of one that came since: it takes that
+for empty, or for as large as all the others, and then reads it from end to end where it should look up a few rows,
+for each row of something else in the worst case. So the form of a statement says how it is carried out. Ids come as
+rows (``wanted``), and what belongs to each is looked up in a sub-select of its own (``each``), which OFFSET 0 keeps
+from being merged into the statement: nothing is left to choose but the index, and the one that holds the whole key is
+the cheapest for any statistics that ``database`` lets the planner use.
+
+Statements that mean a collection as a whole (an exact search, a copy, a verification) name it as usual.
+"""
+
+WANTED = "(SELECT DISTINCT unnest(%(ids)s::bigint[]) AS id) AS wanted"
+"""The parameter ``ids`` as rows, each once."""
+
+
+def wanted(parameter: str, kind: str = "bigint") -> str:
+    """As ``WANTED``, of another parameter, an array of ``kind``; in order where there is one."""
+    return f"(SELECT DISTINCT unnest(%({parameter})s::{kind}[]) AS id) AS wanted"
+
+
+def each(table: str, condition: str, *, outer: bool = False, collection: str = "%(collection)s") -> str:
+    """Join to each row before it those rows of the collection that meet the condition, found by an index.
+
+    Args:
+        table: with its alias, as "sentence s".
+        condition: on columns that one index begins with after the collection.
+        outer: keep rows that nothing is found for.
+        collection: whose rows.
+    """
+    alias = table.rsplit(maxsplit=1)[-1]
+    return f"""
+        {"LEFT" if outer else "INNER"} JOIN LATERAL (
+            SELECT {alias}.* FROM {table} WHERE {alias}.collection_id = {collection} AND {condition} OFFSET 0
+        ) AS {alias} ON true
+    """
