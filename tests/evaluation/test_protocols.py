@@ -30,6 +30,12 @@ QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Go
 SHOWN = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
 
 
+@pytest.fixture
+def few(sample_dataset: Dataset) -> Dataset:
+    """Enough questions for every group of every protocol."""
+    return replace(sample_dataset, questions=sample_dataset.questions[:12])
+
+
 def options(protocol: Any, **more: Any) -> Options:
     return Options(protocol=protocol, **more)
 
@@ -118,7 +124,7 @@ def test_model_requests_are_counted(
 
 
 def test_a_stopped_run_goes_on_where_it_was(
-    run_protocol: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_protocol: Evaluate, few: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     ask, teach = Harness.ask, Harness.teach
@@ -137,19 +143,19 @@ def test_a_stopped_run_goes_on_where_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(Harness, "teach", stopped)
         with pytest.raises(KeyboardInterrupt):
-            run_protocol("similar", limit=4)
+            run_protocol("similar", few, limit=4)
     finished = len(list(tmp_path.rglob("*.json")))
     assert finished == 3  # before, one file per group
     before = len(asked)
-    resumed = run_protocol("similar", limit=4)
+    resumed = run_protocol("similar", few, limit=4)
     groups = len(resumed.phases[0].rows), len(resumed.phases[1].rows), len(resumed.phases[2].rows)
     # Nothing of "before" is measured again: only the verdicts and turn 1.
     assert len(asked) - before == 4 + sum(groups)
     asked.clear()
-    again = run_protocol("similar", limit=4)
+    again = run_protocol("similar", few, limit=4)
     assert asked == []
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in resumed.phases]
-    whole = run_protocol("same", limit=4)
+    whole = run_protocol("same", few, limit=4)
     assert asked == []  # the same questions judged and measured: nothing is new
     assert whole.value("recall@5", JUDGED, 1) == resumed.value("recall@5", JUDGED, 1)
 
@@ -164,8 +170,8 @@ def test_a_damaged_phase_is_measured_again(run_protocol: Evaluate, tmp_path: Pat
     ]
 
 
-def test_reports_say_what_was_done(run_protocol: Evaluate, tmp_path: Path) -> None:
-    report = run_protocol("different", limit=6, seeds=(0, 1), turns=2)
+def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_path: Path) -> None:
+    report = run_protocol("different", few, limit=6, seeds=(0, 1), turns=2)
     slug = "sample-different-default-turns-2-full-seed-0-seed-1-limit-6"
     document = json.loads((tmp_path / f"{slug}.json").read_text(encoding="utf-8"))
     assert document["command"] == (

@@ -189,7 +189,7 @@ def test_an_ungated_run_asks_without_the_gate(
         return ask(self, query, served)
 
     monkeypatch.setattr(AskService, "query", counted)
-    run_protocol("noise", few, limit=3)
+    run_protocol("noise", few, limit=1)
     whole = sum(asked.values())
     assert asked[True] == whole // len(RULES) > 0
 
