@@ -150,7 +150,7 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
         rejected = {shown[place % len(shown)] for place in said["rejected"]} - supported
         verdict = Verdict(
             query_id=answer.query_id,
-            collection=collection,
+            scope=app.access.scope(collection),
             supporting=[Named(sentence) for sentence in sorted(supported)],
             rejected=[Named(sentence) for sentence in sorted(rejected)],
             **{name: said[name] for name in ("partial", "retrieval_success", "expansions", "judge", "confidence")},

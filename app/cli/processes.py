@@ -63,7 +63,7 @@ def judge(
     with application(settings()) as services:
         service = services.judge
         on_stop(service.stop)
-        judged = service.run(collection, once=once)
+        judged = service.run(lambda: services.access.scope(collection), once=once)
     say(f"{judged} episodes judged")
 
 

@@ -40,7 +40,9 @@ class Pulled:
 
     def after(self, judge: str, gain: float) -> "Pulled":
         """With one more verdict of the judge."""
-        return Pulled(self.day, tuple(sorted({**dict(self.kept), judge: self.left(judge) * (1.0 - gain)}.items())))
+        kept = dict(self.kept)
+        kept[judge] = kept.get(judge, 1.0) * (1.0 - gain)
+        return Pulled(self.day, tuple(sorted(kept.items())))
 
 
 UNTOUCHED = Pulled()
@@ -96,7 +98,7 @@ def allowed_gain(
 
 def with_word(said: Said, judge: str, target: int) -> Said:
     """What was said, with this judge's last word."""
-    if any(name == judge for name, _ in said):
+    if judge in [name for name, _ in said]:
         return tuple((name, target if name == judge else word) for name, word in said)
     return (*said, (judge, target)) if len(said) < JUDGES else said
 

@@ -173,7 +173,7 @@ class Harness:
     def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, observation = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.collection, answer.query_id, question, _shown(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, _shown(answer))
         if verdict is None:
             return observation, None
         return observation, self.give(question, verdict)

@@ -10,13 +10,22 @@ the cheapest for any statistics that ``database`` lets the planner use.
 Statements that mean a collection as a whole (an exact search, a copy, a verification) name it as usual.
 """
 
-WANTED = "(SELECT DISTINCT unnest(%(ids)s::bigint[]) AS id) AS wanted"
-"""The parameter ``ids`` as rows, each once."""
+
+def wanted(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
+    """The parameter, an array of ``kind``, as rows ``wanted(collection_id, id)``, each once.
+
+    Rows to be changed or removed cannot be looked up by ``each``. Joined to these by both columns they are found one
+    by one as well: with no condition on the table alone, there is no other way to it than reading all collections.
+    """
+    return f"(SELECT DISTINCT {collection}::bigint AS collection_id, unnest(%({parameter})s::{kind}[]) AS id) AS wanted"
 
 
-def wanted(parameter: str, kind: str = "bigint") -> str:
-    """As ``WANTED``, of another parameter, an array of ``kind``; in order where there is one."""
-    return f"(SELECT DISTINCT unnest(%({parameter})s::{kind}[]) AS id) AS wanted"
+WANTED = wanted("ids")
+
+
+def given(rows: str, *, collection: str = "%(collection)s") -> str:
+    """Rows that parameters give, as ``new`` with the collection's id before their columns, to change others by."""
+    return f"(SELECT {collection}::bigint AS collection_id, * FROM {rows} OFFSET 0) AS new"
 
 
 def each(table: str, condition: str, *, outer: bool = False, collection: str = "%(collection)s") -> str:

@@ -25,6 +25,7 @@ from app.providers.prior import as_json
 from app.services.learning.verdict import Named
 from tests.evaluation.conftest import Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
+from tests.support.scopes import ANYWHERE
 
 QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Gold("b", "B did.")), "")
 SHOWN = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
@@ -71,21 +72,21 @@ def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
 
 def test_the_oracle_names_what_it_may() -> None:
     query_id = uuid4()
-    full = OracleJudge("full").verdict("c", query_id, QUESTION, SHOWN)
+    full = OracleJudge("full").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
     assert full is not None
     assert full.supporting == [Named(passage_id="a", text="A did."), Named(passage_id="b", text="B did.")]
-    returned = OracleJudge("returned").verdict("c", query_id, QUESTION, SHOWN)
+    returned = OracleJudge("returned").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
     assert returned is not None
     assert returned.supporting == [Named(1)]
     assert returned.rejected == [Named(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
     assert not full.partial
     assert returned.partial
-    assert OracleJudge("full").verdict("c", query_id, replace(QUESTION, gold=()), SHOWN) is None
+    assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(QUESTION, gold=()), SHOWN) is None
 
 
 def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
     more = [Shown(70, "b", "B did.", selected=False), Shown(80, "b", "B did not.", selected=False)]
-    returned = OracleJudge("returned").verdict("c", uuid4(), QUESTION, [*SHOWN, *more])
+    returned = OracleJudge("returned").verdict(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
     assert returned is not None
     assert returned.supporting == [Named(1), Named(70)]
     assert Named(80) not in returned.rejected
@@ -94,8 +95,8 @@ def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
 def test_the_llm_judges_what_it_was_shown() -> None:
     with OpenAiServer(lambda _: '{"supporting": [1], "confidence": 0.5}') as server:
         llm = Llm(base_url=server.base_url, api_key=None, model="test")
-        verdict = LlmJudge(llm).verdict("c", uuid4(), QUESTION, SHOWN)
-        nothing = LlmJudge(llm).verdict("c", uuid4(), QUESTION, [])
+        verdict = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, SHOWN)
+        nothing = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, [])
         llm.close()
     assert verdict is not None
     assert (verdict.supporting, verdict.rejected, verdict.partial) == ([Named(1)], [Named(2)], True)

@@ -20,9 +20,10 @@ def misinform(connection: "psycopg.Connection[Any]", kind: str) -> None:
     if kind in ("large", "small"):
         connection.execute("ANALYZE")
     else:
-        connection.execute(
-            f"DELETE FROM pg_statistic USING pg_class t WHERE t.oid = starelid AND {_OURS.replace('rel', 't.rel')}"
-        )
+        if kind == "none":
+            connection.execute(
+                f"DELETE FROM pg_statistic USING pg_class t WHERE t.oid = starelid AND {_OURS.replace('rel', 't.rel')}"
+            )
         rows = {"none": -1, "empty": 0}[kind]
         connection.execute(f"UPDATE pg_class SET reltuples = {rows}, relpages = 0 WHERE {_OURS}")
     if kind == "small":

@@ -129,7 +129,7 @@ def _collection_scans(
     found = _scanned(plan, indexed, limited)
     if found:
         yield found, again
-    streams = limited and kind in STREAMING or kind == "Limit"
+    streams = (limited and kind in STREAMING) or kind == "Limit"
     for child in plan.get("Plans", ()):
         role = child.get("Parent Relationship", "")
         inner = kind == "Nested Loop" and role == "Inner"
@@ -138,7 +138,7 @@ def _collection_scans(
             child,
             indexed,
             repeated,
-            streams and not (kind == "Nested Loop" and role == "Inner") or (kind == "Limit"),
+            (streams and not (kind == "Nested Loop" and role == "Inner")) or (kind == "Limit"),
         )
 
 
@@ -150,7 +150,7 @@ def _scanned(plan: Mapping[str, Any], indexed: Mapping[str, list[str]], limited:
         return ""
     columns = indexed[plan["Index Name"]]
     condition = plan.get("Index Cond", "")
-    if columns[0] != "collection_id" or not table and kind != "Bitmap Index Scan":
+    if columns[0] != "collection_id" or (not table and kind != "Bitmap Index Scan"):
         return ""
     if len(columns) == 1:
         return ""
@@ -160,4 +160,4 @@ def _scanned(plan: Mapping[str, Any], indexed: Mapping[str, list[str]], limited:
     return f"{kind} by {plan['Index Name']}, {condition or 'unbounded'}"
 
 
-__all__ = ["Reading", "Watch", "watched", "sql"]
+__all__ = ["Reading", "Watch", "sql", "watched"]

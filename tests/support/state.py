@@ -174,7 +174,7 @@ def judge(
     }
     verdict = Verdict(
         query_id=query_id,
-        collection=name,
+        scope=application.access.scope(name),
         supporting=tuple(Named(sentence_id=sentence) for sentence in supporting),
         **named,
         **more,

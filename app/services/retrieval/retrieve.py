@@ -92,17 +92,17 @@ class RetrieveService:
         """
         began = time.perf_counter()
         walk: Walk | None = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
-        entities: list[EntityAnswer] = []
+        aligned: list[EntityAnswer] = []
         unknown: list[str] = []
         while True:
             with self._database.snapshot() as reader:
                 if walk is None:
-                    entities, unknown = _aligned(reader, plan)
-                    walk = None if unknown else propagate.begin(reader, plan, _activated(entities))
+                    aligned, unknown = _aligned(reader, plan)
+                    walk = None if unknown else propagate.begin(reader, plan, _activated(aligned))
                 if walk is not None:
                     walk = propagate.advance(reader, plan, walk)
                     if walk.stop_reason is not None:
-                        yield reader, self._found(reader, plan, entities, walk, began)
+                        yield reader, self._found(reader, plan, aligned, walk, began)
                         return
             if walk is None:
                 left = time.perf_counter()
@@ -120,7 +120,7 @@ class RetrieveService:
         return [stored[candidates[at]].external_id for at in kept], found.ranking.features[kept]
 
     def _found(
-        self, reader: Reader, plan: Plan, entities: Sequence[EntityAnswer], walk: Walk, began: float
+        self, reader: Reader, plan: Plan, aligned: Sequence[EntityAnswer], walk: Walk, began: float
     ) -> Retrieved:
         """The rest of what is read once the walk has stopped."""
         ranking = rank(reader, plan, walk, self._prior, depth(plan))
@@ -132,7 +132,7 @@ class RetrieveService:
                 sentences.setdefault(sentence.passage_id, []).append(sentence)
         return Retrieved(
             plan=plan,
-            entities=entities,
+            entities=aligned,
             walk=walk,
             ranking=ranking,
             explored=explored,

@@ -70,7 +70,7 @@ class Walk:
         stop_reason: why it stopped; None while it may go on.
     """
 
-    frontier: Frontier | None = None
+    frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
     joining: Sequence[int] = ()
     hops: tuple[Hop, ...] = ()
     recalled: Sequence[PastSupport] = ()

@@ -7,7 +7,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
-from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, NotFoundError
+from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, GoneError, NotFoundError
 from app.storage.database import Reader, Writer
 
 
@@ -70,9 +70,9 @@ def missing(name: str) -> NotFoundError:
     return NotFoundError(f"There is no collection {name!r}.")
 
 
-def gone(name: str) -> NotFoundError:
+def gone(name: str) -> GoneError:
     """What is raised where the collection was there when the request came in, and is no more."""
-    return NotFoundError(f"Collection {name!r} was deleted meanwhile.")
+    return GoneError(f"Collection {name!r} was deleted meanwhile.")
 
 
 def by_id(reader: Reader, collection_id: int) -> Collection:

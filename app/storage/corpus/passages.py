@@ -213,13 +213,13 @@ def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tupl
     rows = writer.rows(
         f"""
         WITH placed AS MATERIALIZED (
-            SELECT p.id, p.position, t.id AS time_expression_id
+            SELECT %(collection)s::bigint AS collection_id, p.id, p.position, t.id AS time_expression_id
             FROM unnest(%(ids)s::bigint[], %(positions)s::int[], %(times)s::text[]) AS p(id, position, time)
             {each("time_expression t", "t.text = p.time", outer=True)}
         )
         UPDATE sentence SET position = placed.position, time_expression_id = placed.time_expression_id
         FROM placed {each("sentence old", "old.id = placed.id")}
-        WHERE sentence.collection_id = %(collection)s AND sentence.id = placed.id
+        WHERE sentence.collection_id = placed.collection_id AND sentence.id = placed.id
           AND (old.position, old.time_expression_id)
               IS DISTINCT FROM (placed.position, placed.time_expression_id)
         RETURNING old.time_expression_id
@@ -281,25 +281,24 @@ def set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[s
         "names": [name for names in links.values() for name in names],
         "all": list(links),
     }
+    named = f"""
+        SELECT DISTINCT given.sentence_id, e.id AS entity_id
+        FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS given(sentence_id, name)
+        {each("entity e", "e.name = given.name")}
+    """
     lost = writer.rows(
-        """
-        DELETE FROM entity_sentence link
-        WHERE link.collection_id = %(collection)s AND link.sentence_id = ANY(%(all)s)
-          AND NOT EXISTS (
-              SELECT FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS wanted(sentence_id, name)
-              JOIN entity e ON e.collection_id = %(collection)s AND e.name = wanted.name
-              WHERE wanted.sentence_id = link.sentence_id AND e.id = link.entity_id
-          )
+        f"""
+        DELETE FROM entity_sentence link USING {wanted("all")}
+        WHERE link.collection_id = wanted.collection_id AND link.sentence_id = wanted.id
+          AND (link.sentence_id, link.entity_id) NOT IN ({named})
         RETURNING link.entity_id
         """,
         parameters,
     )
     writer.execute(
-        """
+        f"""
         INSERT INTO entity_sentence (collection_id, entity_id, sentence_id)
-        SELECT DISTINCT %(collection)s::bigint, e.id, wanted.sentence_id
-        FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS wanted(sentence_id, name)
-        JOIN entity e ON e.collection_id = %(collection)s AND e.name = wanted.name
+        SELECT %(collection)s::bigint, named.entity_id, named.sentence_id FROM ({named}) AS named
         ON CONFLICT DO NOTHING
         """,
         parameters,
@@ -315,23 +314,22 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
     """
     parameters = {"collection": collection_id, "ids": list(sentences)}
     writer.rows(
-        """
-        SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        ORDER BY id FOR UPDATE
+        f"""
+        SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        ORDER BY s.id FOR UPDATE OF s
         """,
         parameters,
     )
     entities = writer.rows(
-        """
-        SELECT DISTINCT entity_id FROM entity_sentence
-        WHERE collection_id = %(collection)s AND sentence_id = ANY(%(ids)s)
+        f"""
+        SELECT DISTINCT link.entity_id FROM {WANTED} {each("entity_sentence link", "link.sentence_id = wanted.id")}
         """,
         parameters,
     )
     times = writer.rows(
-        """
-        DELETE FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        RETURNING time_expression_id
+        f"""
+        DELETE FROM sentence s USING {WANTED} WHERE s.collection_id = wanted.collection_id AND s.id = wanted.id
+        RETURNING s.time_expression_id
         """,
         parameters,
     )
@@ -354,26 +352,21 @@ def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], 
         How many entities went.
     """
     gone = writer.execute(
-        """
-        DELETE FROM entity e WHERE e.collection_id = %(collection)s AND e.id = ANY(%(ids)s)
-          AND NOT EXISTS (
-              SELECT FROM entity_sentence link
-              WHERE link.collection_id = e.collection_id AND link.entity_id = e.id
-          )
+        f"""
+        DELETE FROM entity e USING {WANTED} WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id
+          AND (SELECT link.sentence_id FROM entity_sentence link
+               WHERE link.collection_id = e.collection_id AND link.entity_id = e.id LIMIT 1) IS NULL
         """,
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
     writer.execute(
-        """
-        DELETE FROM time_expression t WHERE t.collection_id = %(collection)s AND t.id = ANY(%(ids)s)
-          AND NOT EXISTS (
-              SELECT FROM sentence s
-              WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id
-          )
-          AND NOT EXISTS (
-              SELECT FROM sentence_memory memory
-              WHERE memory.collection_id = t.collection_id AND memory.time_expression_id = t.id
-          )
+        f"""
+        DELETE FROM time_expression t USING {WANTED}
+        WHERE t.collection_id = wanted.collection_id AND t.id = wanted.id
+          AND (SELECT s.id FROM sentence s
+               WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id LIMIT 1) IS NULL
+          AND (SELECT memory.sentence_id FROM sentence_memory memory
+               WHERE memory.collection_id = t.collection_id AND memory.time_expression_id = t.id LIMIT 1) IS NULL
         """,
         {"collection": collection_id, "ids": sorted(set(times))},
     )

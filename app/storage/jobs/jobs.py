@@ -201,7 +201,7 @@ def claim(
                 due_at = now() + make_interval(secs => %(lease)s), updated_at = now(),
                 attempts = job.attempts + head.lost::int,
                 error = CASE WHEN head.lost THEN 'Its worker was lost.' ELSE job.error END
-            FROM head JOIN collection c ON c.id = head.collection_id
+            FROM head CROSS JOIN LATERAL (SELECT * FROM collection WHERE id = head.collection_id OFFSET 0) AS c
             WHERE job.collection_id = head.collection_id AND job.id = head.id
             RETURNING {_COLUMNS}
             """,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.core.states import Support
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
-from app.storage.lookups import each
+from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import Documents, floats, integers
 from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
@@ -92,9 +92,10 @@ def lock_questions(
         },
     )
     rows = writer.rows(
-        """
-        SELECT text_hash, id FROM question
-        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) ORDER BY text_hash FOR UPDATE
+        f"""
+        SELECT question.text_hash, question.id FROM {wanted("hashes", "bytea")} JOIN question
+          ON question.collection_id = wanted.collection_id AND question.text_hash = wanted.id
+        ORDER BY question.text_hash FOR UPDATE OF question
         """,
         {"collection": collection_id, "hashes": hashes},
     )
@@ -106,12 +107,12 @@ def supports_of(
 ) -> list[Support]:
     """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
     rows = reader.rows(
-        """
-        SELECT question_id, sentence_id, support, perplexity, update_count, complete, pulled, said
-        FROM question_support
-        WHERE collection_id = %(collection)s AND question_id = ANY(%(questions)s)
-          AND (%(sentences)s::bigint[] IS NULL OR sentence_id = ANY(%(sentences)s))
-        ORDER BY question_id, sentence_id
+        f"""
+        SELECT known.question_id, known.sentence_id, known.support, known.perplexity, known.update_count,
+               known.complete, known.pulled, known.said
+        FROM {wanted("questions")} {each("question_support known", "known.question_id = wanted.id")}
+        WHERE %(sentences)s::bigint[] IS NULL OR known.sentence_id = ANY(%(sentences)s)
+        ORDER BY known.question_id, known.sentence_id
         """,
         {
             "collection": collection_id,
@@ -125,12 +126,14 @@ def supports_of(
     ]
 
 
-_ROWS = """
+_NEW = given(
+    """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
         %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
-    ) AS new(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
-"""
+    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
+    """
+)
 
 
 def _columns(supports: Sequence[Support]) -> dict[str, Any]:
@@ -152,7 +155,7 @@ def store_supports(writer: Writer, collection_id: int, supports: Sequence[Suppor
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
                                       complete, pulled, said)
-        SELECT %(collection)s, new.* FROM {_ROWS}
+        SELECT new.* FROM {_NEW}
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
             complete = excluded.complete, pulled = excluded.pulled, said = excluded.said
@@ -169,18 +172,18 @@ def replace_supports(
         f"""
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
             update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said
-        FROM {_ROWS}
-        WHERE question_support.collection_id = %(collection)s AND question_support.question_id = new.question_id
+        FROM {_NEW}
+        WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id
           AND question_support.sentence_id = new.sentence_id
         """,
         {"collection": collection_id, **_columns(changed)},
     )
     writer.execute(
-        """
+        f"""
         DELETE FROM question_support known
-        USING unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)
-        WHERE known.collection_id = %(collection)s AND known.question_id = gone.question_id
-          AND known.sentence_id = gone.sentence_id
+        USING {given("unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)")}
+        WHERE known.collection_id = new.collection_id AND known.question_id = new.question_id
+          AND known.sentence_id = new.sentence_id
         """,
         {
             "collection": collection_id,
@@ -193,11 +196,10 @@ def replace_supports(
 def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
     """Question -> sentences that the events' verdicts said something of for it, by the audit."""
     rows = reader.rows(
-        """
-        SELECT event.question_id, audit.sentence_id FROM feedback_event event
-        LEFT JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
-            AND audit.channel = 'recall'
-        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.question_id IS NOT NULL
+        f"""
+        SELECT event.question_id, audit.sentence_id
+        FROM {WANTED} {each("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
+        {each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -212,10 +214,10 @@ def put_questions(
 ) -> None:
     """Have these questions read as given, where they do not yet, and remove those ``gone`` with their supports."""
     writer.execute(
-        """
+        f"""
         UPDATE question SET text = new.text, embedding = new.embedding
-        FROM unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS new(id, text, embedding)
-        WHERE question.collection_id = %(collection)s AND question.id = new.id
+        FROM {given("unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)")}
+        WHERE question.collection_id = new.collection_id AND question.id = new.id
           AND (question.text <> new.text OR question.embedding <> new.embedding)
         """,
         {
@@ -226,6 +228,9 @@ def put_questions(
         },
     )
     writer.execute(
-        "DELETE FROM question WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"""
+        DELETE FROM question USING {WANTED}
+        WHERE question.collection_id = wanted.collection_id AND question.id = wanted.id
+        """,
         {"collection": collection_id, "ids": list(gone)},
     )

@@ -8,7 +8,8 @@ import numpy as np
 from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
-from app.storage.log.days import DAY, on_day
+from app.storage.days import DAY, on_day
+from app.storage.lookups import each, given, wanted
 from app.storage.parameters import Numbers, floats, integers
 
 Days = set[tuple[str, str, str]]
@@ -152,10 +153,10 @@ def recount(writer: Writer, collection_id: int, prior: str, days: Collection[tup
         counts = caps_of.counted([cap for _, cap, _ in rows])
         wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
         writer.execute(
-            """
-            UPDATE ranking_audit SET counted = new.counted
-            FROM unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS new(event, counted)
-            WHERE collection_id = %(collection)s AND event_id = new.event
+            f"""
+            UPDATE ranking_audit term SET counted = new.counted
+            FROM {given("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
+            WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
             """,
             {
                 "collection": collection_id,
@@ -207,9 +208,9 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
     """Remove the events' terms, which lets later ones of their judges count; whose sums and days change by it."""
     rows = writer.rows(
         f"""
-        DELETE FROM ranking_audit term USING feedback_event event
-        WHERE term.collection_id = %(collection)s AND term.event_id = ANY(%(events)s)
-          AND event.collection_id = term.collection_id AND event.id = term.event_id
+        DELETE FROM ranking_audit term
+        USING {wanted("events")} {each("feedback_event event", "event.id = wanted.id")}
+        WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
         RETURNING term.prior, event.judge, {DAY}
         """,
         {"collection": collection_id, "events": list(events)},
@@ -221,9 +222,9 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
     """Of the terms of these questions' events, have those of the events ``contested`` be so and no others."""
     rows = writer.rows(
         f"""
-        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s) FROM feedback_event event
-        WHERE term.collection_id = %(collection)s AND event.collection_id = term.collection_id
-          AND event.id = term.event_id AND event.question_id = ANY(%(questions)s)
+        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)
+        FROM {wanted("questions")} {each("feedback_event event", "event.question_id = wanted.id")}
+        WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
         RETURNING term.prior, event.judge, {DAY}
         """,

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from app.core.constants import Constants
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader, Writer
+from app.storage.days import DAY
 from app.storage.log import verdicts
-from app.storage.log.days import DAY
 from app.storage.log.judged import features_of
-from app.storage.lookups import each
+from app.storage.lookups import WANTED, each
 from app.storage.parameters import floats
 
 Vector = NDArray[np.float32]
@@ -167,7 +167,7 @@ def mark_applied(
             process_noise = drawn.process, daily_share = drawn.share, contested_share = drawn.contested,
             daily_comparisons = drawn.comparisons
         FROM (
-            SELECT event.*, nextval('feedback_applied') AS sequence
+            SELECT %(collection)s::bigint AS collection_id, event.*, nextval('feedback_applied') AS sequence
             FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[], %(positive)s::float8[], %(negative)s::float8[],
                         %(process)s::float8[], %(share)s::float8[], %(contested)s::float8[],
                         %(comparisons)s::integer[])
@@ -175,7 +175,7 @@ def mark_applied(
                                          comparisons, n)
             ORDER BY n
         ) AS drawn
-        WHERE collection_id = %(collection)s AND feedback_event.id = drawn.id
+        WHERE feedback_event.collection_id = drawn.collection_id AND feedback_event.id = drawn.id
         """,
         {
             "collection": collection_id,
@@ -197,10 +197,10 @@ def lock_standing(writer: Writer, collection_id: int, events: Sequence[int]) -> 
     Called under ``collections.lock_learning``: no worker that holds an event needs what this transaction holds.
     """
     rows = writer.rows(
-        """
-        SELECT id, status FROM feedback_event
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status <> 'revoked'
-        ORDER BY id FOR UPDATE
+        f"""
+        SELECT event.id, event.status FROM {WANTED} JOIN feedback_event event
+          ON event.collection_id = wanted.collection_id AND event.id = wanted.id
+        WHERE event.status <> 'revoked' ORDER BY event.id FOR UPDATE OF event
         """,
         {"collection": collection_id, "ids": sorted(events)},
     )
@@ -210,9 +210,9 @@ def lock_standing(writer: Writer, collection_id: int, events: Sequence[int]) -> 
 def mark_revoked(writer: Writer, collection_id: int, events: Sequence[int]) -> None:
     """The locked events count no more; they stay in the log with their verdicts."""
     writer.execute(
-        """
-        UPDATE feedback_event SET status = 'revoked', revoked_at = now()
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        f"""
+        UPDATE feedback_event event SET status = 'revoked', revoked_at = now() FROM {WANTED}
+        WHERE event.collection_id = wanted.collection_id AND event.id = wanted.id
         """,
         {"collection": collection_id, "ids": list(events)},
     )

@@ -15,10 +15,10 @@ from app.core.replay import Step, Word
 from app.core.states import TASK, TIME, Audit, Event, Memory
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
+from app.storage.days import DAY
 from app.storage.learning.memories import memory_of
 from app.storage.log import audits, verdicts
 from app.storage.log.audits import RECORDED, audit_of, evidence_of
-from app.storage.log.days import DAY
 from app.storage.log.judged import features_of
 from app.storage.lookups import WANTED, each
 
@@ -252,10 +252,9 @@ def term_sums(
 ) -> list[tuple[int, Evidence]]:
     """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
     rows = reader.rows(
-        """
+        f"""
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
-        JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
-            AND event.status = 'applied'
+        {each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
         WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s AND audit.counted
           AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
@@ -288,9 +287,11 @@ def judged_sentences(reader: Reader, collection_id: int, after: int, limit: int)
 def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Memory]:
     """The memories of these sentences as they stand, by sentence and channel."""
     rows = reader.rows(
-        """
-        SELECT sentence_id, channel, vector, perplexity, update_count, pulled FROM sentence_memory
-        WHERE collection_id = %(collection)s AND sentence_id = ANY(%(ids)s) ORDER BY sentence_id, channel
+        f"""
+        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
+               memory.pulled
+        FROM {WANTED} {each("sentence_memory memory", "memory.sentence_id = wanted.id")}
+        ORDER BY memory.sentence_id, memory.channel
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -328,9 +329,9 @@ def question_ids(reader: Reader, collection_id: int, after: int, limit: int) -> 
 def stored_questions(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, StoredQuestion]:
     """The questions as they stand, in id order."""
     rows = reader.rows(
-        """
-        SELECT id, text_hash, text, embedding FROM question
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) ORDER BY id
+        f"""
+        SELECT question.id, question.text_hash, question.text, question.embedding
+        FROM {WANTED} {each("question", "question.id = wanted.id")} ORDER BY question.id
         """,
         {"collection": collection_id, "ids": list(questions)},
     )
@@ -381,7 +382,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
 def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
     """Those of the sentences that there still are."""
     rows = reader.rows(
-        "SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"SELECT s.id FROM {WANTED} {each('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id for row in rows}

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-JUDGED = """
-    JOIN judged_query judged ON judged.collection_id = event.collection_id AND judged.id = event.query_id
-"""
+from app.storage.lookups import each
+
+JUDGED = each("judged_query judged", "judged.id = event.query_id")
 """Has ``judged`` be what the ``event`` judges."""
 
 

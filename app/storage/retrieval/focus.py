@@ -61,7 +61,6 @@ class Focus:
             "q": self.vector,
             "key": self.vector if self.key_vector is None else self.key_vector,
             "q_time": self.vector if self.time_vector is None else self.time_vector,
-            "timed": self.time_vector is not None and self.use_memory,
             "metadata": Jsonb(dict(self.metadata or {})),
             **more,
         }

@@ -37,32 +37,21 @@ _LINK_IN_SCOPE = each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
 _GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
 _UNGATED = "CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END"
-_MEMORY_COLUMNS = """
-    {task} AS task_perplexity, coalesce(-(task.vector <#> %(q)s), 0) AS task_similarity,
-    {time} AS time_perplexity, coalesce(-(time.vector <#> %(q_time)s), 0) AS time_similarity
-"""
+_VECTORS = {"task": "q", "time": "q_time"}
+"""Channel -> the parameter that its memories are compared with."""
 
-_MEMORIES = each("sentence_memory task", "task.sentence_id = s.id AND task.channel = 'task'", outer=True) + each(
-    "sentence_memory time", "time.sentence_id = s.id AND time.channel = 'time' AND %(timed)s", outer=True
-)
 _TIME = each("time_expression t", "t.id = s.time_expression_id", outer=True)
 
-# The same for all sentences of a collection: joined, they cost a third less than looked up.
 _ALL_IN_SCOPE = """
     JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id AND p.metadata @> %(metadata)s
 """
-_ALL_MEMORIES = """
-    LEFT JOIN sentence_memory task ON task.collection_id = s.collection_id
-        AND task.sentence_id = s.id AND task.channel = 'task'
-    LEFT JOIN sentence_memory time ON %(timed)s AND time.collection_id = s.collection_id
-        AND time.sentence_id = s.id AND time.channel = 'time'
+_ALL_MEMORY = """
+    LEFT JOIN sentence_memory {channel} ON {channel}.collection_id = s.collection_id
+        AND {channel}.sentence_id = s.id AND {channel}.channel = '{channel}'
 """
-
 _ALL_TIMES = """
     LEFT JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
 """
-
-_NO_MEMORY_COLUMNS = "1::float8, 0::float8, 1::float8, 0::float8"
 
 
 def linked_sentences(
@@ -97,7 +86,7 @@ def linked_sentences(
         SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
                {_factor_columns(focus)}
         FROM reached {each("sentence s", "s.id = reached.sentence_id")}
-        {_IN_SCOPE if focus.metadata else ""} {_factors(focus, _MEMORIES, _TIME)}
+        {_IN_SCOPE if focus.metadata else ""} {_factors(focus)}
     """
     return _candidates(
         focus,
@@ -124,11 +113,11 @@ def all_sentences(
         recalled: sentences that are candidates in any case.
     """
     if passages is None:
-        found = f"sentence s {_ALL_IN_SCOPE if focus.metadata else ''} {_factors(focus, _ALL_MEMORIES, _ALL_TIMES)}"
+        found = f"sentence s {_ALL_IN_SCOPE if focus.metadata else ''} {_all_factors(focus)}"
         found += " WHERE s.collection_id = %(collection)s"
     else:
         found = f"{wanted('passages')} {each('sentence s', 's.passage_id = wanted.id')}"
-        found += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus, _MEMORIES, _TIME)}"
+        found += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus)}"
     statement = f"""
         WITH weighed AS (
             SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
@@ -195,12 +184,23 @@ def evidence(
     return found, counts
 
 
+def _channels(focus: Focus) -> tuple[str, ...]:
+    """The channels whose memories have a say."""
+    if not focus.use_memory:
+        return ()
+    return ("task",) if focus.time_vector is None else ("task", "time")
+
+
 def _factor_columns(focus: Focus) -> str:
-    columns = _NO_MEMORY_COLUMNS
-    if focus.use_memory:
-        perplexity = _GATED if focus.policy.gated else _UNGATED
-        columns = _MEMORY_COLUMNS.format(**{name: perplexity.format(channel=name) for name in ("task", "time")})
-    return f"{columns}, {DAYS}" if focus.asked else columns
+    """Perplexity and similarity of each channel, as if nothing were known where it has no say; and the days."""
+    columns = []
+    for channel, vector in _VECTORS.items():
+        perplexity, similarity = "1::float8", "0::float8"
+        if channel in _channels(focus):
+            perplexity = (_GATED if focus.policy.gated else _UNGATED).format(channel=channel)
+            similarity = f"coalesce(-({channel}.vector <#> %({vector})s), 0)"
+        columns.append(f"{perplexity} AS {channel}_perplexity, {similarity} AS {channel}_similarity")
+    return ", ".join([*columns, *([DAYS] if focus.asked else [])])
 
 
 def _weight(focus: Focus) -> str:
@@ -211,8 +211,19 @@ def _weight(focus: Focus) -> str:
     return f"semantic * (1 + (1 - task_perplexity) * {task}) * (1 + (1 - time_perplexity) * time_similarity)"
 
 
-def _factors(focus: Focus, memories: str, times: str) -> str:
-    return (memories if focus.use_memory else "") + (times if focus.asked else "")
+def _factors(focus: Focus) -> str:
+    """What the factors of a few sentences are read from."""
+    memories = (
+        each(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
+        for one in _channels(focus)
+    )
+    return "".join([*memories, *([_TIME] if focus.asked else [])])
+
+
+def _all_factors(focus: Focus) -> str:
+    """What the factors of all sentences of a collection are read from: joined, they cost a third less."""
+    memories = (_ALL_MEMORY.format(channel=channel) for channel in _channels(focus))
+    return "".join([*memories, *([_ALL_TIMES] if focus.asked else [])])
 
 
 def _candidates(focus: Focus, rows: Sequence[Any]) -> Candidates:

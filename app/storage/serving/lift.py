@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from app.storage.database import Reader
+from app.storage.lookups import each
 
 PAGE = 2_000
 BEGINNING = datetime(1, 1, 2, tzinfo=UTC), UUID(int=0)
@@ -38,7 +39,7 @@ def page(
     Passages that are gone by now are left out.
     """
     return reader.rows(
-        """
+        f"""
         SELECT e.created_at, e.id, e.arm, e.hops::float8 AS hops, e.total_ms::float8 AS total_ms,
             EXISTS (
                 SELECT FROM feedback_event event
@@ -83,16 +84,14 @@ def page(
             FROM (
                 SELECT passage_id, bool_or(supported) AS supported FROM (
                     SELECT s.passage_id, named.role = 'supported' AS supported
-                    FROM verdict_sentence named
-                    JOIN sentence s ON s.collection_id = %(collection)s AND s.id = named.sentence_id
+                    FROM verdict_sentence named {each("sentence s", "s.id = named.sentence_id")}
                     WHERE named.collection_id = %(collection)s AND named.event_id = said.id
                       AND named.role <> 'rejected'
                     UNION ALL
                     SELECT helped.passage_id, true FROM verdict_passage helped
                     WHERE helped.collection_id = %(collection)s AND helped.event_id = said.id
                 ) AS spoken GROUP BY passage_id
-            ) AS word
-            JOIN passage p ON p.collection_id = %(collection)s AND p.id = word.passage_id
+            ) AS word {each("passage p", "p.id = word.passage_id")}
             LEFT JOIN unnest(e.shown) WITH ORDINALITY AS hit(passage_id, position)
                 ON hit.passage_id = word.passage_id
         ) found ON said.id IS NOT NULL

@@ -71,7 +71,7 @@ def test_nothing_is_left_of_a_deleted_passage(application: Application, ingest: 
     application.feedback.accept(
         Verdict(
             query_id=first.query_id,
-            collection=collection,
+            scope=scope,
             supporting=[Named(sentence)],
             expansions=[Expansion("prf", "stream, brook, bank")],
             retrieval_success=True,

@@ -117,7 +117,9 @@ def test_only_a_verdict_on_all_evidence_ends_the_hops(
     first = application.ask.query(ask)
     supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     application.feedback.accept(
-        Verdict(query_id=first.query_id, collection=curie, supporting=supporting, **verdict), "k", wait=True
+        Verdict(query_id=first.query_id, scope=application.access.scope(curie), supporting=supporting, **verdict),
+        "k",
+        wait=True,
     )
     assert application.ask.query(ask).stop_reason == reason
 
@@ -143,7 +145,11 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
 
 def test_a_letter_names_no_sentence(application: Application, curie: str) -> None:
     answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
-    verdict = Verdict(query_id=answer.query_id, collection=curie, supporting=[Named(passage_id="curie", text="a")])
+    verdict = Verdict(
+        query_id=answer.query_id,
+        scope=application.access.scope(curie),
+        supporting=[Named(passage_id="curie", text="a")],
+    )
     with pytest.raises(Exception, match="has no sentence 'a'"):
         application.feedback.accept(verdict, "letter")
 

@@ -42,7 +42,7 @@ def say(
         if day:
             state.on_day(application, name, receipt.event.id, day)
         undo.apply(application, name, [receipt.event.id])
-        changes.append(application.feedback.event(name, receipt.event.id).changes)
+        changes.append(application.feedback.event(application.access.scope(name), receipt.event.id).changes)
     return changes
 
 

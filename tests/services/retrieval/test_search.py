@@ -109,7 +109,7 @@ class TestStrategies:
         taught = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
         support = [Named(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
         application.feedback.accept(
-            Verdict(query_id=taught.query_id, collection=curie, missed=support), "k", wait=True
+            Verdict(query_id=taught.query_id, scope=application.access.scope(curie), missed=support), "k", wait=True
         )
         with statements(application) as sent:
             ask(application, curie, strategy)

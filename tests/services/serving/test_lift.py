@@ -62,7 +62,7 @@ def judged(application: Application, collection: str, query: UUID, **said: Any) 
 
     words = [word for word in ("supporting", "rejected", "missed") if word in said]
     named = {word: [first(passage) for passage in said.pop(word)] for word in words}
-    verdict = Verdict(query_id=query, collection=collection, judge="j", **named, **said)
+    verdict = Verdict(query_id=query, scope=application.access.scope(collection), judge="j", **named, **said)
     receipt = application.feedback.accept(verdict, str(uuid4()), wait=True)
     assert receipt.event.status == "applied", receipt.event.error
     return receipt.event.id
@@ -179,7 +179,9 @@ def test_a_query_whose_only_verdict_was_revoked_is_neither(application: Applicat
 
 
 def test_a_verdict_that_waits_does_not_count_yet(application: Application, curie: str) -> None:
-    verdict = Verdict(query_id=asked(application, curie, None), collection=curie, retrieval_success=True)
+    verdict = Verdict(
+        query_id=asked(application, curie, None), scope=application.access.scope(curie), retrieval_success=True
+    )
     application.feedback.accept(verdict, str(uuid4()))
     arm = only(application, curie)
     assert (arm.judged, arm.unjudged) == (0, 0)
