@@ -153,7 +153,7 @@ class Harness:
             policy = replace(served.profile.policy, gated=False)
             served = replace(served, profile=replace(served.profile, policy=policy))
         began = time.perf_counter()
-        answer = self.services.ask.query(query, served)
+        answer = self.services.ask.query(query, served, explained=False)
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":

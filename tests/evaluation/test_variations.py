@@ -185,9 +185,9 @@ def test_an_ungated_run_asks_without_the_gate(
     asked: dict[bool, int] = {True: 0, False: 0}
     ask = AskService.query
 
-    def counted(self: AskService, query: Query, served: Served) -> Any:
+    def counted(self: AskService, query: Query, served: Served, **more: Any) -> Any:
         asked[not served.profile.policy.gated] += 1
-        return ask(self, query, served)
+        return ask(self, query, served, **more)
 
     monkeypatch.setattr(AskService, "query", counted)
     run_protocol("noise", few, limit=1)

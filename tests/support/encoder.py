@@ -8,15 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from app.providers.embedder import Embedder, export
+from app.providers import embedder
+from app.providers.embedder import Embedder
 from app.providers.embedder.folder import DEFAULT_MODEL, open_model
 from app.providers.embedder.onnx import exported_graph
 
 
 def exported(cache: Path) -> Path:
     """The default encoder's graph below ``cache``, made by the first process that asks, with the code as it is."""
-    code = Path(export.__file__).read_bytes() + version("torch").encode()
-    return exported_graph(open_model(DEFAULT_MODEL), cache / hashlib.sha256(code).hexdigest()[:16])
+    made_by = hashlib.sha256(version("torch").encode())
+    for path in sorted(Path(embedder.__file__).parent.glob("*.py")):
+        made_by.update(path.read_bytes())
+    return exported_graph(open_model(DEFAULT_MODEL), cache / made_by.hexdigest()[:16])
 
 
 def lend(graph: Path, data: Path) -> None:

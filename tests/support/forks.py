@@ -4,6 +4,7 @@ Importing takes longer than what most commands do. All else is as if Python had 
 environment, working directory, output, exit code, signals.
 """
 
+import atexit
 import gc
 import json
 import os
@@ -98,13 +99,15 @@ def _server() -> socket.socket:
     """The socket of the server, which ends with this process."""
     ours, theirs = socket.socketpair()
     with theirs:
-        subprocess.Popen(
+        server = subprocess.Popen(
             [sys.executable, "-m", "tests.support.forks"],
             cwd=ROOT,
             env={**os.environ, **WIDE, "PYTHONPATH": str(ROOT)},
             stdin=theirs,
             stdout=subprocess.DEVNULL,
         )
+    atexit.register(server.wait)
+    atexit.register(ours.close)  # first
     return ours
 
 
@@ -120,13 +123,14 @@ def _serve() -> list[str]:
 
     gc.freeze()  # else each process copies all of this when it looks for garbage at its end
     with socket.socket(fileno=os.dup(0)) as orders:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
         while True:
             _, descriptors, _, _ = socket.recv_fds(orders, 1, 4)
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
             if not descriptors:
                 os._exit(0)
             if os.fork() == 0:
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 break
             for descriptor in descriptors:
                 os.close(descriptor)

@@ -48,11 +48,12 @@ class AskService:
         self._retrieve = retrieve
         self._influences = influences
 
-    def query(self, query: Query, served: Served | None = None) -> Answer:
+    def query(self, query: Query, served: Served | None = None, *, explained: bool = True) -> Answer:
         """Answer a question and keep the episode.
 
         Args:
             served: by default as it was asked, whatever its collection is set to.
+            explained: whether a trace says which verdicts moved what was found; it takes longer than finding it.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
@@ -61,7 +62,7 @@ class AskService:
             LlmError: the endpoint failed.
         """
         plan = self._retrieve.plan(query, served)
-        found, trace = self._traced(plan)
+        found, trace = self._traced(plan, explained=explained)
         answer = present.answer(found)
         self.keep(plan.collection.id, kept(found, answer, trace))
         log.info(
@@ -109,13 +110,13 @@ class AskService:
             reading = Reading(reader, scope.collection, stored)
         return Episode(reading.answer(), reading.trace(), stored.judged, stored.created_at)
 
-    def _traced(self, plan: Plan) -> tuple[Retrieved, Trace]:
+    def _traced(self, plan: Plan, *, explained: bool) -> tuple[Retrieved, Trace]:
         """What the query came upon, and how, explained if it asks for that.
 
         For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
         on the snapshot that the answer was.
         """
-        if "trace" not in plan.query.include or not plan.focus.policy.gated:
+        if "trace" not in plan.query.include or not plan.focus.policy.gated or not explained:
             found = self._retrieve.find(plan)
             return found, present.trace(found)
         alone = self._without_memory(plan) if plan.focus.use_memory else None
