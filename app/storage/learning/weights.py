@@ -8,8 +8,8 @@ import numpy as np
 from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
-from app.storage.lookups import each, given, wanted
 from app.storage.log.days import DAY, on_day
+from app.storage.lookups import each, given, wanted
 from app.storage.parameters import Numbers, floats, integers
 
 Days = set[tuple[str, str, str]]
