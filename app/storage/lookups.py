@@ -1,30 +1,32 @@
 """Parts of statements that look rows up by their keys, one after the other.
 
-The planner knows how large collections are from statistics, which tell nothing of one that came since: it takes that
-for empty, or for as large as all the others, and then reads it from end to end where it should look up a few rows,
-for each row of something else in the worst case. So the form of a statement says how it is carried out. Ids come as
-rows (``wanted``), and what belongs to each is looked up in a sub-select of its own (``each``), which OFFSET 0 keeps
-from being merged into the statement: nothing is left to choose but the index, and the one that holds the whole key is
-the cheapest for any statistics that ``database`` lets the planner use.
+The planner knows from statistics how large collections are, which tell nothing of one that came since: it takes
+that for empty, and reads it from end to end where a few rows are to be looked up, in the worst case for each row of
+something else. So the form of a statement says how it is carried out. Ids come as rows (``wanted``), and what
+belongs to each is looked up in a sub-select of its own (``each``) that OFFSET 0 keeps from being merged into the
+statement: no order of joins is left to choose. The choice of the index is left, and is made without regard to which
+collection is asked for: see ``database`` and the migrations.
 
-Statements that mean a collection as a whole (an exact search, a copy, a verification) name it as usual.
+Statements that mean a collection as a whole (an exact search, a copy, a verification) name it as usual;
+tests/storage/test_plans.py lists them.
 """
 
 
 def wanted(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
     """The parameter, an array of ``kind``, as rows ``wanted(collection_id, id)``, each once.
 
-    Rows to be changed or removed cannot be looked up by ``each``. Joined to these by both columns they are found one
-    by one as well: with no condition on the table alone, there is no other way to it than reading all collections.
+    Rows to be changed or removed cannot be looked up by ``each``. Joined to these by both columns they are found
+    one by one as well: no condition on their table alone leads to a collection as a whole.
     """
-    return f"(SELECT DISTINCT {collection}::bigint AS collection_id, unnest(%({parameter})s::{kind}[]) AS id) AS wanted"
+    columns = f"{collection}::bigint AS collection_id, unnest(%({parameter})s::{kind}[]) AS id"
+    return f"(SELECT DISTINCT {columns}) AS wanted"
 
 
 WANTED = wanted("ids")
 
 
 def given(rows: str, *, collection: str = "%(collection)s") -> str:
-    """Rows that parameters give, as ``new`` with the collection's id before their columns, to change others by."""
+    """Rows that parameters give as ``new``, the collection's id before their columns, to change others by."""
     return f"(SELECT {collection}::bigint AS collection_id, * FROM {rows} OFFSET 0) AS new"
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import psycopg
 
-KINDS = ("large", "none", "empty", "small")
+KINDS = ("large", "small", "emptied", "none")
 _OURS = "relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i')"
 
 
@@ -12,27 +12,29 @@ def misinform(connection: "psycopg.Connection[Any]", kind: str) -> None:
     """Have the planner know nothing of a collection that is yet to come; nobody corrects it.
 
     Args:
-        kind: it knows a large collection ("large"), nothing ("none"), tables as they were when they were empty
-            ("empty"), or many collections of a row or two ("small").
+        kind: it knows what is there ("large"), or as many collections of a row or two ("small"), or tables as they
+            were made ("emptied"), or nothing, as after a restore ("none").
     """
-    for (table,) in connection.execute(f"SELECT oid::regclass::text FROM pg_class WHERE {_OURS} AND relkind = 'r'"):
+    tables = connection.execute(f"SELECT oid::regclass::text FROM pg_class WHERE {_OURS} AND relkind = 'r'")
+    for (table,) in tables.fetchall():
         connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
     if kind in ("large", "small"):
         connection.execute("ANALYZE")
-    else:
-        if kind == "none":
-            connection.execute(
-                f"DELETE FROM pg_statistic USING pg_class t WHERE t.oid = starelid AND {_OURS.replace('rel', 't.rel')}"
-            )
-        rows = {"none": -1, "empty": 0}[kind]
-        connection.execute(f"UPDATE pg_class SET reltuples = {rows}, relpages = 0 WHERE {_OURS}")
     if kind == "small":
+        # What ANALYZE would find, had each row a collection of its own: no value that comes often.
         connection.execute(
             """
-            UPDATE pg_statistic SET stadistinct = coalesce(
-                (SELECT option_value::float4 FROM pg_options_to_table(a.attoptions) WHERE option_name = 'n_distinct'), -1
-            ), stakind1 = 0, stakind2 = 0, stanumbers1 = NULL, stanumbers2 = NULL, stavalues1 = NULL, stavalues2 = NULL
-            FROM pg_attribute a
+            UPDATE pg_statistic SET stakind1 = 0, stanumbers1 = NULL, stavalues1 = NULL FROM pg_attribute a
             WHERE a.attrelid = starelid AND a.attnum = staattnum AND a.attname = 'collection_id'
             """
         )
+    if kind == "none":
+        connection.execute(
+            """
+            DELETE FROM pg_statistic USING pg_class t
+            WHERE t.oid = starelid AND t.relnamespace = 'public'::regnamespace
+            """
+        )
+    if kind in ("emptied", "none"):
+        rows = 0 if kind == "emptied" else -1
+        connection.execute(f"UPDATE pg_class SET reltuples = {rows}, relpages = 0 WHERE {_OURS}")

@@ -14,7 +14,7 @@ VECTORS = 200
 _ROWS = """
 SET session_replication_role = replica;
 CREATE TEMP TABLE direction AS
-SELECT n, l2_normalize((SELECT array_agg(sin(n * 37 + k * k)) FROM generate_series(1, {dimension}) AS k)::vector) AS v
+SELECT n, (SELECT array_agg(sin(n * 37 + k * k)) FROM generate_series(1, {dimension}) AS k)::vector AS v
 FROM generate_series(0, {vectors} - 1) AS n;
 CREATE UNIQUE INDEX ON direction (n);
 CREATE FUNCTION pg_temp.at(place bigint) RETURNS vector STABLE LANGUAGE sql AS $$
@@ -48,8 +48,8 @@ FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
 SELECT 1, term, passage_id, 1, 60 FROM lexical_passage, unnest(term_ids) AS term;
 
-INSERT INTO episode (collection_id, id, question, embedding, time_embedding, memory, profile, activated, answer, trace,
-                     ranked, features, created_at)
+INSERT INTO episode (collection_id, id, question, embedding, time_embedding, memory, profile, activated, answer,
+                     trace, ranked, features, created_at)
 SELECT 1, md5(n::text)::uuid, 'Question ' || n, pg_temp.at(n), pg_temp.at(n + 1), 'read', 'default',
        ARRAY[4 * n, 4 * n + 1], '{{"passages": []}}', '{{}}', ARRAY[n, n + 1], '',
        now() - n * interval '1 minute'
@@ -57,11 +57,12 @@ FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO question (collection_id, id, text_hash, text, embedding)
 SELECT 1, n, sha256(n::text::bytea), 'Question ' || n, pg_temp.at(n)
 FROM generate_series(1, {events}::bigint) AS n;
-INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, ranked, features)
+INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, ranked,
+                          features)
 SELECT collection_id, id, question, embedding, time_embedding, profile, activated, ranked, features FROM episode
 ORDER BY created_at DESC LIMIT {events};
-INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_hash, judge, version, partial, confidence,
-                            spared, status, received_at, applied_at, applied_sequence, question_id,
+INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_hash, judge, version, partial,
+                            confidence, spared, status, received_at, applied_at, applied_sequence, question_id,
                             observation_noise_positive, observation_noise_negative, process_noise, daily_share,
                             contested_share, daily_comparisons)
 SELECT 1, n, md5(n::text)::uuid, 'key ' || n, '', 'judge ' || n % 20, 1, false, 1, '{{}}',
@@ -77,13 +78,15 @@ SELECT 1, n, 1, 'facet', 'Unit ' || n FROM generate_series(1, {events}::bigint) 
 INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise, gain, residual,
                           perplexity_before, perplexity_after, process_noise)
 SELECT 1, n, 4 * n + k, channel, 1, 0.5, 0.5, 0.1, 1, 0.5, 0.01
-FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k, unnest('{{task,time,recall}}'::text[]) AS channel;
+FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
+     unnest('{{task,time,recall}}'::text[]) AS channel;
 INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
 SELECT 1, n, 4 * n + k, 1, 0.2, 1, true FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
 INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count,
                              time_expression_id)
 SELECT 1, 4 * n + k, channel, pg_temp.at(n + k), 0.5, 1, CASE channel WHEN 'time' THEN n % 1000 + 1 END
-FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k, unnest('{{task,time}}'::text[]) AS channel;
+FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
+     unnest('{{task,time}}'::text[]) AS channel;
 INSERT INTO ranking_belief (collection_id, prior, information, precision, events)
 VALUES (1, 'prior', array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196]), {events});
 INSERT INTO ranking_audit (collection_id, event_id, prior, observation_noise, surprise, information, precision)

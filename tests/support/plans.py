@@ -10,28 +10,39 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from psycopg import ClientCursor, sql
+from psycopg import ClientCursor
 from psycopg.adapt import PyFormat, Transformer
 from sqlalchemy import Engine, event
 
+import app.storage
 from app.storage.database import Database
 from app.storage.tables import metadata
 
-STORAGE = Path(sys.modules["app.storage"].__file__ or "").parent
+Plan = Mapping[str, Any]
+STORAGE = Path(app.storage.__file__).parent
 TENANTS = {table.name for table in metadata.tables.values() if "collection_id" in table.columns}
 EXPLAINED = 4
-"""Executions of one statement that are explained: what it is given may make another plan."""
+"""Executions of one statement that are explained."""
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sbt]")
 # What hands rows on as they come; all else between a scan and a LIMIT reads the scan to its end first.
 STREAMING = {"Nested Loop", "LockRows", "Result", "Subquery Scan", "Unique", "Append", "Merge Append", "ProjectSet"}
+# Partial indexes that hold what waits or is under way, and so are read whole without harm.
+OF_WHAT_WAITS = {
+    "feedback_event_parked_idx",
+    "feedback_event_pending_idx",
+    "job_open_idx",
+    "job_receiving_idx",
+    "job_running_idx",
+    "key_evidence_waiting_idx",
+}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A scan that reads a collection, or all of them, from end to end.
+    """A scan that reads a table, or all of a collection in it, from end to end.
 
     Attributes:
-        statement: the function that runs it.
+        statement: the function of the storage layer that runs it, with its module.
         again: whether it is repeated for each row of something else.
     """
 
@@ -42,7 +53,7 @@ class Reading:
 
 @dataclass
 class Watch:
-    """What was run, and what of it reads whole collections."""
+    """What was run how often, and what of it reads from end to end, with the first text that does."""
 
     runs: Counter[str] = field(default_factory=Counter)
     readings: dict[Reading, str] = field(default_factory=dict)
@@ -50,27 +61,28 @@ class Watch:
 
 @contextmanager
 def watched(database: Database) -> Iterator[Watch]:
-    """Explain everything that ``database`` is asked in the block, just before it is run."""
+    """Explain what the storage layer asks ``database`` in the block, each statement just before it runs.
+
+    Explained is the plan for any parameters, which is what the application has the server make.
+    """
     watch = Watch()
-    engines = {value for value in vars(database).values() if isinstance(value, Engine)}
     texts: Counter[str] = Counter()
-    indexed: dict[str, list[str]] = {}
+    indexes: dict[str, list[str]] = {}
 
     def explain(_engine: Any, cursor: Any, text: str, parameters: Mapping[str, Any], *_: Any) -> None:
         statement = _caller(sys._getframe(1))
-        watch.runs[statement] += 1
         texts[text] += 1
-        if texts[text] > EXPLAINED or not re.match(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE|\()", text):
+        if statement is None or texts[text] > EXPLAINED or not re.match(r"\s*(\(?SELECT|WITH|[IUD]\w+)\s", text):
             return
-        connection = cursor.connection
-        with ClientCursor(connection) as plain:
-            if not indexed:
-                indexed.update(_index_columns(plain))
-            plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_generic(connection, text, parameters)}")
-            ((plan,),) = plain.fetchall()
-        for scan, again in _collection_scans(plan[0]["Plan"], indexed):
+        watch.runs[statement] += 1
+        with ClientCursor(cursor.connection) as plain:
+            indexes.update(indexes or _key_columns(plain))
+            plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_numbered(plain, text, parameters)}")
+            ((plans,),) = plain.fetchall()
+        for scan, again in _end_to_end(plans[0]["Plan"], indexes):
             watch.readings.setdefault(Reading(statement, scan, again), text)
 
+    engines = {value for value in vars(database).values() if isinstance(value, Engine)}
     for engine in engines:
         event.listen(engine, "before_cursor_execute", explain)
     try:
@@ -80,18 +92,17 @@ def watched(database: Database) -> Iterator[Watch]:
             event.remove(engine, "before_cursor_execute", explain)
 
 
-def _caller(frame: FrameType | None) -> str:
-    """The function of the storage layer that runs a statement, with its module."""
+def _caller(frame: FrameType | None) -> str | None:
     while frame is not None:
         path = Path(frame.f_code.co_filename)
         if path.is_relative_to(STORAGE) and path.name != "database.py":
             return f"{path.stem}.{frame.f_code.co_name}"
         frame = frame.f_back
-    return "?"
+    return None
 
 
-def _index_columns(cursor: ClientCursor[Any]) -> dict[str, list[str]]:
-    """Index -> its key columns, of B-trees."""
+def _key_columns(cursor: "ClientCursor[Any]") -> dict[str, list[str]]:
+    """Index -> its columns, of B-trees."""
     cursor.execute(
         """
         SELECT i.relname, array_agg(a.attname::text ORDER BY k.n)
@@ -104,60 +115,51 @@ def _index_columns(cursor: ClientCursor[Any]) -> dict[str, list[str]]:
     return dict(cursor.fetchall())
 
 
-def _generic(connection: Any, text: str, parameters: Mapping[str, Any]) -> str:
-    """The statement with its parameters as the server numbers and types them."""
+def _numbered(cursor: "ClientCursor[Any]", text: str, parameters: Mapping[str, Any]) -> str:
+    """The statement with its parameters as the server numbers them, of the types that they are sent as."""
     names = list(dict.fromkeys(PLACEHOLDER.findall(text)))
-    if not names:
-        return text
-    dumped = Transformer(connection)
+    dumped = Transformer(cursor.connection)
     dumped.dump_sequence([parameters[name] for name in names], [PyFormat.AUTO] * len(names))
-    with ClientCursor(connection) as cursor:
-        cursor.execute("SELECT format_type(oid, NULL) FROM unnest(%s::oid[]) AS oid", [list(dumped.types or ())])
-        kinds = [row[0] for row in cursor.fetchall()]
+    cursor.execute("SELECT format_type(oid, NULL) FROM unnest(%s::oid[]) AS oid", [list(dumped.types or ())])
     written = {
-        name: f"${n}" if kind in ("unknown", "-", "text") else f"${n}::{kind}"
-        for n, (name, kind) in enumerate(zip(names, kinds, strict=True), start=1)
+        name: f"${n}" if kind in {"-", "text", "unknown"} else f"${n}::{kind}"
+        for n, (name, (kind,)) in enumerate(zip(names, cursor.fetchall(), strict=True), start=1)
     }
     return PLACEHOLDER.sub(lambda found: written[found[1]], text).replace("%%", "%")
 
 
-def _collection_scans(
-    plan: Mapping[str, Any], indexed: Mapping[str, list[str]], again: bool = False, limited: bool = False
+def _end_to_end(
+    plan: Plan, indexes: Mapping[str, list[str]], again: bool = False, limited: bool = False
 ) -> Iterator[tuple[str, bool]]:
-    """Scans below ``plan`` that no column but the collection's bounds, and whether each is repeated."""
+    """Scans of ``plan`` that read from end to end, and whether each is repeated.
+
+    Args:
+        again: whether the plan is carried out for each row of something else.
+        limited: whether it is left off when a LIMIT has its rows.
+    """
     kind = plan["Node Type"]
-    found = _scanned(plan, indexed, limited)
-    if found:
-        yield found, again
-    streams = (limited and kind in STREAMING) or kind == "Limit"
+    scan = _bare_scan(plan, indexes, limited)
+    if scan:
+        yield scan, again
     for child in plan.get("Plans", ()):
-        role = child.get("Parent Relationship", "")
+        role = child.get("Parent Relationship")
         inner = kind == "Nested Loop" and role == "Inner"
-        repeated = again or inner or (role == "SubPlan" and f"hashed {child['Subplan Name']}" not in str(plan))
-        yield from _collection_scans(
-            child,
-            indexed,
-            repeated,
-            (streams and not (kind == "Nested Loop" and role == "Inner")) or (kind == "Limit"),
-        )
+        # A hashed sub-plan is carried out once, and each row looks its values up.
+        correlated = role == "SubPlan" and f"hashed {child['Subplan Name']}" not in str(plan)
+        left_off = kind == "Limit" or (limited and kind in STREAMING and not inner)
+        yield from _end_to_end(child, indexes, again or inner or correlated, left_off)
 
 
-def _scanned(plan: Mapping[str, Any], indexed: Mapping[str, list[str]], limited: bool) -> str:
-    kind, table = plan["Node Type"], plan.get("Relation Name", "")
-    if kind in ("Seq Scan", "Sample Scan"):
-        return f"{kind} on {table}" if table in TENANTS else ""
-    if "Scan" not in kind or "Index Name" not in plan or plan["Index Name"] not in indexed:
-        return ""
-    columns = indexed[plan["Index Name"]]
+def _bare_scan(plan: Plan, indexes: Mapping[str, list[str]], limited: bool) -> str | None:
+    """What the node scans, if nothing bounds that but the collection."""
+    kind, table, index = plan["Node Type"], plan.get("Relation Name"), plan.get("Index Name", "")
+    if kind == "Seq Scan" and table in TENANTS:
+        return f"all of {table}"
+    columns = indexes.get(index, [])
+    if len(columns) < 2 or columns[0] != "collection_id" or index in OF_WHAT_WAITS:
+        return None
     condition = plan.get("Index Cond", "")
-    if columns[0] != "collection_id" or (not table and kind != "Bitmap Index Scan"):
-        return ""
-    if len(columns) == 1:
-        return ""
-    bound = re.findall(rf"\b{columns[1]} (=|>=|<=|<|>)|ROW\([^)]*{columns[1]}", condition)
-    if "=" in bound or (limited and (bound or "Filter" not in plan)):
-        return ""
-    return f"{kind} by {plan['Index Name']}, {condition or 'unbounded'}"
-
-
-__all__ = ["Reading", "Watch", "sql", "watched"]
+    bounds = re.findall(rf"\b{columns[1]} (=|>=|<=|<|>)|ROW\([^)]*\b{columns[1]}\b", condition)
+    if "=" in bounds or (limited and (bounds or "Filter" not in plan)):
+        return None
+    return f"{index} {condition or 'without condition'}"

@@ -27,7 +27,7 @@ EVENTS = 12
 
 def run(application: Application, name: str) -> None:
     """Make a collection, do with it all that can be done, and delete it."""
-    _ingest(application, name, *CURIE)
+    _ingest(application, name, *CURIE[:3], *(dict(passage) | {"metadata": FILTER} for passage in CURIE[3:]))
     scope = application.access.scope(name)
     _ask(application, scope)
     _give_verdicts(application, scope)

@@ -87,7 +87,8 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
     """The given passages that exist."""
     rows = reader.rows(
         f"""
-        SELECT p.id, p.external_id, p.title, p.text, p.metadata FROM {WANTED} {each("passage p", "p.id = wanted.id")}
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata
+        FROM {WANTED} {each("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(passages)},
     )

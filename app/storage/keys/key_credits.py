@@ -204,7 +204,8 @@ def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[P
     rows = reader.rows(
         f"""
         SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
-        FROM {WANTED} {_OF_PASSAGE} {_EVIDENCE} {each("feedback_event event", "event.id = credit.event_id")} {JUDGED}
+        FROM {WANTED} {_OF_PASSAGE} {_EVIDENCE}
+        {each("feedback_event event", "event.id = credit.event_id")} {JUDGED}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},

@@ -165,7 +165,8 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
         FROM (
             SELECT given.*, count(*) OVER (PARTITION BY unit_id) AS total,
                    row_number() OVER (PARTITION BY unit_id ORDER BY event_id DESC) AS place
-            FROM {wanted("units")} {each("key_credit given", "given.passage_id = %(passage)s AND given.unit_id = wanted.id")}
+            FROM {wanted("units")}
+            {each("key_credit given", "given.passage_id = %(passage)s AND given.unit_id = wanted.id")}
             WHERE given.weight > 0
         ) AS credit
         {each("key_evidence evidence", "evidence.event_id = credit.event_id")} {_GENERATION}

@@ -213,10 +213,10 @@ def put_questions(
     writer: Writer, collection_id: int, put: Mapping[int, tuple[str, NDArray[np.float32]]], gone: Sequence[int]
 ) -> None:
     """Have these questions read as given, where they do not yet, and remove those ``gone`` with their supports."""
+    rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
     writer.execute(
         f"""
-        UPDATE question SET text = new.text, embedding = new.embedding
-        FROM {given("unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)")}
+        UPDATE question SET text = new.text, embedding = new.embedding FROM {given(rows)}
         WHERE question.collection_id = new.collection_id AND question.id = new.id
           AND (question.text <> new.text OR question.embedding <> new.embedding)
         """,

@@ -41,12 +41,13 @@ def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> li
 
     A sentence without a time expression has no time channel; one that does not exist is left out.
     """
+    memory = "memory.sentence_id = base.id AND memory.channel = base.channel"
     rows = reader.rows(
         f"""
         SELECT base.id, base.text, base.channel, base.vector, coalesce(memory.vector, base.vector),
                coalesce(memory.perplexity, 1), coalesce(memory.update_count, 0)
         FROM {_BASE}
-        {each("sentence_memory memory", "memory.sentence_id = base.id AND memory.channel = base.channel", outer=True)}
+        {each("sentence_memory memory", memory, outer=True)}
         ORDER BY base.id, base.channel
         """,
         {"collection": collection_id, "ids": list(sentences), "timed": list(sentences)},

@@ -87,6 +87,7 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
 
 def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MoveRow]:
     """What the next ``limit`` events that count, those after sequence ``after``, did to the sentence, in order."""
+    memory = "memory.sentence_id = %(id)s AND memory.channel = audit.channel"
     rows = reader.rows(
         f"""
         WITH page AS (
@@ -103,7 +104,7 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
                                                       ELSE judged.time_embedding END)
         FROM page {each("feedback_event event", "event.id = page.id")} {JUDGED}
         {each("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
-        {each("sentence_memory memory", "memory.sentence_id = %(id)s AND memory.channel = audit.channel", outer=True)}
+        {each("sentence_memory memory", memory, outer=True)}
         ORDER BY page.sequence, audit.channel
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},

@@ -263,8 +263,9 @@ def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served
 
 def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Unit -> method and text."""
+    unit = each("expansion_unit unit", "unit.id = wanted.id")
     rows = reader.rows(
-        f"SELECT unit.id, unit.method, unit.text FROM {WANTED} {each('expansion_unit unit', 'unit.id = wanted.id')}",
+        f"SELECT unit.id, unit.method, unit.text FROM {WANTED} {unit}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row[0]: (row[1], row[2]) for row in rows}

@@ -280,8 +280,9 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], gone: 
             (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
         SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
         FROM {IDS} {each("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
-        {each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", collection="%(target)s")}
+        {each("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
         {of_source("sentence s", "s.id = audit.sentence_id")} {PASSAGE.format(row="s")}
+        WHERE audit.channel = 'recall'
         """,
         parameters,
     )
