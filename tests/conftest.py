@@ -36,6 +36,12 @@ FIRST = ("tests/evaluation/", "tests/faults/")
 """Where the files are that take long."""
 
 
+@pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores, as tests often wait; half a GB each, so not for ever more of them."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 1
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Several processes take one file after the other: what takes long comes first, so that none is left alone."""
     if hasattr(config, "workerinput"):

@@ -4,6 +4,8 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +14,8 @@ import httpx
 from tests.support.forks import ROOT, Forked
 
 PATIENCE_SECONDS = 120.0
+_FIRST_PORT = 10_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_ports = cycle(_FIRST_PORT + (os.getpid() + step) % 1_000 for step in range(1_000))
 KILLED = Path(__file__).with_name("killed.py")
 
 
@@ -24,9 +28,16 @@ def eventually(condition: Callable[[], Any], what: str = "it") -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port on which nobody listens, and that no one else takes before it is listened on.
+
+    It is below those that the kernel hands out to whoever connects, and each process of a test run has a thousand
+    of its own.
+    """
+    while True:
+        port = next(_ports)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Process:
