@@ -43,5 +43,5 @@ def test_a_moment_lies_between_what_was_drawn_before_and_since() -> None:
 
 @pytest.mark.parametrize(("milliseconds", "entropy"), [(-1, bytes(10)), (1 << 48, bytes(10)), (0, bytes(9))])
 def test_what_does_not_fit_is_refused(milliseconds: int, entropy: bytes) -> None:
-    with pytest.raises(ValueError, match="fit|random bytes"):
+    with pytest.raises(ValueError, match=r"fit|random bytes"):
         uuid7(milliseconds, entropy)
