@@ -21,6 +21,7 @@ from sqlalchemy import Engine, NullPool, create_engine, event, exc
 from app.errors import (
     ConfigurationError,
     InvalidRequestError,
+    MissingPartitionError,
     NotFoundError,
     StatementGivenUpError,
     UnavailableError,
@@ -335,6 +336,8 @@ def _explained(*, writing: bool = False) -> Iterator[None]:
     except exc.IntegrityError as error:
         if isinstance(error.orig, errors.ForeignKeyViolation):
             raise NotFoundError("What this belongs to was deleted meanwhile.") from error
+        if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
+            raise MissingPartitionError(_cause(error)) from error
         raise
 
 

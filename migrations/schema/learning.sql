@@ -1,35 +1,3 @@
-CREATE TABLE episode (
-    collection_id BIGINT NOT NULL,
-    id UUID NOT NULL,
-    question TEXT NOT NULL,
-    embedding vector({dimension}) NOT NULL,
-    time_constraint TEXT,
-    time_embedding vector({dimension}),
-    memory TEXT NOT NULL,
-    profile TEXT NOT NULL,
-    strategy TEXT DEFAULT 'graph' NOT NULL,
-    activated BIGINT[] NOT NULL,
-    answer JSONB NOT NULL,
-    trace JSONB NOT NULL,
-    ranked BIGINT[],
-    features BYTEA,
-    arm TEXT,
-    explored BIGINT[],
-    created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-    CONSTRAINT episode_pkey PRIMARY KEY (collection_id, id),
-    CONSTRAINT episode_memory_check CHECK (memory IN ('off', 'read')),
-    CONSTRAINT episode_profile_check CHECK (profile IN ('paper', 'default')),
-    CONSTRAINT episode_strategy_check CHECK (strategy IN ('graph', 'dense', 'lexical', 'hybrid')),
-    CONSTRAINT episode_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
-);
-CREATE INDEX episode_collection_id_created_at_id_idx ON episode (collection_id, created_at, id);
-COMMENT ON COLUMN episode.activated IS 'Sentences selected in any hop.';
-COMMENT ON COLUMN episode.answer IS 'The response, as it was given.';
-COMMENT ON COLUMN episode.ranked IS 'Best candidates; null where features alone did not rank.';
-COMMENT ON COLUMN episode.features IS 'Of the candidates: (n, k) float32, little-endian, row by row.';
-COMMENT ON COLUMN episode.arm IS 'Given by the collection''s experiment.';
-COMMENT ON COLUMN episode.explored IS 'Passages that exploration put into the answer.';
-
 CREATE TABLE judge (
     collection_id BIGINT NOT NULL,
     name TEXT NOT NULL,

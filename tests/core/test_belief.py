@@ -254,7 +254,7 @@ def test_softmax_is_a_distribution_even_of_large_scores() -> None:
 class TestVerdicts:
     """Passages 0 to 9 are ranked, with features of their own."""
 
-    ranked = list(range(10))
+    ranked = range(10)
     features = episode(3, 10, 1)[0].astype(np.float32)
 
     def told(self, named: list[tuple[int, int]], **verdict: Any) -> Observation | None:
@@ -269,7 +269,7 @@ class TestVerdicts:
     def test_what_is_not_named_is_a_rival(self) -> None:
         observation = self.told([(2, 1), (5, 0)], passages=(7,))
         assert observation is not None
-        wanted = self.expected(self.ranked, [2, 7])
+        wanted = self.expected(list(self.ranked), [2, 7])
         assert_array_equal(observation.evidence.information, wanted.evidence.information)
 
     def test_a_partial_verdict_speaks_of_what_it_names(self) -> None:

@@ -31,7 +31,7 @@ TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_i
 def teach(application: Application, collection: str) -> None:
     answer = application.ask.query(Query(text=QUESTION + " In 1867?", scope=application.access.scope(collection)))
     supporting = [Named(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
-    verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
+    verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(collection), supporting=supporting)
     assert application.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
 
 

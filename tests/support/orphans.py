@@ -100,7 +100,7 @@ SEARCHES: Mapping[str, str] = {
     "line of a job that is closed": """
         SELECT count(*) FROM ingest_line l
         JOIN job j ON j.collection_id = l.collection_id AND j.id = l.job_id
-        WHERE l.collection_id = %(c)s AND j.status IN ('succeeded', 'failed')
+        WHERE l.collection_id = %(c)s AND j.status IN ('succeeded', 'failed', 'cancelled')
     """,
     "first answer that names no job": """
         SELECT count(*) FROM idempotency i WHERE i.collection_id = %(c)s AND i.answer ? 'job_id'

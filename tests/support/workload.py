@@ -73,10 +73,10 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
     answer = application.ask.query(Query(text=QUESTIONS[0], scope=scope))
     passage = answer.passages[0]
     sentence = passage.sentences[0]
-    by_id = Verdict(query_id=answer.query_id, collection=name, supporting=(Named(sentence.sentence_id),))
+    by_id = Verdict(query_id=answer.query_id, scope=scope, supporting=(Named(sentence.sentence_id),))
     by_words = Verdict(
         query_id=answer.query_id,
-        collection=name,
+        scope=scope,
         supporting=(Named(passage_id=passage.passage_id, text=sentence.text),),
         supporting_passages=("warsaw",),
         expansions=UNITS,
@@ -94,9 +94,9 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
 def _look(application: Application, scope: Scope, events: Sequence[int]) -> None:
     name = scope.collection.name
     for status in (None, "applied"):
-        stored = application.feedback.page(name, status=status, after=0, limit=10)
+        stored = application.feedback.page(scope, status=status, after=0, limit=10)
     for event in events[:3]:
-        application.feedback.event(name, event)
+        application.feedback.event(scope, event)
     application.ask.episode(scope, stored[0].query_id)
     sentences = state.all_sentences(application, name)
     application.explain.memories(scope, sentences)
@@ -110,8 +110,8 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.judges.page(scope, "", 10)
     application.jobs.page(scope, None, 10)
     application.ingest.collections(None, 10)
-    application.feedback.retry_all(name)
-    application.feedback.retry_all(name, "careless")
+    application.feedback.retry_all(scope)
+    application.feedback.retry_all(scope, "careless")
     application.verify.verify(scope)
     application.health.readiness()
 

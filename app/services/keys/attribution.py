@@ -22,8 +22,8 @@ from app.storage.keys.evolved_keys import Progress
 from app.storage.keys.key_credits import Credit, Evidence, Unit
 from app.storage.log import verdicts
 from app.storage.log.feedback import PendingEvent
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits, Vector
+from app.storage.retrieval import keyed
+from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 
 Gate = Literal["retrieval", "generation", "none"]
 Units = Mapping[bytes, Unit]
@@ -156,7 +156,7 @@ class Attribution:
         retrieved: list[int] = []
         if depth:
             focus = Focus(collection, core.expanded(event.embedding, vectors), metadata=event.filter)
-            retrieved = list(hops.nearest_passages(writer, focus, depth, self._limits))
+            retrieved = list(keyed.nearest_passages(writer, focus, depth, self._limits))
         credited = supported if supported_only else retrieved[:RETRIEVED]
         found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
         if said or (by_rule and found) or not learning.gated:

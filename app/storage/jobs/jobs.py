@@ -409,6 +409,18 @@ def ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> dict[UU
     return {row.id: row.ahead for row in rows}
 
 
+def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
+    """Remove jobs that ended before the moment, at most ``limit``, with what their kinds keep of them; how many."""
+    return writer.execute(
+        """
+        DELETE FROM job WHERE (collection_id, id) IN (
+            SELECT collection_id, id FROM job WHERE finished_at < %(moment)s LIMIT %(limit)s
+        )
+        """,
+        {"moment": moment, "limit": limit},
+    )
+
+
 def _job(row: Any) -> Job | None:
     return None if row is None else Job(**row._mapping)
 

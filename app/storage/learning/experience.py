@@ -12,7 +12,7 @@ from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import Documents, floats, integers
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
-from app.storage.log.days import DAY, on_day
+from app.storage.days import DAY, on_day
 from app.storage.lookups import each, given, wanted
 from app.storage.parameters import Numbers, floats, integers
 
@@ -112,7 +112,9 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
     own: dict[tuple[str, str], list[WeightTerm]] = {}
     for term in terms:
         own.setdefault((term.judge, term.day), []).append(term)
-    caps = {of: [0 if term.contested else term.cap for term in those] for of, those in own.items()}
+    caps = {
+        of: [caps_of.comparisons(term.cap, contested=term.contested) for term in those] for of, those in own.items()
+    }
     # More than the highest cap makes no difference, so the count need not go through a whole day.
     most = [max((cap for cap in those if cap is not None), default=0) for those in caps.values()]
     rows = writer.rows(
@@ -169,8 +171,7 @@ def terms_of_day(
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT event.id, CASE WHEN term.contested THEN 0 ELSE event.daily_comparisons END AS cap,
-               term.counted
+        SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
         FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
@@ -179,7 +180,7 @@ def terms_of_day(
         """,
         {"collection": collection_id, "judge": judge, "day": day, "prior": prior},
     )
-    return [(row.id, row.cap, row.counted) for row in rows]
+    return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
 def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learned | None:
@@ -247,11 +248,13 @@ def replace(writer: Writer, collection_id: int, prior: str, learned: Learned | N
             "DELETE FROM ranking_belief WHERE collection_id = %(collection)s AND prior = %(prior)s", parameters
         )
         return
+    # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
     writer.execute(
         """
-        UPDATE ranking_belief SET information = %(information)s, precision = %(precision)s, events = %(events)s,
-            updated_at = now()
-        WHERE collection_id = %(collection)s AND prior = %(prior)s
+        INSERT INTO ranking_belief (collection_id, prior, information, precision, events)
+        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s, %(events)s)
+        ON CONFLICT (collection_id, prior) DO UPDATE SET information = excluded.information,
+            precision = excluded.precision, events = excluded.events, updated_at = now()
         """,
         parameters | _columns(learned.evidence) | {"events": learned.events},
     )

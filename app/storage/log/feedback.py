@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from app.core.constants import Constants
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader, Writer
+from app.storage.days import DAY
 from app.storage.log import verdicts
-from app.storage.log.days import DAY
 from app.storage.log.judged import features_of
 from app.storage.lookups import WANTED, each
 from app.storage.parameters import floats

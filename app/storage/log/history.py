@@ -15,10 +15,10 @@ from app.core.replay import Step, Word
 from app.core.states import TASK, TIME, Audit, Event, Memory
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
+from app.storage.days import DAY
 from app.storage.learning.memories import memory_of
 from app.storage.log import audits, verdicts
 from app.storage.log.audits import RECORDED, audit_of, evidence_of
-from app.storage.log.days import DAY
 from app.storage.log.judged import features_of
 from app.storage.lookups import WANTED, each
 
@@ -345,7 +345,7 @@ class LoggedEvent:
     """An applied event: what its verdict speaks of, and its audit rows, by sentence and channel."""
 
     id: int
-    question_id: int | None
+    question_id: int
     question: str
     verdict: LoggedVerdict
     activated: list[int]

@@ -13,12 +13,12 @@ from app.storage.parameters import floats, integers
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """A verdict to append to the log of the collection of this name.
+    """A verdict to append to the log of a collection.
 
     ``sentences``, distinct, must exist for that; those of whom it is known are left out.
     """
 
-    collection: str
+    collection_id: int
     query_id: UUID
     idempotency_key: str
     body_hash: bytes
@@ -39,16 +39,16 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
     rows = writer.rows(
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
-            SELECT id, name FROM collection WHERE name = ANY(%(collections)s) ORDER BY id
+            SELECT id FROM collection WHERE id = ANY(%(collections)s) ORDER BY id
             FOR KEY SHARE {"SKIP LOCKED" if len(events) > 1 else ""}
         ), new AS MATERIALIZED ( -- of several with one key the first
             SELECT DISTINCT ON (c.id, given.key) c.id AS collection_id, given.*
-            FROM unnest(%(collections)s::text[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
+            FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                         %(judges)s::text[], %(partial)s::boolean[], %(found)s::boolean[], %(right)s::boolean[],
                         %(scores)s::float8[], %(confidences)s::float8[], %(spared)s::text[])
                 WITH ORDINALITY AS given(collection, query, key, hash, judge, partial, retrieval_success,
                                          generation_success, generation_score, confidence, spared, n)
-            JOIN c ON c.name = given.collection
+            JOIN c ON c.id = given.collection
             WHERE (SELECT e.id FROM episode e WHERE e.collection_id = c.id AND e.id = given.query) IS NOT NULL
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
@@ -70,7 +70,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
                  activated, ranked, features)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, nullif(e.answer -> 'filter', 'null'), e.activated, e.ranked, e.features
+                   e.profile, e.filter, e.activated, e.ranked, e.features
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0
@@ -97,11 +97,11 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             JOIN unnest(%(brought_by)s::bigint[], %(brought_at)s::bigint[], %(methods)s::text[],
                         %(texts)s::text[]) AS brought(n, place, method, text) USING (n)
         )
-        SELECT event.*, c.name AS collection FROM event JOIN c ON c.id = event.collection_id
+        SELECT * FROM event
         """,
         {
             "version": VERSION,
-            "collections": [event.collection for event in events],
+            "collections": integers(event.collection_id for event in events),
             "queries": [event.query_id for event in events],
             "keys": [event.idempotency_key for event in events],
             "hashes": [event.body_hash for event in events],
@@ -117,9 +117,9 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
         }
         | _children([event.verdict for event in events]),
     )
-    found = {(row.collection, row.idempotency_key): (row.collection_id, stored(row)) for row in rows}
+    found = {(row.collection_id, row.idempotency_key): (row.collection_id, stored(row)) for row in rows}
     # Of several with one key one was stored, and the others will meet it.
-    return [found.pop((event.collection, event.idempotency_key), None) for event in events]
+    return [found.pop((event.collection_id, event.idempotency_key), None) for event in events]
 
 
 def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
@@ -142,31 +142,30 @@ def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What a verdict meets when it arrives: its collection, the event first accepted under its key, its episode."""
+    """What a verdict meets when it arrives: the event first accepted under its key, its episode."""
 
-    collection_id: int
     first: StoredEvent | None
     has_episode: bool
 
 
-def arrival(reader: Reader, collection: str, key: str, episode: UUID) -> Arrival | None:
-    """What a verdict meets, in one statement; None if there is no such collection."""
+def arrival(reader: Reader, collection_id: int, key: str, episode: UUID) -> Arrival | None:
+    """What a verdict meets, in one statement; None if the collection is gone."""
     row = reader.row(
         f"""
-        SELECT c.id AS collection_id, event.*,
+        SELECT event.*,
                (SELECT e.id FROM episode e WHERE e.collection_id = c.id AND e.id = %(episode)s) IS NOT NULL
                    AS has_episode
         FROM collection c LEFT JOIN LATERAL (
             SELECT {COLUMNS} FROM feedback_event
             WHERE collection_id = c.id AND idempotency_key = %(key)s OFFSET 0
         ) AS event ON true
-        WHERE c.name = %(name)s
+        WHERE c.id = %(collection)s
         """,
-        {"name": collection, "key": key, "episode": episode},
+        {"collection": collection_id, "key": key, "episode": episode},
     )
     if row is None:
         return None
-    return Arrival(row.collection_id, None if row.id is None else stored(row), row.has_episode)
+    return Arrival(None if row.id is None else stored(row), row.has_episode)
 
 
 def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:

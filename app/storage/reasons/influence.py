@@ -6,10 +6,10 @@ from datetime import datetime
 
 from app.core.belief import Evidence
 from app.storage.database import Reader
+from app.storage.days import DAY
 from app.storage.log.audits import evidence_of
-from app.storage.log.days import DAY
 from app.storage.lookups import WANTED, each, wanted
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
 _APPLIED = each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from app.storage.corpus.passages import StoredSentence
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each
-from app.storage.retrieval.hops import Vector
+from app.storage.retrieval.focus import Vector
 
 RECENT = 200
 """Answers that are looked through for passages that they explored or activated."""

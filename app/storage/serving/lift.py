@@ -40,8 +40,7 @@ def page(
     """
     return reader.rows(
         f"""
-        SELECT e.created_at, e.id, e.arm, (e.answer ->> 'hops')::float8 AS hops,
-            (e.answer #>> '{{timings,total_ms}}')::float8 AS total_ms,
+        SELECT e.created_at, e.id, e.arm, e.hops::float8 AS hops, e.total_ms::float8 AS total_ms,
             EXISTS (
                 SELECT FROM feedback_event event
                 WHERE event.collection_id = %(collection)s AND event.query_id = e.id
@@ -65,7 +64,7 @@ def page(
             CASE WHEN found.named > 0 THEN coalesce(1.0 / found.first, 0) END::float8 AS reciprocal_rank,
             coalesce(said.generation_success, said.generation_score >= %(threshold)s)::int::float8 AS generated
         FROM (
-            SELECT id, created_at, arm, answer FROM episode
+            SELECT id, created_at, arm, hops, total_ms, shown FROM episode
             WHERE collection_id = %(collection)s
               AND created_at >= coalesce(%(since)s::timestamptz, '-infinity')
               AND created_at < coalesce(%(before)s::timestamptz, 'infinity')
@@ -93,8 +92,8 @@ def page(
                     WHERE helped.collection_id = %(collection)s AND helped.event_id = said.id
                 ) AS spoken GROUP BY passage_id
             ) AS word {each("passage p", "p.id = word.passage_id")}
-            LEFT JOIN jsonb_array_elements(e.answer -> 'passages') WITH ORDINALITY AS hit(passage, position)
-                ON hit.passage ->> 'passage_id' = p.external_id
+            LEFT JOIN unnest(e.shown) WITH ORDINALITY AS hit(passage_id, position)
+                ON hit.passage_id = word.passage_id
         ) found ON said.id IS NOT NULL
         ORDER BY e.created_at, e.id
         """,

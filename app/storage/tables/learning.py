@@ -18,7 +18,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    Uuid,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -105,33 +104,6 @@ question_support = Table(
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
     postgresql_with={"fillfactor": "70"},
     comment="How surely a sentence supports a question: the state that experience recall reads.",
-)
-
-episode = Table(
-    "episode",
-    metadata,
-    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
-    Column("id", Uuid, nullable=False),
-    Column("question", Text, nullable=False),
-    Column("embedding", VECTOR(), nullable=False),
-    Column("time_constraint", Text),
-    Column("time_embedding", VECTOR()),
-    Column("memory", Text, nullable=False),
-    Column("profile", Text, nullable=False),
-    Column("strategy", Text, nullable=False, server_default=text("'graph'")),
-    Column("activated", ARRAY(BigInteger), nullable=False, comment="Sentences selected in any hop."),
-    Column("answer", JSONB, nullable=False, comment="The response, as it was given."),
-    Column("trace", JSONB, nullable=False),
-    Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
-    Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
-    Column("arm", Text, comment="Given by the collection's experiment."),
-    Column("explored", ARRAY(BigInteger), comment="Passages that exploration put into the answer."),
-    now("created_at"),
-    PrimaryKeyConstraint("collection_id", "id"),
-    Index(None, "collection_id", "created_at", "id"),
-    CheckConstraint("memory IN ('off', 'read')", name="memory"),
-    CheckConstraint("profile IN ('paper', 'default')", name="profile"),
-    CheckConstraint("strategy IN ('graph', 'dense', 'lexical', 'hybrid')", name="strategy"),
 )
 
 ranking_belief = Table(

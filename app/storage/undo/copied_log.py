@@ -334,17 +334,6 @@ def _count(reader: Reader, copy: Copy, what: str, table: str) -> int:
     return found
 
 
-def begin_belief(writer: Writer, copy: Copy, prior: str) -> None:
-    """Make room for what was learned from this prior on."""
-    writer.execute(
-        """
-        INSERT INTO ranking_belief (collection_id, prior, information, precision)
-        VALUES (%(target)s, %(prior)s, '{}', '{}') ON CONFLICT DO NOTHING
-        """,
-        copy.parameters(prior=prior),
-    )
-
-
 def learned(reader: Reader, copy: Copy) -> dict[str, int]:
     """How much the copy learned: table -> rows."""
     tables = ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key")

@@ -61,7 +61,7 @@ def give(
 ) -> Receipt:
     said = Verdict(
         query_id=query_id,
-        collection=collection,
+        scope=application.access.scope(collection),
         partial=True,
         supporting_passages=tuple(passages),
         expansions=tuple(expansions),

@@ -100,9 +100,9 @@ class TestOneKey:
 
 class TestNaming:
     def accepted(self, application: Application, collection: str, query_id: uuid.UUID, *names: Named) -> list[int]:
-        verdict = Verdict(query_id=query_id, collection=collection, supporting=names)
+        verdict = Verdict(query_id=query_id, scope=application.access.scope(collection), supporting=names)
         event = application.feedback.accept(verdict, uuid.uuid4().hex).event.id
-        return list(application.feedback.event(collection, event).verdict.supports)
+        return list(application.feedback.event(application.access.scope(collection), event).verdict.supports)
 
     def test_a_sentence_is_found_by_its_text(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -177,7 +177,7 @@ class TestWhatCannotBeApplied:
 
         assert application.learn.apply(state.collection_id(application, curie), [event]) == 1
 
-        receipt = application.feedback.event(curie, event)
+        receipt = application.feedback.event(application.access.scope(curie), event)
         assert receipt.event.status == "applied"
         assert {row.sentence_id for row in receipt.changes or []}.isdisjoint({born, discovered})
         assert vistula in {row.sentence_id for row in receipt.changes or []}
@@ -192,8 +192,8 @@ class TestWhatCannotBeApplied:
 
         application.learn.apply(state.collection_id(application, curie), [event])
 
-        assert application.feedback.event(curie, event).event.status == "applied"
-        assert application.feedback.event(curie, event).changes == []
+        assert application.feedback.event(application.access.scope(curie), event).event.status == "applied"
+        assert application.feedback.event(application.access.scope(curie), event).changes == []
 
     def test_an_event_of_a_version_that_is_not_known_is_parked_and_holds_nobody_back(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -211,7 +211,7 @@ class TestWhatCannotBeApplied:
         assert state.event_statuses(application, curie) == dict(
             zip(events, ["applied", "parked", "applied"], strict=True)
         )
-        parked = application.feedback.page(curie, status="parked", after=0, limit=9)
+        parked = application.feedback.page(application.access.scope(curie), status="parked", after=0, limit=9)
         assert [(event.id, event.attempts, bool(event.error)) for event in parked] == [
             (events[1], application.settings.feedback_max_attempts, True)
         ]

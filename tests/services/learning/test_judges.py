@@ -42,7 +42,7 @@ def say(
         if day:
             state.on_day(application, name, receipt.event.id, day)
         undo.apply(application, name, [receipt.event.id])
-        changes.append(application.feedback.event(name, receipt.event.id).changes)
+        changes.append(application.feedback.event(application.access.scope(name), receipt.event.id).changes)
     return changes
 
 
@@ -251,6 +251,31 @@ class TestRanking:
         undo.forgotten(application, curie)
         undo.apply(application, curie, [hostile])
         undo.assert_same(after, undo.learned(application, curie))
+
+    def test_what_nobody_contradicts_any_more_is_learned_also_where_nothing_was(
+        self, application: Application, curie: str
+    ) -> None:
+        passages = list(state.passages(application, curie).values())
+        first, second, *_ = everything = state.all_sentences(application, curie)
+        unranked = state.given_episode(application, curie, QUESTION, everything[:2])
+        ranked = state.given_episode(
+            application,
+            curie,
+            QUESTION,
+            everything[:2],
+            ranked=passages,
+            features=state.some_features(len(passages)),
+        )
+        honest = state.judge(application, curie, unranked, [first], judge="honest").event.id
+        hostile = state.judge(application, curie, ranked, [second], rejected=[first], judge="hostile").event.id
+        undo.apply(application, curie, [honest, hostile])
+        assert state.learned_weights(application, curie) is None
+
+        application.revoke.revoke(application.access.scope(curie), honest)
+        learned = state.learned_weights(application, curie)
+        assert learned is not None
+        assert learned.events == 1
+        undo.assert_verified(application, curie)
 
     def test_a_row_that_counts_though_it_must_not_is_found(self, application: Application, curie: str) -> None:
         application.judges.set(application.access.scope(curie), "busy", comparisons=1)

@@ -40,8 +40,9 @@ def accepted(
     application: Application, collection: str, query_id: UUID, said: dict[str, list[LoggedVerdict]]
 ) -> list[int | None]:
     """The verdicts by their keys, stored by one statement."""
+    target = state.collection_id(application, collection)
     new = [
-        NewEvent(collection, query_id, key, b"hash", "judge", verdict, ())
+        NewEvent(target, query_id, key, b"hash", "judge", verdict, ())
         for key, some in said.items()
         for verdict in some
     ]
