@@ -49,11 +49,12 @@ from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
 from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
+from app.services.upkeep.retention import Keep, RetentionService
 from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.retrieval.hops import GraphLimits
+from app.storage.retrieval.focus import GraphLimits
 from app.storage.stream import WakeStream
 
 
@@ -204,7 +205,8 @@ class Application:
     @cached_property
     def ask(self) -> AskService:
         """Answers queries as they were asked."""
-        return AskService(self.database, self.retrieve, Influences(self.prior, self.settings.recall_gate))
+        influences = Influences(self.prior, self.settings.recall_gate)
+        return AskService(self.database, self.retrieve, influences)
 
     @cached_property
     def serving(self) -> ServingService:
@@ -328,6 +330,13 @@ class Application:
             memory_mb=settings.maintenance_memory_mb,
             exact_search_limit=settings.exact_search_limit,
         )
+
+    @cached_property
+    def retention(self) -> RetentionService:
+        """Removes what was kept long enough."""
+        settings = self.settings
+        keep = Keep(settings.keep_queries_days, settings.keep_jobs_days, settings.keep_idempotency_days)
+        return RetentionService(self.database, keep)
 
     @cached_property
     def statistics(self) -> StatisticsService:

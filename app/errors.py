@@ -43,6 +43,10 @@ class NotFoundError(EngramError):
     title = "Not found"
 
 
+class GoneError(NotFoundError):
+    """The collection was there when the request came in, and was deleted meanwhile."""
+
+
 class ConflictError(EngramError):
     """The request contradicts what is under way; it may be carried out once that is over."""
 
@@ -97,6 +101,10 @@ class UnavailableError(EngramError):
     status = 503
     type = "unavailable"
     title = "Temporarily unavailable"
+
+
+class MissingPartitionError(EngramError):
+    """There is no partition that a row belongs into."""
 
 
 class StatementGivenUpError(UnavailableError):

@@ -233,6 +233,29 @@ class Settings(BaseSettings):
         default=5, ge=1, description="Failed applications after which an event is parked."
     )
 
+    # Retention
+    keep_queries_days: int = Field(
+        default=90,
+        ge=0,
+        le=36_500,
+        description=(
+            "Days that answered queries are kept from the end of the week (UTC) they came in; 0 is for ever. "
+            "Verdicts keep what they go by, so nothing that was learned depends on it."
+        ),
+    )
+    keep_jobs_days: int = Field(
+        default=30, ge=0, le=36_500, description="Days that jobs are kept once they ended; 0 is for ever."
+    )
+    keep_idempotency_days: int = Field(
+        default=7,
+        ge=0,
+        le=36_500,
+        description=(
+            "Days within which a write repeated under its Idempotency-Key is answered as it was first; 0 is for "
+            "ever. Feedback is recognised for ever."
+        ),
+    )
+
     # Index maintenance
     maintenance_interval_seconds: float = Field(
         default=600.0,

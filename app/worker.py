@@ -18,6 +18,7 @@ BLOCK_MS = 1_000
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 STATISTICS_SECONDS = 2.0
+RETENTION_SECONDS = 3600.0
 RETRY_SECONDS = 1.0
 
 
@@ -42,7 +43,7 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
-        beside = {"statistics": self._analyse}
+        beside = {"statistics": self._analyse, "retention": self._retire}
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
         threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
@@ -124,6 +125,10 @@ class Worker:
     def _analyse(self) -> None:
         self._app.statistics.run(self._stopping.is_set)
         self._stopping.wait(STATISTICS_SECONDS)
+
+    def _retire(self) -> None:
+        self._app.retention.run(should_stop=self._stopping.is_set)
+        self._stopping.wait(RETENTION_SECONDS)
 
     def _maintain(self) -> None:
         if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):

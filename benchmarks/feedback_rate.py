@@ -115,7 +115,7 @@ def measure(
     for number in range(posts):
         query_id, sentences = asked[number % len(asked)]
         supported = [Named(sentence) for sentence in sentences[:2]]
-        verdicts.append(Verdict(query_id=query_id, collection=collection, supporting=supported))
+        verdicts.append(Verdict(query_id=query_id, scope=app.access.scope(collection), supporting=supported))
     events: list[int] = []
 
     def accept(verdict: Verdict) -> None:
@@ -126,7 +126,7 @@ def measure(
     batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
     collection_id = app.access.scope(collection).collection.id
     applied = seconds(threads, lambda batch: app.learn.apply(collection_id, batch), batches)
-    changed = sum(len(app.feedback.event(collection, event).changes or []) for event in events)
+    changed = sum(len(app.feedback.event(app.access.scope(collection), event).changes or []) for event in events)
     ids = common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
     plain = changed / seconds(threads, scratch.update, [sorted(set(batch)) for batch in ids])
     updates = changed / applied
@@ -143,8 +143,8 @@ def main() -> None:
     arguments = parser.parse_args()
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
-        job = common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.index.run(app.jobs.job(app.access.scope(collection), job))
+        common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
+        app.runner.run_ready(collection_id=app.access.scope(collection).collection.id)
         asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
         scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
         try:

@@ -38,8 +38,8 @@ from app.storage.corpus.passages import PassageRow
 from app.storage.database import Reader
 from app.storage.keys import evolved_keys
 from app.storage.keys.evolved_keys import EvolvedKey
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.retrieval import keyed
+from app.storage.retrieval.focus import Focus, GraphLimits
 
 TOP_K = 10
 MIX = 0.3
@@ -67,9 +67,9 @@ class Searches:
             target = collections.find(reader, self._collection)
             for vector in self._vectors:
                 focus = Focus(target, vector, use_memory=evolved)
-                exact = set(hops.nearest_passages(reader, focus, TOP_K, EXACT))
+                exact = set(keyed.nearest_passages(reader, focus, TOP_K, EXACT))
                 began = time.perf_counter()
-                near = set(hops.nearest_passages(reader, focus, TOP_K, self._graph))
+                near = set(keyed.nearest_passages(reader, focus, TOP_K, self._graph))
                 took.append((time.perf_counter() - began) * 1000.0)
                 found.append(len(near & exact) / len(exact))
                 short += len(near) < len(exact)

@@ -22,6 +22,8 @@ import common
 from app.composition import Application
 from app.providers.embedder import Embedder
 from app.services.corpus.index import IndexService
+from app.services.jobs.kinds import INGEST
+from app.services.jobs.runner import Runner
 
 
 class Recorder:
@@ -56,11 +58,12 @@ def ingest(app: Application, bodies: Sequence[dict[str, Any]]) -> tuple[float, f
     """Seconds of staging and of ingest, the encoder's calls, and the number of sentences."""
     recorder = Recorder(app.embedder)
     index = IndexService(app.database, recorder, app.language, batch_size=app.settings.ingest_batch_size)
+    runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:
         began = time.perf_counter()
         job = app.jobs.job(app.access.scope(collection), common.stage(app, collection, bodies))
         staged = time.perf_counter()
-        if not index.run(job):
+        if not runner.run_ready(collection_id=job.collection_id):
             raise SystemExit("Another worker took the job: stop it, or give the benchmark a database of its own.")
         done = time.perf_counter()
         status = app.jobs.job(app.access.scope(collection), job.id).status

@@ -150,7 +150,7 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
         rejected = {shown[place % len(shown)] for place in said["rejected"]} - supported
         verdict = Verdict(
             query_id=answer.query_id,
-            collection=collection,
+            scope=app.access.scope(collection),
             supporting=[Named(sentence) for sentence in sorted(supported)],
             rejected=[Named(sentence) for sentence in sorted(rejected)],
             **{name: said[name] for name in ("partial", "retrieval_success", "expansions", "judge", "confidence")},
@@ -211,8 +211,8 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     asked = [texts[number % len(texts)] for number in range(arguments.questions)]
     judged = stream(arguments.events, arguments.revoked, texts, draw)
     for collection in (one, other):
-        job = common.stage(app, collection, bodies)
-        app.index.run(app.jobs.job(app.access.scope(collection), job))
+        common.stage(app, collection, bodies)
+        app.runner.run_ready(collection_id=app.access.scope(collection).collection.id)
     with app.database.administer() as administrator:
         administrator.execute("ANALYZE")  # as autovacuum does within a minute or so
     # Both are asked before either is taught: the same questions find the same.

@@ -203,9 +203,9 @@ def check(rows: Rows, sent: Sequence[Body], results: Sequence[Body], log: Path) 
     wanted = {post["key"]: post["body"] for post in sent}
     events = rows(
         """
-        SELECT event.idempotency_key, event.id, event.status, episode.id, episode.question, episode.activated
+        SELECT event.idempotency_key, event.id, event.status, judged.id, judged.question, judged.activated
         FROM feedback_event event
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        JOIN judged_query judged ON judged.collection_id = event.collection_id AND judged.id = event.query_id
         WHERE event.collection_id = %(collection)s ORDER BY event.id
         """
     )

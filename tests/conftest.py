@@ -3,6 +3,7 @@
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application, Servers, servers
 from app.main import create_app
+from app.providers.embedded import postgres
+from app.providers.embedder import Embedder
+from app.providers.language import Language
 from app.services.access.scope import Scope
 from app.settings import Settings
 from app.storage.schema import migrate
+from tests.support import encoder
 from tests.support.command import Cli
 from tests.support.live_server import LiveServer
 
@@ -24,24 +29,64 @@ for _name in list(os.environ):  # the settings of the machine's own Engram must 
         del os.environ[_name]
 
 
+NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
+Heavy = tuple[Embedder, Language]
+FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+FIRST = ("tests/evaluation/", "tests/faults/")
+"""Where the files are that take long."""
+
+
+@pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores, as tests often wait; half a GB each, so not for ever more of them."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 1
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Several processes take one file after the other: what takes long comes first, so that none is left alone."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+
+
 @pytest.fixture(scope="session")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Defaults, on a data directory of this run."""
-    return Settings(_env_file=None, data_dir=tmp_path_factory.mktemp("engram"), log_level="WARNING")
+def graph(pytestconfig: pytest.Config) -> Path:
+    """The encoder's graph, kept for other processes and later runs: exporting it takes ten seconds."""
+    assert pytestconfig.cache is not None
+    return encoder.exported(pytestconfig.cache.mkdir("encoders"))
+
+
+@pytest.fixture(scope="session")
+def settings(tmp_path_factory: pytest.TempPathFactory, graph: Path) -> Settings:
+    """Defaults, on a data directory of this process."""
+    data = tmp_path_factory.mktemp("engram")
+    encoder.lend(graph, data)
+    return Settings(_env_file=None, data_dir=data, log_level="WARNING")
+
+
+@pytest.fixture(scope="session")
+def heavy(settings: Settings) -> Heavy:
+    """What takes long to load and holds no connection."""
+    loading = Application(settings, NOWHERE)
+    return encoder.Remembering(loading.embedder), loading.language
 
 
 @pytest.fixture(scope="session")
 def addresses(settings: Settings) -> Iterator[Servers]:
-    """Running servers with the schema in place."""
-    with servers(settings) as running:
+    """Running servers with the schema in place; a Postgres that nobody kills waits for no disk."""
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in FORGETFUL.items():
+                patch.setitem(postgres._SETTINGS, name, value)
+            running = stack.enter_context(servers(settings))
         migrate(running.database_url)
         yield running
 
 
 @pytest.fixture(scope="session")
-def application(settings: Settings, addresses: Servers) -> Iterator[Application]:
+def application(settings: Settings, addresses: Servers, heavy: Heavy) -> Iterator[Application]:
     """The application, encoder and language loaded."""
     services = Application(settings, addresses, consumer="tests")
+    services.__dict__["embedder"], services.__dict__["language"] = heavy
     services.warm_up()
     yield services
     services.close()

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes import free_port
+
 DRIVER = """
 import json, sys
 from app import local, supervision
@@ -104,6 +106,12 @@ class Run:
         output, _ = self.process.communicate()
         return self.process.returncode, output
 
+    def noted(self, role: str) -> dict[str, str]:
+        """The role's first note, once it has got round to it; the test has a timeout."""
+        while not (notes := self.notes(role)):
+            time.sleep(0.05)
+        return notes[0]
+
     def notes(self, role: str) -> list[dict[str, str]]:
         lines = (self.data_dir / "notes").read_text().splitlines()
         return [note for note in map(json.loads, lines) if note["role"] == role]
@@ -114,9 +122,7 @@ Start = Callable[..., Run]
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture
@@ -148,17 +154,16 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
     assert migrated["DATABASE_URL"].startswith("postgresql+psycopg://engram@/engram?host=")
     assert migrated["REDIS_URL"].startswith("unix:///")
 
-    while not (workers := run.notes("worker")):  # the stand-in may not have got round to it; the test has a timeout
-        time.sleep(0.05)
-    os.kill(int(workers[0]["pid"]), signal.SIGKILL)
+    os.kill(int(run.noted("worker")["pid"]), signal.SIGKILL)
     run.until("The worker ended with exit code 137; starting it again")
     os.kill(int((run.data_dir / "postgres" / "server.lock").read_text()), signal.SIGKILL)
     run.until("Postgres ended; starting it again")
 
+    assert run.noted("sample")["ENGRAM_URL"] == f"http://127.0.0.1:{port}"
+
     run.process.terminate()
     code, _ = run.end()
     assert code == 0
-    assert run.notes("sample")[0]["ENGRAM_URL"] == f"http://127.0.0.1:{port}"
     servers_gone(run.data_dir)
 
 
@@ -264,12 +269,10 @@ def test_the_api_ends_before_the_worker_is_told_to(up: Start) -> None:
 
     run = up(serve=draining("serve", SERVE, waiting=True), worker=draining("worker", WORKER, waiting=False))
     run.until("answers at")
-    while not run.notes("worker"):
-        time.sleep(0.05)
+    run.noted("worker")
     run.process.terminate()
     try:
-        while not run.notes("serve is told"):
-            time.sleep(0.05)
+        run.noted("serve is told")
         assert run.notes("worker is told") == []
     finally:
         (run.data_dir / "finished").touch()

@@ -1,9 +1,15 @@
 """Paths that hold ids beside paths of their own: a passage's, in which slashes may stand, and a verdict's."""
 
+from typing import Annotated
+
+from fastapi import Path
 from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.routing import Match
 from starlette.types import Scope
+
+from app.api.schemas import storable
+from app.errors import InvalidRequestError
 
 KEY = "/key"
 NO_IDS = frozenset({"revoke", "retry"})
@@ -47,3 +53,25 @@ class FeedbackRoute(APIRoute):
         if match is not Match.NONE and child["path_params"].get("feedback_id") in NO_IDS:
             return Match.NONE, {}
         return match, child
+
+
+ExternalIdPath = Annotated[
+    str,
+    Path(
+        min_length=1,
+        max_length=512,
+        description="Your id of the passage. If it ends in `/key`, send that slash as `%2F`.",
+    ),
+]
+
+
+def path_text(text: str) -> str:
+    """The id of a passage as a path holds it.
+
+    Raises:
+        InvalidRequestError: Postgres cannot hold it.
+    """
+    try:
+        return storable(text)
+    except ValueError as error:
+        raise InvalidRequestError(f"The passage id {error}.") from error

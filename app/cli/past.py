@@ -28,9 +28,10 @@ def replay(
     """
     body = {"until": until} | ({} if into is None else {"into": into})
     headers = {} if key is None else {"idempotency-key": key}
-    with Client(base_url(url)) as client, progress_bar() as progress:
+    with Client(base_url(url)) as client:
         accepted = client.send("POST", path_of("collections", collection, "replay"), json=body, headers=headers)
-        past = succeeded(_followed(client, accepted, progress))["result"]
+        with progress_bar() as progress:
+            past = succeeded(_followed(client, accepted, progress))["result"]
     if as_json:
         say_json(past)
     else:

@@ -42,7 +42,7 @@ def serve() -> None:
 
 @cli.command()
 def worker() -> None:
-    """Apply and revoke verdicts, ingest and re-key passages, let keys evolve, keep vector indexes healthy."""
+    """Apply verdicts, do jobs of every kind, let keys evolve, keep vector indexes healthy."""
     from app.composition import application
     from app.worker import Worker
 
@@ -63,7 +63,7 @@ def judge(
     with application(settings()) as services:
         service = services.judge
         on_stop(service.stop)
-        judged = service.run(collection, once=once)
+        judged = service.run(lambda: services.access.scope(collection), once=once)
     say(f"{judged} episodes judged")
 
 

@@ -13,10 +13,13 @@ Because every verdict is linearised at the same point, what a collection has lea
 verdicts: their order does not matter, and a verdict is taken back by leaving its term out.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from app.core.verdict import LoggedVerdict
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +73,32 @@ class Observation:
 
     evidence: Evidence
     surprise: float
+
+
+def observed(
+    ranked: Sequence[int],
+    features: NDArray[np.float32],
+    named: Iterable[tuple[int, int]],
+    verdict: LoggedVerdict,
+    *,
+    prior: Prior,
+    noise: float,
+) -> Observation | None:
+    """What a verdict says of the ranking of an episode; None if it compares no two ranked passages.
+
+    A partial verdict speaks of the passages that it names, any other rejects what it does not name.
+
+    Args:
+        ranked: passages, with their features, (n, k).
+        named: (passage, y) of the sentences that the verdict speaks of.
+        noise: R of the verdict.
+    """
+    if features.shape[1] != len(prior.mean):
+        return None  # of a version with other features
+    targets = verdict.passage_targets(named)
+    spoken = np.array([passage in targets or not verdict.partial for passage in ranked])
+    supported = np.array([targets.get(passage) == 1 for passage in ranked])
+    return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise)
 
 
 def observe(features: Floats, supported: NDArray[np.bool_], prior: Prior, noise: float) -> Observation | None:

@@ -40,7 +40,9 @@ class Pulled:
 
     def after(self, judge: str, gain: float) -> "Pulled":
         """With one more verdict of the judge."""
-        return Pulled(self.day, tuple(sorted({**dict(self.kept), judge: self.left(judge) * (1.0 - gain)}.items())))
+        kept = dict(self.kept)
+        kept[judge] = kept.get(judge, 1.0) * (1.0 - gain)
+        return Pulled(self.day, tuple(sorted(kept.items())))
 
 
 UNTOUCHED = Pulled()
@@ -96,16 +98,24 @@ def allowed_gain(
 
 def with_word(said: Said, judge: str, target: int) -> Said:
     """What was said, with this judge's last word."""
-    if any(name == judge for name, _ in said):
+    if judge in [name for name, _ in said]:
         return tuple((name, target if name == judge else word) for name, word in said)
     return (*said, (judge, target)) if len(said) < JUDGES else said
+
+
+def comparisons(cap: int | None, *, contested: bool) -> int | None:
+    """How many of a judge's day may count before a comparison, if it is to count itself; None: any number.
+
+    What goes against what other judges said never counts.
+    """
+    return 0 if contested else cap
 
 
 def counted(caps: Sequence[int | None], before: int = 0) -> list[bool]:
     """Which of a judge's comparisons of one day count towards the ranking: as many as each one's cap allows.
 
     Args:
-        caps: of each, in the order of application; None: no cap.
+        caps: of each, in the order of application, as ``comparisons`` gives them.
         before: how many counted before them.
     """
     found = []

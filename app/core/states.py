@@ -72,7 +72,7 @@ class Event:
         share, contested_share: of the distance to what the judge's verdicts of a day say, how much they may close
             of one state, in [0, 1]; the second for what goes against what other judges said.
         process_noise: Q of GAM-RAG, Eq. 13, in (0, 1).
-        complete: whether it claims to name all evidence; only supports keep it.
+        complete: whether it claims to name all evidence.
     """
 
     id: int
@@ -82,7 +82,7 @@ class Event:
     share: float
     contested_share: float
     process_noise: float
-    complete: bool = False
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)

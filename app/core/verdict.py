@@ -1,6 +1,6 @@
 """A verdict as the log keeps it: with every sentence and passage it names as an id."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -62,4 +62,15 @@ class LoggedVerdict:
         targets = {} if self.partial else {sentence: 0 for sentence in activated if sentence not in spared}
         targets.update(dict.fromkeys(self.rejects, 0))
         targets.update(dict.fromkeys(self.supports, 1))
+        return targets
+
+    def passage_targets(self, named: Iterable[tuple[int, int]]) -> dict[int, int]:
+        """Passage -> y: 1 if it helped as a whole or by a sentence, 0 if it is named by rejected ones alone.
+
+        Args:
+            named: (passage, y) of the sentences that it speaks of, see ``targets``.
+        """
+        targets = dict.fromkeys(self.passages, 1)
+        for passage, target in named:
+            targets[passage] = max(target, targets.get(passage, 0))
         return targets

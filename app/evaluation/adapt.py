@@ -181,7 +181,7 @@ def _teach(run: Run, way: Way, variation: Variation, adapted: Sequence[Question]
         answer, _ = harness.ask(question, arm)
         verdict = Verdict(
             query_id=answer.query_id,
-            collection=harness.collection,
+            scope=harness.scope,
             partial=True,
             supporting_passages=sorted(question.relevant),
             expansions=run.dataset.expansions[question.id],

@@ -153,7 +153,7 @@ class Harness:
             policy = replace(served.profile.policy, gated=False)
             served = replace(served, profile=replace(served.profile, policy=policy))
         began = time.perf_counter()
-        answer = self.services.ask.query(query, served)
+        answer = self.services.ask.query(query, served, explained=False)
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":
@@ -173,7 +173,7 @@ class Harness:
     def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, observation = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.collection, answer.query_id, question, _shown(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, _shown(answer))
         if verdict is None:
             return observation, None
         return observation, self.give(question, verdict)

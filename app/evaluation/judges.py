@@ -9,6 +9,7 @@ from app.errors import LlmNotConfiguredError
 from app.evaluation.dataset import Gold, Question
 from app.evaluation.metrics import same
 from app.providers.llm import Llm
+from app.services.access.scope import Scope
 from app.services.learning.verdict import Named, Verdict
 
 Verdicts = Literal["full", "returned"]
@@ -33,9 +34,7 @@ class Shown:
 class Judge(Protocol):
     """Says which sentences of an answered question helped."""
 
-    def verdict(
-        self, collection: str, query_id: UUID, question: Question, shown: Sequence[Shown]
-    ) -> Verdict | None:
+    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
         """The verdict, or None where this judge has none."""
         ...
 
@@ -51,19 +50,17 @@ class OracleJudge:
 
     verdicts: Verdicts
 
-    def verdict(
-        self, collection: str, query_id: UUID, question: Question, shown: Sequence[Shown]
-    ) -> Verdict | None:
+    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
         """The verdict; None for a question without gold sentences, of which the oracle knows nothing."""
         if not question.gold:
             return None
         if self.verdicts == "full":
             supporting = [Named(passage_id=gold.passage_id, text=gold.text) for gold in question.gold]
-            return Verdict(query_id=query_id, collection=collection, supporting=supporting, judge="oracle")
+            return Verdict(query_id=query_id, scope=scope, supporting=supporting, judge="oracle")
         helped = [s.sentence_id for s in shown if any(same(gold, s.place) for gold in question.gold)]
         return Verdict(
             query_id=query_id,
-            collection=collection,
+            scope=scope,
             supporting=[Named(sentence) for sentence in helped],
             rejected=[Named(s.sentence_id) for s in shown if s.selected and s.sentence_id not in helped],
             partial=True,
@@ -78,9 +75,7 @@ class LlmJudge:
 
     llm: Llm
 
-    def verdict(
-        self, collection: str, query_id: UUID, question: Question, shown: Sequence[Shown]
-    ) -> Verdict | None:
+    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
         """The verdict; None if nothing was selected.
 
         Raises:
@@ -93,7 +88,7 @@ class LlmJudge:
         rejected = [key for key in judgement.judged if key not in judgement.supporting]
         return Verdict(
             query_id=query_id,
-            collection=collection,
+            scope=scope,
             supporting=[Named(key) for key in judgement.supporting],
             rejected=[Named(key) for key in rejected],
             partial=True,

@@ -9,6 +9,7 @@ from uuid import UUID
 from app.evaluation.dataset import Question
 from app.evaluation.judges import Judge, Shown
 from app.evaluation.metrics import same
+from app.services.access.scope import Scope
 from app.services.learning.verdict import Named, Verdict
 
 FIXED_GAIN = 0.1
@@ -100,11 +101,9 @@ class FlippingJudge:
         self._share = share
         self._seed = seed
 
-    def verdict(
-        self, collection: str, query_id: UUID, question: Question, shown: Sequence[Shown]
-    ) -> Verdict | None:
+    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
         """The verdict, or None where the other judge has none."""
-        verdict = self._judge.verdict(collection, query_id, question, shown)
+        verdict = self._judge.verdict(scope, query_id, question, shown)
         honest = random.Random(f"{self._seed}/{question.id}").random() >= self._share  # noqa: S311 - repeatable, not secret
         if verdict is None or honest:
             return verdict
@@ -123,9 +122,7 @@ class HostileJudge:
     def __init__(self, judge: Judge) -> None:
         self._opposite = FlippingJudge(judge, 1.0, "")
 
-    def verdict(
-        self, collection: str, query_id: UUID, question: Question, shown: Sequence[Shown]
-    ) -> Verdict | None:
+    def verdict(self, scope: Scope, query_id: UUID, question: Question, shown: Sequence[Shown]) -> Verdict | None:
         """The verdict, or None where the other judge has none."""
-        verdict = self._opposite.verdict(collection, query_id, question, shown)
+        verdict = self._opposite.verdict(scope, query_id, question, shown)
         return None if verdict is None else replace(verdict, judge="hostile")

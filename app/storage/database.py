@@ -21,6 +21,7 @@ from sqlalchemy import Engine, NullPool, create_engine, event, exc
 from app.errors import (
     ConfigurationError,
     InvalidRequestError,
+    MissingPartitionError,
     NotFoundError,
     StatementGivenUpError,
     UnavailableError,
@@ -98,6 +99,12 @@ class Database:
             "lock_timeout": f"{statement_timeout_seconds * 800:.0f}",
             "idle_in_transaction_session_timeout": "60s",
             "jit": "off",
+            # A plan is made for any collection and any number of ids. One made for the values at hand goes by what
+            # statistics say of that collection: of one that came since, that it is empty, so that any index seems
+            # as good as the one that holds the key, for the look-up of a single row and a foreign key as well.
+            "plan_cache_mode": "force_generic_plan",
+            # And it outlives the smallness of the table it was made for, which is cheapest read from end to end.
+            "enable_seqscan": "off",
             "hnsw.ef_search": str(hnsw_ef_search),
             # Strict order throws away what a later round of the scan finds nearer than an earlier one did, which is
             # much where many collections share an index: whoever needs an order sorts.
@@ -329,6 +336,8 @@ def _explained(*, writing: bool = False) -> Iterator[None]:
     except exc.IntegrityError as error:
         if isinstance(error.orig, errors.ForeignKeyViolation):
             raise NotFoundError("What this belongs to was deleted meanwhile.") from error
+        if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
+            raise MissingPartitionError(_cause(error)) from error
         raise
 
 

@@ -150,8 +150,8 @@ CREATE TABLE key_credit (
     CONSTRAINT key_credit_expansion_unit_fkey FOREIGN KEY(collection_id, unit_id) REFERENCES expansion_unit (collection_id, id) ON DELETE CASCADE,
     CONSTRAINT key_credit_weight_check CHECK (weight BETWEEN 0 AND 1)
 );
-CREATE INDEX key_credit_collection_id_passage_id_unit_id_idx ON key_credit (collection_id, passage_id, unit_id);
-CREATE INDEX key_credit_collection_id_unit_id_idx ON key_credit (collection_id, unit_id);
+CREATE INDEX key_credit_collection_id_passage_id_unit_id_event_id_idx ON key_credit (collection_id, passage_id, unit_id, event_id);
+CREATE INDEX key_credit_collection_id_unit_id_event_id_idx ON key_credit (collection_id, unit_id, event_id);
 COMMENT ON TABLE key_credit IS 'What each event says of each (passage, unit): scores are sums over these.';
 COMMENT ON COLUMN key_credit.gain IS 'Δ of ERM, Eq. 5.';
 COMMENT ON COLUMN key_credit.weight IS 'w of ERM, Eq. 6; 0 where the gain is not positive.';

@@ -16,7 +16,37 @@ branch_labels = None
 depends_on = None
 
 FOLDER = Path(__file__).parents[1] / "schema"
-ROOMS = ("corpus", "learning", "jobs", "staging", "keys")  # each refers to earlier ones only
+ROOMS = ("corpus", "retrieval", "learning", "log", "jobs", "staging", "keys")  # each refers to earlier ones only
+
+# The planner takes any collection for as large as its table, and so looks rows up by more than their collection.
+# By itself it would go by how many rows collections have on average, which says nothing of one.
+AS_LARGE_AS_ALL = """
+    DO $$ DECLARE owned text; BEGIN
+        FOR owned IN SELECT table_name FROM information_schema.columns
+            WHERE table_schema = current_schema() AND column_name = 'collection_id'
+        LOOP EXECUTE format('ALTER TABLE %I ALTER COLUMN collection_id SET (n_distinct = 1)', owned); END LOOP;
+    END $$
+"""
+# And so from the first plan on, which a session may keep while the table grows: until a table is analysed it has
+# one collection, and four rows for each value of what an index has next. Older servers guess at both until then.
+BEFORE_ANY_ROW = """
+    DO $$ BEGIN
+        IF current_setting('server_version_num')::int >= 180000 THEN
+            PERFORM pg_restore_attribute_stats(
+                'schemaname', current_schema()::text, 'relname', t.relname::text, 'attname', a.attname::text,
+                'inherited', false, 'null_frac', 0::real, 'avg_width', 8,
+                'n_distinct', CASE WHEN a.attnum = c.attnum THEN 1::real ELSE -0.25::real END
+            )
+            FROM pg_class t
+            JOIN pg_attribute c ON c.attrelid = t.oid AND c.attname = 'collection_id'
+            JOIN pg_attribute a ON a.attrelid = t.oid
+            WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace AND EXISTS (
+                SELECT FROM pg_index x
+                WHERE x.indrelid = t.oid AND x.indkey[0] = c.attnum AND a.attnum IN (c.attnum, x.indkey[1])
+            );
+        END IF;
+    END $$
+"""
 
 
 def upgrade() -> None:
@@ -25,6 +55,8 @@ def upgrade() -> None:
     driver = op.get_bind().connection.cursor()  # takes many statements at once
     for statements in _rooms():
         driver.execute(statements.replace("{dimension}", dimension))
+    driver.execute(AS_LARGE_AS_ALL)
+    driver.execute(BEFORE_ANY_ROW)
 
 
 def downgrade() -> None:

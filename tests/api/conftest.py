@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
@@ -68,6 +69,13 @@ def rekeying(application: Application, curie: str) -> Iterator[str]:
 
 
 @pytest.fixture
+def finished(application: Application, curie: str) -> tuple[str, UUID]:
+    """A collection with a job that is over, and that."""
+    (job,) = application.jobs.page(application.access.scope(curie), None, 1)
+    return curie, job.job.id
+
+
+@pytest.fixture
 def waiting(application: Application, curie: str) -> tuple[str, int]:
     """A collection with a verdict that waits, and that."""
     query_id = state.given_episode(application, curie, "Where was Marie Curie born?", [])
@@ -80,7 +88,7 @@ Counts = Callable[[], Mapping[str, int]]
 @pytest.fixture
 def counts(application: Application) -> Counts:
     """How many rows every table that a request can write to has."""
-    tables = "collection ingest_job ingest_line ingest_error idempotency passage episode feedback_event".split()
+    tables = "collection job ingest_line ingest_error idempotency passage episode feedback_event".split()
 
     def count() -> Mapping[str, int]:
         with application.database.read() as reader:

@@ -2,7 +2,6 @@
 
 import re
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from fastapi.testclient import TestClient
@@ -62,7 +61,7 @@ def parameters(method: str, path: str) -> list[dict[str, Any]]:
 
 NAMED = {"/collections", "/collections/{name}/judges"}
 ODD_IDS = ["%00", "%FF", "%ED%A0%80", "%F0%9F%98%80", "x" * 600, "9" * 30, "9" * 5_000, "0", "-1", "1e400", "NaN"]
-ODD_IDS += ["%20", "%0A", "%zz", "..%2F..%2Fetc", "{}", "null", "%25", str(uuid4())[:-1]]
+ODD_IDS += ["%20", "%0A", "%zz", "..%2F..%2Fetc", "{}", "null", "%25", "7e3ed2c9-0480-41e6-a"]
 
 
 @pytest.mark.parametrize("odd", ODD_IDS, ids=lambda odd: odd[:20])

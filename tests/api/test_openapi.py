@@ -87,8 +87,14 @@ def test_documented_problems_occur_and_have_one_shape(
     if status == 409 and "{feedback_id}" in path:
         collection, event = request.getfixturevalue("waiting")
         target, arguments = path.replace("{feedback_id}", str(event)), {"params": {"collection": collection}}
+    elif status == 409 and "{job_id}" in path:
+        collection, job = request.getfixturevalue("finished")
+        target, arguments = path.replace("{job_id}", str(job)), {"params": {"collection": collection}}
     elif status == 409:
-        target = path.replace("{name}", request.getfixturevalue("rekeying"))
+        collection = request.getfixturevalue("rekeying")
+        target = path.replace("{name}", collection)
+        if path.endswith("/replay"):
+            arguments["json"] = arguments["json"] | {"into": collection}
     response = client.request(method, target, **arguments)
     assert response.status_code == status, response.text
     assert_problem(response)

@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
+from httpx import Response
 from sqlalchemy import event
 
 from app.composition import Application
+from app.services.access.scope import LOCAL
 from tests.api.operations import (
     BODIES,
     DOCUMENT,
@@ -20,6 +23,8 @@ from tests.api.operations import (
     url,
     well_formed,
 )
+from tests.conftest import CURIE, Ingest
+from tests.support import state
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
 
@@ -31,17 +36,16 @@ def names_a_collection(operation: Operation) -> bool:
     return "{name}" in path or inside or "collection" in {parameter["name"] for parameter in parameters}
 
 
-LATER = {("POST", "/answer"), ("POST", "/query/compare"), ("POST", "/feedback")}
-NAMING = [operation for operation in OPERATIONS if names_a_collection(operation) and operation not in LATER]
+NAMING = [operation for operation in OPERATIONS if names_a_collection(operation)]
 
 
 @contextmanager
-def looked_up(application: Application) -> Iterator[list[str]]:
-    """The statements of the block that find a collection by its name."""
+def looked_up(application: Application, name: str = "no-such-collection") -> Iterator[list[str]]:
+    """The statements of the block that find the collection by its name."""
     noted: list[str] = []
 
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        if BY_NAME.search(" ".join(statement.split())):
+    def note(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
     database: Any = application.database
@@ -60,7 +64,8 @@ def test_each_request_resolves_its_collection_once(
     application: Application, http: TestClient, curie: str, operation: Operation
 ) -> None:
     method, path = operation
-    with looked_up(application) as found:
+    application.access._remembered.clear()
+    with looked_up(application, curie) as found:
         answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
     assert answer.status_code < 500 or answer.status_code == 503, answer.text
@@ -79,3 +84,30 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
     assert answer.status_code == 404
     assert answer.json()["detail"] == "There is no collection 'no-such-collection'."
     assert len(found) == 1
+
+
+def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
+    application: Application, http: TestClient, curie: str, ingest: Ingest
+) -> None:
+    def judged(key: str) -> Response:
+        """A verdict on a new answer, posted by a process that remembers the collection of before."""
+        asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
+        application.access._remembered[LOCAL, curie] = before
+        body = {"query_id": asked.get("query_id", str(UUID(int=0))), "collection": curie}
+        return http.post("/feedback", json=body, headers={"idempotency-key": key})
+
+    before = application.access.scope(curie)
+    with looked_up(application, curie) as found:
+        assert judged("first").status_code == 202
+    assert len(found) == 1  # the question's
+
+    application.ingest.delete_collection(before)
+    gone = judged("second")
+    assert (gone.status_code, gone.json()["detail"]) == (404, f"There is no collection {curie!r}.")
+
+    ingest(*CURIE)
+    assert judged("third").status_code == 202
+    now = application.access.remembered(curie)
+    assert now is not None
+    assert now.collection.id > before.collection.id
+    assert set(state.event_statuses(application, curie).values()) == {"pending"}

@@ -1,6 +1,7 @@
 """Ranking weights as a belief: what one verdict says, and that verdicts add up in any order."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from app.core.belief import SPARED, Evidence, Floats, Observation, Prior, no_evidence, observe, posterior, softmax
+from app.core.belief import (
+    SPARED,
+    Evidence,
+    Floats,
+    Observation,
+    Prior,
+    no_evidence,
+    observe,
+    observed,
+    posterior,
+    softmax,
+)
+from app.core.verdict import LoggedVerdict
 
 SIZE = 4
 
@@ -236,3 +249,40 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
 def test_softmax_is_a_distribution_even_of_large_scores() -> None:
     assert_allclose(softmax(np.array([1000.0, 1000.0 + np.log(3.0)])), [0.25, 0.75])
     assert_allclose(softmax(np.array([-1000.0, 1000.0])), [0.0, 1.0])
+
+
+class TestVerdicts:
+    """Passages 0 to 9 are ranked, with features of their own."""
+
+    ranked = range(10)
+    features = episode(3, 10, 1)[0].astype(np.float32)
+
+    def told(self, named: list[tuple[int, int]], **verdict: Any) -> Observation | None:
+        return observed(self.ranked, self.features, named, LoggedVerdict(**verdict), prior=prior_of(3), noise=1.0)
+
+    def expected(self, spoken: list[int], supported: list[int]) -> Observation:
+        chosen = np.isin(spoken, supported)
+        observation = observe(self.features[spoken].astype(np.float64), chosen, prior_of(3), 1.0)
+        assert observation is not None
+        return observation
+
+    def test_what_is_not_named_is_a_rival(self) -> None:
+        observation = self.told([(2, 1), (5, 0)], passages=(7,))
+        assert observation is not None
+        wanted = self.expected(list(self.ranked), [2, 7])
+        assert_array_equal(observation.evidence.information, wanted.evidence.information)
+
+    def test_a_partial_verdict_speaks_of_what_it_names(self) -> None:
+        observation = self.told([(2, 1), *((passage, 0) for passage in (0, 1, 5, 8))], partial=True)
+        assert observation is not None
+        wanted = self.expected([0, 1, 2, 5, 8], [2])
+        assert_array_equal(observation.evidence.information, wanted.evidence.information)
+
+    def test_nothing_is_compared_where_nothing_ranked_is_supported(self) -> None:
+        assert self.told([(2, 0), (99, 1)]) is None
+
+    def test_features_of_another_version_say_nothing(self) -> None:
+        assert (
+            observed(self.ranked, self.features[:, :3], [(2, 1)], LoggedVerdict(), prior=prior_of(3), noise=1.0)
+            is None
+        )

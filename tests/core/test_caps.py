@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.caps import JUDGES, UNTOUCHED, Pulled, Said, contested, counted, most_gain, with_word
+from app.core.caps import (
+    JUDGES,
+    UNTOUCHED,
+    Pulled,
+    Said,
+    allowed_gain,
+    comparisons,
+    contested,
+    counted,
+    most_gain,
+    with_word,
+)
 
 SHARES = st.floats(0.0, 1.0, allow_nan=False)
 GAINS = st.floats(0.001, 0.999, allow_nan=False)
@@ -36,6 +47,25 @@ class TestMostGain:
     def test_what_is_out_of_range_is_refused(self, left: float, share: float) -> None:
         with pytest.raises(ValueError, match="must lie in"):
             most_gain(left, share)
+
+
+class TestAllowedGain:
+    @pytest.mark.parametrize(
+        ("said", "share", "contested_share", "most"),
+        [
+            ((), 0.8, 0.1, 0.6),  # of 0.5 that is left, 0.2 may be left: 1 - 0.2 / 0.5
+            ((("b", 0),), 0.8, 0.1, 0.0),  # 0.9 would have to be left
+            ((("b", 0),), 0.8, 0.6, 0.2),  # 1 - 0.4 / 0.5
+            ((("b", 0),), 0.8, 0.9, 0.6),  # the lower one holds
+            ((("b", 1),), 0.8, 0.1, 0.6),
+        ],
+    )
+    def test_the_contested_share_holds_for_what_goes_against_others(
+        self, said: Said, share: float, contested_share: float, most: float
+    ) -> None:
+        pulled = Pulled("2026-05-01", (("a", 0.5),))
+        allowed = allowed_gain(pulled, said, "a", 1, share=share, contested_share=contested_share)
+        assert allowed == pytest.approx(most)
 
 
 class TestPulled:
@@ -98,6 +128,10 @@ class TestCounted:
         assert counted([2, 2, 2]) == [True, True, False]
         assert counted([2, 2], before=1) == [True, False]
         assert counted([0]) == [False]
+
+    def test_what_goes_against_others_never_counts(self) -> None:
+        caps = [comparisons(2, contested=False), comparisons(2, contested=True), comparisons(None, contested=True)]
+        assert counted([*caps, comparisons(None, contested=False)]) == [True, False, False, True]
 
     def test_each_goes_by_the_cap_of_its_time(self) -> None:
         assert counted([1, 1, 3, None, 3, 3]) == [True, False, True, True, False, False]

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 
 from app.core import replay
 from app.core.replay import Step
-from app.core.states import RECALL, TASK, Audit, Event
-from tests.support.logs import BASES, Verdict, bits, learned, logs, memory_steps, support_steps, unit, words
+from app.core.states import RECALL, TASK, Audit
+from tests.support.logs import BASES, EVENT, Verdict, bits, learned, logs, memory_steps, support_steps, unit, words
 
 some = settings(max_examples=40, deadline=None)
 
@@ -80,17 +80,11 @@ class TestWithAllEvents:
         assert sorted(bits(replayed.state) for replayed in done) == sorted(map(bits, made.supports.values()))
 
     def test_of_what_has_no_base_nothing_is_replayed(self) -> None:
-        event = Event(
-            id=1, question_id=7, judge="a", day="2026-05-01", share=1.0, contested_share=1.0, process_noise=0.001
-        )
-        step = Step(1, event, Audit(1, 99, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001), unit(1))
+        step = Step(1, EVENT, Audit(1, 99, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001), unit(1))
         assert list(replay.memories(BASES, [step])) == []
 
     def test_a_memory_cannot_move_without_a_direction(self) -> None:
-        event = Event(
-            id=1, question_id=7, judge="a", day="2026-05-01", share=1.0, contested_share=1.0, process_noise=0.001
-        )
-        step = Step(1, event, Audit(1, 1, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001))
+        step = Step(1, EVENT, Audit(1, 1, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001))
         with pytest.raises(ValueError, match="direction"):
             list(replay.memories(BASES, [step]))
 

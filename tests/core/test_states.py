@@ -14,7 +14,6 @@ from app.core.states import (
     TASK,
     TIME,
     Audit,
-    Event,
     Memory,
     Observation,
     Support,
@@ -23,14 +22,9 @@ from app.core.states import (
     question_hash,
     step,
 )
-from tests.support.logs import BASES, SENTENCES, Verdict, bits, learned, logs, unit
+from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, learned, logs, unit
 
 some = settings(max_examples=40, deadline=None)
-
-DAY = "2026-05-01"
-EVENT = Event(
-    id=1, question_id=7, judge="a", day=DAY, share=1.0, contested_share=1.0, process_noise=0.001, complete=True
-)
 
 
 def noise(target: int, perplexity: float) -> float:

@@ -24,6 +24,22 @@ class TestTargets:
 
 
 @pytest.mark.parametrize(
+    ("passages", "named", "targets"),
+    [
+        ((), [], {}),
+        ((), [(1, 0), (2, 1)], {1: 0, 2: 1}),
+        ((), [(1, 1), (1, 0)], {1: 1}),
+        ((), [(1, 0), (1, 1)], {1: 1}),
+        ((3,), [(3, 0), (1, 0)], {3: 1, 1: 0}),
+    ],
+)
+def test_a_passage_is_supported_as_a_whole_or_by_one_of_its_sentences(
+    passages: tuple[int, ...], named: list[tuple[int, int]], targets: dict[int, int]
+) -> None:
+    assert LoggedVerdict(passages=passages).passage_targets(named) == targets
+
+
+@pytest.mark.parametrize(
     ("partial", "retrieval_success", "complete"),
     [
         (False, None, True),

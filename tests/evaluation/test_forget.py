@@ -31,7 +31,7 @@ TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_i
 def teach(application: Application, collection: str) -> None:
     answer = application.ask.query(Query(text=QUESTION + " In 1867?", scope=application.access.scope(collection)))
     supporting = [Named(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
-    verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
+    verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(collection), supporting=supporting)
     assert application.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
 
 
@@ -43,12 +43,14 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
     assert {table for table in learned if rows(application, curie, table)} >= {
         "episode",
         "feedback_event",
+        "judged_query",
         "memory_audit",
         "question",
         "question_support",
         "ranking_audit",
         "ranking_belief",
         "sentence_memory",
+        "verdict_sentence",
     }
     application.forget.reset(application.access.scope(curie))
     assert {table for table in learned if rows(application, curie, table)} == set()

@@ -1,9 +1,11 @@
 """Gain and perplexity dynamics by hand, and plots that are PNG files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app.evaluation.dataset import Dataset
 from app.evaluation.dynamics import dynamics
 from tests.evaluation.conftest import Evaluate
 
@@ -30,9 +32,10 @@ def test_unreliable_verdicts_teach_less_and_leave_more_doubt() -> None:
     [("cold", []), ("different", ["memories", "turns", "perplexity"]), ("stream", ["running"])],
 )
 def test_a_report_comes_with_its_plots(
-    run_protocol: Evaluate, tmp_path: Path, protocol: str, plots: list[str]
+    run_protocol: Evaluate, sample_dataset: Dataset, tmp_path: Path, protocol: str, plots: list[str]
 ) -> None:
-    run_protocol(protocol, limit=2)
+    few = replace(sample_dataset, questions=sample_dataset.questions[:6])
+    run_protocol(protocol, few, limit=2)
     drawn = sorted(tmp_path.glob("*.png"))
     assert len(drawn) == len(plots)
     for path in drawn:

@@ -25,9 +25,16 @@ from app.providers.prior import as_json
 from app.services.learning.verdict import Named
 from tests.evaluation.conftest import Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
+from tests.support.scopes import ANYWHERE
 
 QUESTION = Question("q", "Who?", frozenset({"a", "b"}), (Gold("a", "A did."), Gold("b", "B did.")), "")
 SHOWN = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
+
+
+@pytest.fixture
+def few(sample_dataset: Dataset) -> Dataset:
+    """Enough questions for every group of every protocol."""
+    return replace(sample_dataset, questions=sample_dataset.questions[:12])
 
 
 def options(protocol: Any, **more: Any) -> Options:
@@ -65,21 +72,21 @@ def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
 
 def test_the_oracle_names_what_it_may() -> None:
     query_id = uuid4()
-    full = OracleJudge("full").verdict("c", query_id, QUESTION, SHOWN)
+    full = OracleJudge("full").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
     assert full is not None
     assert full.supporting == [Named(passage_id="a", text="A did."), Named(passage_id="b", text="B did.")]
-    returned = OracleJudge("returned").verdict("c", query_id, QUESTION, SHOWN)
+    returned = OracleJudge("returned").verdict(ANYWHERE, query_id, QUESTION, SHOWN)
     assert returned is not None
     assert returned.supporting == [Named(1)]
     assert returned.rejected == [Named(s.sentence_id) for s in SHOWN if s.sentence_id != 1]
     assert not full.partial
     assert returned.partial
-    assert OracleJudge("full").verdict("c", query_id, replace(QUESTION, gold=()), SHOWN) is None
+    assert OracleJudge("full").verdict(ANYWHERE, query_id, replace(QUESTION, gold=()), SHOWN) is None
 
 
 def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
     more = [Shown(70, "b", "B did.", selected=False), Shown(80, "b", "B did not.", selected=False)]
-    returned = OracleJudge("returned").verdict("c", uuid4(), QUESTION, [*SHOWN, *more])
+    returned = OracleJudge("returned").verdict(ANYWHERE, uuid4(), QUESTION, [*SHOWN, *more])
     assert returned is not None
     assert returned.supporting == [Named(1), Named(70)]
     assert Named(80) not in returned.rejected
@@ -88,8 +95,8 @@ def test_who_reads_the_returned_passages_names_what_no_hop_selected() -> None:
 def test_the_llm_judges_what_it_was_shown() -> None:
     with OpenAiServer(lambda _: '{"supporting": [1], "confidence": 0.5}') as server:
         llm = Llm(base_url=server.base_url, api_key=None, model="test")
-        verdict = LlmJudge(llm).verdict("c", uuid4(), QUESTION, SHOWN)
-        nothing = LlmJudge(llm).verdict("c", uuid4(), QUESTION, [])
+        verdict = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, SHOWN)
+        nothing = LlmJudge(llm).verdict(ANYWHERE, uuid4(), QUESTION, [])
         llm.close()
     assert verdict is not None
     assert (verdict.supporting, verdict.rejected, verdict.partial) == ([Named(1)], [Named(2)], True)
@@ -118,7 +125,7 @@ def test_model_requests_are_counted(
 
 
 def test_a_stopped_run_goes_on_where_it_was(
-    run_protocol: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_protocol: Evaluate, few: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     ask, teach = Harness.ask, Harness.teach
@@ -137,19 +144,19 @@ def test_a_stopped_run_goes_on_where_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(Harness, "teach", stopped)
         with pytest.raises(KeyboardInterrupt):
-            run_protocol("similar", limit=4)
+            run_protocol("similar", few, limit=4)
     finished = len(list(tmp_path.rglob("*.json")))
     assert finished == 3  # before, one file per group
     before = len(asked)
-    resumed = run_protocol("similar", limit=4)
+    resumed = run_protocol("similar", few, limit=4)
     groups = len(resumed.phases[0].rows), len(resumed.phases[1].rows), len(resumed.phases[2].rows)
     # Nothing of "before" is measured again: only the verdicts and turn 1.
     assert len(asked) - before == 4 + sum(groups)
     asked.clear()
-    again = run_protocol("similar", limit=4)
+    again = run_protocol("similar", few, limit=4)
     assert asked == []
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in resumed.phases]
-    whole = run_protocol("same", limit=4)
+    whole = run_protocol("same", few, limit=4)
     assert asked == []  # the same questions judged and measured: nothing is new
     assert whole.value("recall@5", JUDGED, 1) == resumed.value("recall@5", JUDGED, 1)
 
@@ -164,8 +171,8 @@ def test_a_damaged_phase_is_measured_again(run_protocol: Evaluate, tmp_path: Pat
     ]
 
 
-def test_reports_say_what_was_done(run_protocol: Evaluate, tmp_path: Path) -> None:
-    report = run_protocol("different", limit=6, seeds=(0, 1), turns=2)
+def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_path: Path) -> None:
+    report = run_protocol("different", few, limit=6, seeds=(0, 1), turns=2)
     slug = "sample-different-default-turns-2-full-seed-0-seed-1-limit-6"
     document = json.loads((tmp_path / f"{slug}.json").read_text(encoding="utf-8"))
     assert document["command"] == (

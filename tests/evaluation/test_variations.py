@@ -25,6 +25,7 @@ from app.services.retrieval.plan import Served
 from app.services.retrieval.query import Query
 from app.services.serving.ask import AskService
 from tests.evaluation.conftest import Evaluate
+from tests.support.scopes import ANYWHERE
 from tests.support.state import rows
 
 QUESTION = "Where was Marie Curie born in 1867?"
@@ -39,7 +40,7 @@ def teach(services: Application, collection: str) -> dict[str, list[dict[str, An
     """The audit of one verdict, by scope."""
     answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(collection)))
     supporting = [Named(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
-    verdict = Verdict(query_id=answer.query_id, collection=collection, supporting=supporting)
+    verdict = Verdict(query_id=answer.query_id, scope=services.access.scope(collection), supporting=supporting)
     services.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
     audit: dict[str, list[dict[str, Any]]] = {}
     for row in rows(services, collection, "memory_audit"):
@@ -90,8 +91,8 @@ def test_a_flipped_verdict_says_the_opposite() -> None:
     shown = [Shown(1, "a", "A did."), Shown(2, "x", "X did not.")]
     for verdicts in ("full", "returned"):
         oracle = OracleJudge(verdicts)  # type: ignore[arg-type]
-        honest = oracle.verdict("c", uuid4(), question, shown)
-        flipped = FlippingJudge(oracle, 1.0, "0/1").verdict("c", uuid4(), question, shown)
+        honest = oracle.verdict(ANYWHERE, uuid4(), question, shown)
+        flipped = FlippingJudge(oracle, 1.0, "0/1").verdict(ANYWHERE, uuid4(), question, shown)
         assert honest is not None
         assert flipped is not None
         assert (flipped.supporting, flipped.rejected) == ([Named(2)], honest.supporting)
@@ -103,7 +104,7 @@ def test_the_share_of_flipped_verdicts_is_kept_and_repeatable() -> None:
     def flips(seed: str) -> list[bool]:
         judge = FlippingJudge(OracleJudge("returned"), 0.2, seed)
         questions = [Question(f"q{at}", "Who?", frozenset({"a"}), (Gold("a", "A did."),), "") for at in range(1000)]
-        verdicts = [judge.verdict("c", uuid4(), question, shown) for question in questions]
+        verdicts = [judge.verdict(ANYWHERE, uuid4(), question, shown) for question in questions]
         return [verdict is not None and verdict.supporting == [Named(2)] for verdict in verdicts]
 
     # Binomial(1000, 0.2) has standard deviation 12.6.
@@ -184,12 +185,12 @@ def test_an_ungated_run_asks_without_the_gate(
     asked: dict[bool, int] = {True: 0, False: 0}
     ask = AskService.query
 
-    def counted(self: AskService, query: Query, served: Served) -> Any:
+    def counted(self: AskService, query: Query, served: Served, **more: Any) -> Any:
         asked[not served.profile.policy.gated] += 1
-        return ask(self, query, served)
+        return ask(self, query, served, **more)
 
     monkeypatch.setattr(AskService, "query", counted)
-    run_protocol("noise", few, limit=3)
+    run_protocol("noise", few, limit=1)
     whole = sum(asked.values())
     assert asked[True] == whole // len(RULES) > 0
 

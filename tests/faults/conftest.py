@@ -15,15 +15,12 @@ from fastapi.testclient import TestClient
 from app.composition import Application, Servers
 from app.main import create_app
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.providers.embedder import Embedder
-from app.providers.language import Language
 from app.settings import Settings
 from app.storage.schema import migrate
 from app.worker import Worker
+from tests.conftest import Heavy
 from tests.support.processes import PATIENCE_SECONDS, Process
 
-NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
-Heavy = tuple[Embedder, Language]
 QUESTION = "Where was Marie Curie born?"
 
 
@@ -34,13 +31,6 @@ def short_tracebacks() -> Iterator[None]:
     structlog.configure(processors=[structlog.processors.add_log_level, renderer])
     yield
     structlog.reset_defaults()
-
-
-@pytest.fixture(scope="session")
-def heavy(settings: Settings) -> Heavy:
-    """What takes long to load and holds no connection."""
-    loading = Application(settings, NOWHERE)
-    return loading.embedder, loading.language
 
 
 @pytest.fixture(scope="module")

@@ -149,7 +149,7 @@ def test_a_worker_told_to_end_ingests_the_batch_in_hand_and_goes_on_at_the_next_
         worker.terminate()
     assert worker.ended() == 0, worker.output
     half = application.jobs.job(application.access.scope(collection), job)
-    assert (half.status, half.created, half.attempts) == ("running", 2, 0)
+    assert (half.status, half.created, half.attempts) == ("queued", 2, 0)
     with working():
         eventually(lambda: application.jobs.job(application.access.scope(collection), job).status == "succeeded")
     assert application.jobs.job(application.access.scope(collection), job).created == len(CURIE)

@@ -156,6 +156,7 @@ def writes(client: TestClient, collection: str) -> list[dict[str, Any]]:
         {"method": "POST", "url": "/passages", "params": where, **ndjson},
         {"method": "DELETE", "url": "/passages/tokyo", "params": where},
         {"method": "POST", "url": f"/collections/{collection}/rekey", "json": {"key_building": "title"}},
+        {"method": "POST", "url": f"/collections/{collection}/replay", "json": {"until": "2020-01-01T00:00:00Z"}},
         {"method": "POST", "url": f"/collections/{collection}/rollback", "json": {"generation": 0}},
         {"method": "DELETE", "url": f"/collections/{collection}"},
     ]

@@ -26,7 +26,7 @@ BODY = b"\n".join(json.dumps(passage).encode() for passage in CURIE)
 PADDING = b'{"id": 1}\n' * (LINES_PER_WRITE - 1)
 # Where it dies, and whether the job was released by then.
 INGEST_STEPS = {
-    "with the job opened": (("app.storage.jobs.jobs:add_lines", "before"), False),
+    "with the job opened": (("app.storage.corpus.staged_lines:add", "before"), False),
     "with lines staged": (("app.storage.jobs.jobs:release", "before"), False),
     "released and not committed": (("app.storage.jobs.jobs:release", "after"), False),
     "accepted and not answered": (("app.services.corpus.ingest:Reception.finish", "after"), True),
@@ -73,7 +73,7 @@ def abandoned(application: Application, collection: str) -> None:
             """,
             {"c": state.collection_id(application, collection)},
         )
-    application.runner.run_ready()
+    application.ingest.discard_abandoned()
     assert {row["status"] for row in jobs(application, collection)} == {"succeeded"}
     assert state.rows(application, collection, "ingest_line") == []
     assert orphans(application, collection) == {}

@@ -119,7 +119,7 @@ def test_a_retry_wakes_a_worker(
         sweeps = state.given_episode(application, curie, QUESTION, [])
         swept = state.judge(application, curie, sweeps).event.id
         eventually(lambda: state.event_statuses(application, curie)[swept] == "applied")
-        application.feedback.retry(curie, event)
+        application.feedback.retry(application.access.scope(curie), event)
         eventually(lambda: state.event_statuses(application, curie)[event] == "applied")
 
 
@@ -134,5 +134,5 @@ def test_a_verdict_revoked_while_it_is_parked_is_not_retried(
     application.revoke.revoke(application.access.scope(curie), first)
     refused = client.post(f"/feedback/{first}/retry", params={"collection": curie})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:engram:problem:conflict")
-    assert application.feedback.retry_all(curie) == 1
+    assert application.feedback.retry_all(application.access.scope(curie)) == 1
     assert state.event_statuses(application, curie) == {first: "revoked", second: "pending"}

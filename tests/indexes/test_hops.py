@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 from app.composition import Application, Servers
+from app.core.profiles import DEFAULT
 from app.core.temporal import find_time_expressions
 from app.storage.corpus import collections, passages
 from app.storage.corpus.passages import PassageRow
 from app.storage.database import Database, Reader
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.retrieval import entities, hops, keyed
+from app.storage.retrieval.focus import Focus, GraphLimits
 from tests.conftest import Ingest
+from tests.support import state
 from tests.support.databases import index_all
 from tests.support.keys import Vector, evolve, statements, unit
 
@@ -31,8 +33,8 @@ def timely(application: Application, name: str, asked: str) -> dict[str, float]:
             )
         }
         vector = np.zeros(application.embedder.dimension, dtype=np.float32)
-        focus = Focus(collection, vector, None, False, True, None, asked=find_time_expressions(asked))
-        found = hops.timely_passages(reader, focus, list(ids))
+        focus = Focus(collection, vector, asked=find_time_expressions(asked))
+        found = keyed.timely_passages(reader, focus, list(ids))
     return {ids[passage]: share for passage, share in found.items()}
 
 
@@ -67,10 +69,10 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
     limits = GraphLimits(hub_limit=10, candidate_limit=10)
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        mill = hops.exact_entities(reader, corpus, ["old mill"])["old mill"][0]
+        mill = entities.exact_entities(reader, corpus, ["old mill"])["old mill"][0]
         vector = application.embedder.embed(["What was the Old Mill in 1920?"])[0]
         for use_memory in (False, True):
-            timeless = Focus(corpus, vector, None, use_memory, True, None)
+            timeless = Focus(corpus, vector, use_memory=use_memory, policy=DEFAULT.policy)
             timed = replace(timeless, asked=find_time_expressions("in 1920"))
             walks = [hops.linked_sentences(reader, focus, {mill: 1.0}, [], limits) for focus in (timeless, timed)]
             scans = [hops.all_sentences(reader, focus, None, [], limits) for focus in (timeless, timed)]
@@ -96,18 +98,20 @@ def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
     )
     ingest({"id": "c", "text": "Ada Lovelace read. Ada Lovelace wrote. Ada Lovelace rode."}, into=other)
     names = ["ada lovelace", "charles babbage", "london"]
+    ids = list(state.sentences(application, collection, "a").values())
+    foreign = list(state.sentences(application, other, "c").values())
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        ids = {name: found[0] for name, found in hops.exact_entities(reader, corpus, names).items()}
-        foreign = hops.exact_entities(reader, collections.find(reader, other), names[:1])["ada lovelace"][0]
+        found = entities.exact_entities(reader, corpus, names)
 
         def counted(most: int, *wanted: int) -> dict[int, int]:
-            return hops.sentence_counts(reader, corpus, wanted, most)
+            return hops.evidence(reader, corpus, wanted, most)[1]
 
-        ada, babbage, london = (ids[name] for name in names)
-        assert counted(1000, ada, babbage, london) == {ada: 3, babbage: 2, london: 3}
-        assert counted(2, babbage, ada) == {ada: 2, babbage: 2}
-        assert counted(1000, foreign) == {foreign: 0}  # it is no entity of this collection
+        ada, babbage, london = (found[name][0] for name in names)
+        assert counted(1000, *ids) == {ada: 3, babbage: 2, london: 3}
+        assert counted(2, *ids) == {ada: 2, babbage: 2, london: 2}
+        assert counted(1000, ids[0]) == {ada: 3, babbage: 2}
+        assert counted(1000, *foreign) == {}  # they are no sentences of this collection
         assert counted(1000) == {}
 
 
@@ -160,7 +164,7 @@ class Keys:
         }
         return dict(sorted(cosines.items(), key=lambda pair: -pair[1]))
 
-    def named(self, found: Mapping[int, hops.Keyed]) -> dict[str, float]:
+    def named(self, found: Mapping[int, keyed.Keyed]) -> dict[str, float]:
         """External id -> similarity, in the order found."""
         names = {identity: key for key, identity in self.ids.items()}
         assert all(keyed.title == f"Title of {names[identity]}" for identity, keyed in found.items())
@@ -174,7 +178,7 @@ def keys(application: Application, collection: str) -> Keys:
 
 def focused(reader: Reader, name: str, vector: Vector, *, use_memory: bool = True, **more: Any) -> Focus:
     more = {"metadata": None} | more
-    return Focus(collections.find(reader, name), vector, None, use_memory, True, **more)
+    return Focus(collections.find(reader, name), vector, use_memory=use_memory, policy=DEFAULT.policy, **more)
 
 
 def assert_near(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
@@ -194,10 +198,10 @@ class TestKeys:
         assert [*expected][:: len(expected) - 1] == ["p0", "p4"]
 
         for limit in (1, 3, 15, 16, 50):
-            found = keys.named(hops.nearest_passages(reader, focus, limit, limits))
+            found = keys.named(keyed.nearest_passages(reader, focus, limit, limits))
             assert_near(found, dict(list(expected.items())[:limit]))
         given = {key: keys.ids[key] for key in ("p4", "p5", "p9", "p0")}
-        found = keys.named(hops.keyed_passages(reader, focus, list(given.values())))
+        found = keys.named(keyed.nearest_passages(reader, focus, 0, limits, list(given.values())))
         assert found == pytest.approx({key: expected[key] for key in given}, abs=1e-6)
 
     def test_without_memory_base_keys_serve(
@@ -207,8 +211,8 @@ class TestKeys:
         focus = focused(reader, collection, keys.question, use_memory=False)
         expected = keys.expected(keys.base, keys.question)
 
-        assert_near(keys.named(hops.nearest_passages(reader, focus, 16, limits)), expected)
-        found = keys.named(hops.keyed_passages(reader, focus, list(keys.ids.values())))
+        assert_near(keys.named(keyed.nearest_passages(reader, focus, 16, limits)), expected)
+        found = keys.named(keyed.nearest_passages(reader, focus, 0, limits, list(keys.ids.values())))
         assert found == pytest.approx(expected, abs=1e-6)
 
     def test_a_filter_holds_for_evolved_keys_too(
@@ -219,7 +223,7 @@ class TestKeys:
             focus = focused(reader, collection, keys.question, metadata={"odd": odd})
             expected = keys.expected(keys.base | keys.evolved, keys.question, odd)
             for limit in (2, 8, 50):
-                found = keys.named(hops.nearest_passages(reader, focus, limit, limits))
+                found = keys.named(keyed.nearest_passages(reader, focus, limit, limits))
                 assert_near(found, dict(list(expected.items())[:limit]))
 
     def test_where_every_key_evolved_none_is_missing(
@@ -229,7 +233,7 @@ class TestKeys:
         evolve(application, collection, turned)
         focus = focused(reader, collection, keys.question)
 
-        found = keys.named(hops.nearest_passages(reader, focus, 16, limits))
+        found = keys.named(keyed.nearest_passages(reader, focus, 16, limits))
 
         assert_near(found, keys.expected(turned, keys.question))
 
@@ -241,8 +245,8 @@ class TestKeys:
             evolve(application, collection, evolved)
             focus = focused(reader, collection, keys.base["p3"], key_vector=other)
             expected = keys.expected(keys.base | evolved, other)
-            assert_near(keys.named(hops.nearest_passages(reader, focus, 16, limits)), expected)
-            found = keys.named(hops.keyed_passages(reader, focus, list(keys.ids.values())))
+            assert_near(keys.named(keyed.nearest_passages(reader, focus, 16, limits)), expected)
+            found = keys.named(keyed.nearest_passages(reader, focus, 0, limits, list(keys.ids.values())))
             assert found == pytest.approx(expected, abs=1e-6)
 
     def test_other_collections_keys_have_no_say(
@@ -253,7 +257,7 @@ class TestKeys:
         evolve(application, other, neighbours.evolved)
         evolve(application, collection, {"p1": keys.question})
 
-        found = keys.named(hops.nearest_passages(reader, focused(reader, collection, keys.question), 50, limits))
+        found = keys.named(keyed.nearest_passages(reader, focused(reader, collection, keys.question), 50, limits))
 
         assert_near(found, keys.expected(keys.base | {"p1": keys.question}, keys.question))
 
@@ -264,8 +268,8 @@ class TestKeys:
         with application.database.read() as reader, statements(application) as sent:
             for use_memory in (False, True):
                 focus = focused(reader, collection, keys.question, use_memory=use_memory)
-                hops.nearest_passages(reader, focus, 5, limits)
-                hops.keyed_passages(reader, focus, ids)
+                keyed.nearest_passages(reader, focus, 5, limits)
+                keyed.nearest_passages(reader, focus, 5, limits, ids)
         assert sent[:3] == sent[3:]
         assert not [statement for statement in sent if "passage_key" in statement]
 
@@ -277,7 +281,7 @@ def test_the_index_serves_the_keys_that_did_not_evolve(
     evolve(application, collection, keys.evolved)
     focus = focused(reader, collection, keys.question, metadata=metadata)
     with statements(application) as sent, application.database.read() as other:
-        hops.nearest_passages(other, focus, 5, INDEXED)
+        keyed.nearest_passages(other, focus, 5, INDEXED)
     assert len(sent) == 1
     plan = "\n".join(row[0] for row in reader.rows(f"EXPLAIN {sent[0]}", focus.parameters(limit=5)))
     assert plan.count(f"passage_hnsw_{focus.collection.id}") == 1
@@ -296,7 +300,7 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
             lambda focus: hops.linked_sentences(
                 reader,
                 focus,
-                {hops.exact_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
+                {entities.exact_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
                 [],
                 EXACT,
             ),

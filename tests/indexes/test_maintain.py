@@ -17,8 +17,8 @@ from app.services.retrieval.query import Query
 from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
 from app.storage.corpus import collections
 from app.storage.database import Writer
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.retrieval import keyed
+from app.storage.retrieval.focus import Focus, GraphLimits
 from app.storage.upkeep import maintenance
 from tests.support import state
 
@@ -101,7 +101,7 @@ def search_index(application: Application, name: str, vector: np.ndarray[Any, An
         reader.scalar("SELECT set_config('enable_sort', 'off', false)")
         target = collections.find(reader, name)
         focus = Focus(target, vector)
-        found = list(hops.nearest_passages(reader, focus, 10, LIMITS))
+        found = list(keyed.nearest_passages(reader, focus, 10, LIMITS))
         reader.scalar("SELECT set_config('enable_sort', 'on', false)")
     return found
 

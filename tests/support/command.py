@@ -2,11 +2,12 @@
 
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support import forks
+from tests.support.forks import ROOT
+
 NOWHERE = "http://127.0.0.1:1"
 
 
@@ -20,17 +21,14 @@ class Cli:
 
     def __call__(self, *arguments: str | bytes, **env: str) -> "subprocess.CompletedProcess[str]":
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAM_", "DATABASE_"))}
-        return subprocess.run(
-            [sys.executable, "-m", "app.cli", *arguments],
+        return forks.run(
+            ["-m", "app.cli", *map(os.fsdecode, arguments)],
             cwd=self.folder,
             env=kept
-            | {"PYTHONPATH": str(ROOT), "COLUMNS": "300"}
+            | {"PYTHONPATH": str(ROOT)}
             | {"ENGRAM_URL": self.service, "ENGRAM_DATA_DIR": str(self.data)}
             | env,
-            capture_output=True,
-            text=True,
             timeout=120,
-            check=False,
         )
 
     def fails(self, *arguments: str | bytes, **env: str) -> str:

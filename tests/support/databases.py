@@ -14,12 +14,17 @@ from app.storage.schema import migrate
 
 
 @contextmanager
-def new_database(url: str) -> Iterator[str]:
-    """The address of a new, empty database beside that of ``url``, dropped at the end of the block."""
+def new_database(url: str, *, copied: bool = False) -> Iterator[str]:
+    """The address of a new database beside that of ``url``, dropped at the end of the block.
+
+    Args:
+        copied: with all that is in that of ``url``, to which nobody is connected; else it is empty.
+    """
     name = f"test_{uuid4().hex}"
+    template = f'TEMPLATE "{make_url(url).database}"' if copied else ""
     beside = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(beside, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}" {template}')
         try:
             yield make_url(url).set(database=name).render_as_string(hide_password=False)
         finally:

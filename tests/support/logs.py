@@ -15,6 +15,11 @@ SENTENCES = range(1, 6)
 DATED = (1, 3, 5)
 """Sentences with a time channel."""
 QUESTIONS = (7, 8)
+DAY = "2026-05-01"
+EVENT = Event(
+    id=1, question_id=7, judge="a", day=DAY, share=1.0, contested_share=1.0, process_noise=0.001, complete=True
+)
+"""One that no cap holds back."""
 
 
 def bits(value: Any) -> Any:

@@ -8,6 +8,8 @@ from tests.support import state
 
 OUTLIVING = {
     ("memory_audit", "sentence_id"): "the log is history, and outlives its sentences",
+    ("verdict_sentence", "sentence_id"): "the log is history, and outlives its sentences",
+    ("verdict_passage", "passage_id"): "the log is history, and outlives its passages",
     ("passage", "external_id"): "it names nothing of ours",
 }
 """Columns without a foreign key whose rows may outlive what they name."""
@@ -41,6 +43,10 @@ SEARCHES: Mapping[str, str] = {
         SELECT count(*) FROM feedback_event e WHERE e.collection_id = %(c)s AND e.question_id IS NOT NULL
           AND e.status = 'applied'
           AND NOT EXISTS (SELECT FROM question q WHERE q.collection_id = e.collection_id AND q.id = e.question_id)
+    """,
+    "judged_query without a verdict": """
+        SELECT count(*) FROM judged_query j WHERE j.collection_id = %(c)s AND NOT EXISTS (
+            SELECT FROM feedback_event e WHERE e.collection_id = j.collection_id AND e.query_id = j.id)
     """,
     "question without a verdict": """
         SELECT count(*) FROM question q WHERE q.collection_id = %(c)s AND NOT EXISTS (
@@ -94,7 +100,7 @@ SEARCHES: Mapping[str, str] = {
     "line of a job that is closed": """
         SELECT count(*) FROM ingest_line l
         JOIN job j ON j.collection_id = l.collection_id AND j.id = l.job_id
-        WHERE l.collection_id = %(c)s AND j.status IN ('succeeded', 'failed')
+        WHERE l.collection_id = %(c)s AND j.status IN ('succeeded', 'failed', 'cancelled')
     """,
     "first answer that names no job": """
         SELECT count(*) FROM idempotency i WHERE i.collection_id = %(c)s AND i.answer ? 'job_id'

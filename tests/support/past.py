@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from app.composition import Application
-from app.services.undo.as_of import Past
+from app.services.undo.as_of import PastCopy
 from tests.support import state, undo
 
 CORPUS = (*state.GRAPH, *state.LEXICAL)
@@ -50,7 +50,7 @@ def meant(application: Application, collection: str) -> dict[str, Rows]:
     return {table: sorted(rows, key=repr) for table, rows in found.items()}
 
 
-def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *LEARNED, "episode")) -> None:
+def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *LEARNED, "judged_query")) -> None:
     """No row belongs to a collection that there is not."""
     with application.database.read() as reader:
         for table in tables:
@@ -62,7 +62,13 @@ def nothing_left(application: Application, tables: tuple[str, ...] = (*CORPUS, *
             ), table
 
 
-def replayed(application: Application, collection: str, until: datetime, into: str | None = None) -> Past:
-    past = application.past.replay(application.access.scope(collection), until, into)
+def replayed(application: Application, collection: str, until: datetime, into: str | None = None) -> PastCopy:
+    """By a job, as whoever asks for one has it made."""
+    scope = application.access.scope(collection)
+    job_id = application.past.request(scope, until, into)
+    application.runner.run_ready(collection_id=scope.collection.id)
+    job = application.jobs.job(scope, job_id)
+    assert (job.status, job.error) == ("succeeded", None)
+    past = PastCopy(**({**(job.result or {})} | {"until": until}))
     undo.assert_verified(application, past.collection)
     return past

@@ -2,18 +2,20 @@
 
 import os
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 
-from tests.support.command import ROOT
+from tests.support.forks import ROOT, Forked
 
 PATIENCE_SECONDS = 120.0
+_FIRST_PORT = 10_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_ports = cycle(_FIRST_PORT + (os.getpid() + step) % 1_000 for step in range(1_000))
 KILLED = Path(__file__).with_name("killed.py")
 
 
@@ -26,9 +28,16 @@ def eventually(condition: Callable[[], Any], what: str = "it") -> None:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port on which nobody listens, and that no one else takes before it is listened on.
+
+    It is below those that the kernel hands out to whoever connects, and each process of a test run has a thousand
+    of its own.
+    """
+    while True:
+        port = next(_ports)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Process:
@@ -42,11 +51,10 @@ class Process:
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = folder / f"{command}-{self.port}.log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, *program],
+            self._process = Forked(
+                program,
                 cwd=folder,
                 env=kept | {"PYTHONPATH": str(ROOT), "ENGRAM_PORT": str(self.port)} | dict(env),
-                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )

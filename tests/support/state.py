@@ -15,11 +15,11 @@ from app.composition import Application
 from app.core.ranking import FEATURES
 from app.services.learning.feedback import Receipt
 from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.plan import new_query_id
 from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.learning import weights
 from app.storage.learning.weights import Learned
-from app.storage.retrieval import episodes
 from app.storage.retrieval.episodes import EpisodeRow
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
@@ -132,7 +132,7 @@ def given_episode(
 
     Without ``ranked`` passages, which need ``features``, it says nothing about the ranking.
     """
-    query_id = uuid4()
+    query_id = new_query_id()
     vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
     row = EpisodeRow(
         id=query_id,
@@ -142,15 +142,18 @@ def given_episode(
         time_embedding=vectors[1] if time_constraint else None,
         memory="read",
         profile="default",
+        strategy="graph",
+        filter=None,
         activated=list(activated),
-        answer={},
-        trace={},
+        shown=[],
+        hops=1,
+        total_ms=0.0,
+        answer={"passages": []},
+        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         features=features,
     )
-    target = collection_id(application, name)
-    with application.database.write() as writer:
-        episodes.insert(writer, target, row)
+    application.ask.keep(collection_id(application, name), row)
     return query_id
 
 
@@ -171,7 +174,7 @@ def judge(
     }
     verdict = Verdict(
         query_id=query_id,
-        collection=name,
+        scope=application.access.scope(name),
         supporting=tuple(Named(sentence_id=sentence) for sentence in supporting),
         **named,
         **more,

@@ -1,6 +1,5 @@
 """Passages and collections on the wire."""
 
-from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -14,11 +13,10 @@ from pydantic import (
     model_validator,
 )
 
+from app.api.collection_schemas import CollectionOut
 from app.api.schemas import ExternalId, JsonObject, Model, Storable, Text
-from app.api.serving.serving_schemas import ExperimentOut, ExplorationOut
 from app.core.key_text import KeyBuilding
 from app.core.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
-from app.services.serving.arms import Serving
 
 MAX_PASSAGES = 1_000
 
@@ -125,29 +123,6 @@ class StoredSentenceOut(BaseModel):
     sentence_id: int
     position: int
     text: str
-
-
-class PastOut(BaseModel):
-    """What a copy is a copy of."""
-
-    of: str = Field(description="The collection's name at the time.")
-    until: datetime
-
-
-class CollectionOut(BaseModel):
-    """A collection and what it holds."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    name: str
-    passage_count: int
-    sentence_count: int
-    entity_count: int
-    key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
-    serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
-    experiment: ExperimentOut | None
-    exploration: ExplorationOut | None
-    past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")
 
 
 class CollectionsOut(BaseModel):

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response, status
+from fastapi import APIRouter, Depends, Query, Request, Response, status
 from starlette.concurrency import run_in_threadpool
 
+from app.api.collection_schemas import CollectionOut
 from app.api.corpus.bodies import receive_document, receive_lines
 from app.api.corpus.passage_schemas import (
-    CollectionOut,
     CollectionsOut,
     PassageOut,
     RekeyIn,
@@ -16,10 +16,10 @@ from app.api.corpus.passage_schemas import (
 from app.api.dependencies import App, Limit, OptionalKey, PathScope, QueryOpening, QueryScope, json_body
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
-from app.api.paths import PassageRoute
+from app.api.paths import ExternalIdPath, PassageRoute, path_text
 from app.api.problems import responses
-from app.api.schemas import CollectionName, storable
-from app.errors import InvalidRequestError, UnsupportedMediaTypeError
+from app.api.schemas import CollectionName
+from app.errors import UnsupportedMediaTypeError
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
@@ -69,16 +69,6 @@ async def post_passages(
     receive = receive_document if media_type == JSON_TYPE else receive_lines
     await receive(request, reception)
     return accepted(await run_in_threadpool(reception.finish), opening.name, response)
-
-
-ExternalIdPath = Annotated[
-    str,
-    Path(
-        min_length=1,
-        max_length=512,
-        description="Your id of the passage. If it ends in `/key`, send that slash as `%2F`.",
-    ),
-]
 
 
 @router.get(
@@ -164,15 +154,3 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
 def delete_collection(scope: PathScope, app: App) -> None:
     """Remove the collection with everything in it, learned state and its log included."""
     app.ingest.delete_collection(scope)
-
-
-def path_text(text: str) -> str:
-    """The id of a passage as a path holds it.
-
-    Raises:
-        InvalidRequestError: Postgres cannot hold it.
-    """
-    try:
-        return storable(text)
-    except ValueError as error:
-        raise InvalidRequestError(f"The passage id {error}.") from error

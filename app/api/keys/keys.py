@@ -5,10 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from app.api.corpus.passages import ExternalIdPath, path_text
 from app.api.dependencies import App, Limit, PathScope, QueryScope, json_body
 from app.api.keys.key_schemas import EvolveOut, GenerationOut, GenerationsOut, KeyOut, KeysOut, RollbackIn
-from app.api.paths import PassageRoute
+from app.api.paths import ExternalIdPath, PassageRoute, path_text
 from app.api.problems import responses
 from app.api.schemas import MAX_ID
 from app.services.keys.evolve import Standing

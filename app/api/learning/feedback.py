@@ -1,7 +1,7 @@
 """Judging: verdicts on answered queries."""
 
 import asyncio
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response, status
@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 from app.api.dependencies import (
     App,
     EventId,
-    InCollection,
     Limit,
     OptionalKey,
     Posted,
@@ -18,6 +17,7 @@ from app.api.dependencies import (
     RequiredKey,
     json_body,
     posted,
+    posted_often,
 )
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
@@ -34,8 +34,10 @@ from app.api.learning.feedback_schemas import (
 )
 from app.api.paths import FeedbackRoute
 from app.api.problems import responses
-from app.api.schemas import DEFAULT_COLLECTION, MAX_ID
+from app.api.schemas import MAX_ID
+from app.errors import GoneError
 from app.services.learning.feedback import Detail, Receipt
+from app.services.learning.intake import Accepted
 
 router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
 
@@ -49,9 +51,19 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
     summary="Judge an answered query",
 )
-async def post_feedback(body: FeedbackIn, response: Response, app: App, key: RequiredKey) -> FeedbackOut:
+async def post_feedback(
+    sent: Annotated[Posted[FeedbackIn], Depends(posted_often(FeedbackIn))],
+    response: Response,
+    app: App,
+    key: RequiredKey,
+) -> FeedbackOut:
     """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`."""
-    stored = await asyncio.wrap_future(app.intake.submit(body.to_verdict(), key, announced=not body.wait))
+    body = sent.body
+    try:
+        stored = await _stored(app, sent, key)
+    except GoneError:  # another collection may have the name now
+        scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal)
+        stored = await _stored(app, replace(sent, scope=scope), key)
     receipt = await run_in_threadpool(app.feedback.applied, stored) if body.wait else Receipt(stored.event, None)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
@@ -64,23 +76,23 @@ async def post_feedback(body: FeedbackIn, response: Response, app: App, key: Req
     responses=responses(404, 422, 503),
     summary="Read a verdict",
 )
-def get_feedback(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackDetail:
+def get_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
     """The verdict, whether it is applied, and what it changed."""
-    return _detail(app.feedback.event(collection, feedback_id), collection)
+    return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
 
 
 @router.get("/feedback", response_model=FeedbackPage, responses=responses(404, 422, 503), summary="List verdicts")
 def list_feedback(
     app: App,
-    collection: InCollection = DEFAULT_COLLECTION,
+    scope: QueryScope,
     status: Annotated[Literal["pending", "applied", "parked", "revoked"] | None, Query()] = None,
     after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
     limit: Limit = 100,
 ) -> FeedbackPage:
     """Verdicts in order of acceptance; `status=parked` shows those that could not be applied."""
-    events = app.feedback.page(collection, status=status, after=after, limit=limit)
+    events = app.feedback.page(scope, status=status, after=after, limit=limit)
     return FeedbackPage(
-        feedback=[FeedbackOut(**_out(Receipt(event, None), collection)) for event in events],
+        feedback=[FeedbackOut(**_out(Receipt(event, None), scope.collection.name)) for event in events],
         next_after=events[-1].id if len(events) == limit else None,
     )
 
@@ -97,7 +109,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
     app.revoke.revoke(scope, feedback_id)
-    return _detail(app.feedback.event(scope.collection.name, feedback_id), scope.collection.name)
+    return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
 
 
 @router.post(
@@ -128,9 +140,10 @@ def post_revoke(
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Retry parked verdicts",
 )
-def post_retry(body: RetryIn, app: App) -> RetryOut:
+def post_retry(sent: Annotated[Posted[RetryIn], Depends(posted(RetryIn))], app: App) -> RetryOut:
     """Let all verdicts that could not be applied wait again, with all their tries: once the cause is mended."""
-    return RetryOut(collection=body.collection, retried=app.feedback.retry_all(body.collection, body.judge))
+    body = sent.body
+    return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))
 
 
 @router.post(
@@ -140,16 +153,21 @@ def post_retry(body: RetryIn, app: App) -> RetryOut:
     responses=responses(404, 409, 422, 503),
     summary="Retry a parked verdict",
 )
-def post_retry_one(feedback_id: EventId, app: App, collection: InCollection = DEFAULT_COLLECTION) -> FeedbackOut:
+def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackOut:
     """Let a verdict that could not be applied wait again, with all its tries; `error` says how the last one failed.
 
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
-    return FeedbackOut(**_out(app.feedback.retry(collection, feedback_id), collection))
+    return FeedbackOut(**_out(app.feedback.retry(scope, feedback_id), scope.collection.name))
 
 
 def _detail(found: Detail, collection: str) -> FeedbackDetail:
     return FeedbackDetail(**_out(found, collection), verdict=asdict(found.verdict))
+
+
+async def _stored(app: App, sent: Posted[FeedbackIn], key: str) -> Accepted:
+    verdict = sent.body.to_verdict(sent.scope)
+    return await asyncio.wrap_future(app.intake.submit(verdict, key, announced=not sent.body.wait))
 
 
 def _out(receipt: Receipt, collection: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 from app.api.keys.key_schemas import KeyEffectOut
+from app.api.retrieval.expansion_schemas import ExpansionIn
 from app.api.schemas import (
     DEFAULT_COLLECTION,
     CollectionName,
@@ -19,6 +20,7 @@ from app.api.schemas import (
 )
 from app.core.sizes import SENTENCE_CHARACTERS
 from app.core.verdict import Expansion
+from app.services.access.scope import Scope
 from app.services.learning.verdict import Named, Verdict
 
 MAX_NAMED = 1_000
@@ -54,13 +56,6 @@ Reference = Annotated[
     Discriminator(_way),
 ]
 SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]
-
-
-class ExpansionIn(Model):
-    """A query expansion; passage keys evolve by those that a verdict validates."""
-
-    method: Text = Field(max_length=100)
-    text: Text = Field(max_length=20_000)
 
 
 _QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
@@ -145,11 +140,11 @@ class FeedbackIn(Model):
     )
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
 
-    def to_verdict(self) -> Verdict:
+    def to_verdict(self, scope: Scope) -> Verdict:
         """The verdict as the service takes it."""
         return Verdict(
             query_id=self.query_id,
-            collection=self.collection,
+            scope=scope,
             supporting=[_named(reference) for reference in self.supporting],
             rejected=[_named(reference) for reference in self.rejected],
             missed=[_named(reference) for reference in self.missed],

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from app.api.corpus.passages import path_text
 from app.api.dependencies import App, Limit, PathScope, json_body
 from app.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
+from app.api.paths import path_text
 from app.api.problems import responses
 from app.api.schemas import Text
 

@@ -4,8 +4,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Model, Question, Whole
+from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Model, Question, Text, Whole
 from app.core.expansion import Method
+
+
+class ExpansionIn(Model):
+    """A query expansion; passage keys evolve by those that a verdict validates."""
+
+    method: Text = Field(max_length=100)
+    text: Text = Field(max_length=20_000)
+
 
 EXPAND_EXAMPLES: list[JsonValue] = [
     {"collection": "sample", "query": "Which moon of Saturn has lakes of methane?", "methods": ["prf"]},

@@ -32,11 +32,11 @@ def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: 
     summary="Read an answered query",
 )
 def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
-    """The answer as it was given, with its trace."""
+    """The answer as it was given, with its trace; what was deleted since is left out."""
     episode = app.ask.episode(scope, query_id)
     return EpisodeOut.model_validate(
-        episode.answer
-        | {
+        {
+            **episode.answer,
             "entities": episode.trace["entities"],
             "trace": episode.trace,
             "judged": episode.judged,

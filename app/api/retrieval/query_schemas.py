@@ -6,8 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from app.api.learning.feedback_schemas import ExpansionIn
-from app.api.reasons.influence_schemas import PassageTraceOut, SentenceInfluenceOut
+from app.api.retrieval.expansion_schemas import ExpansionIn
+from app.api.retrieval.trace_schemas import PassageTraceOut, SentenceInfluenceOut
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Text, Whole
 from app.core.profiles import ProfileName
 from app.core.verdict import Expansion

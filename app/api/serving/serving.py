@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from app.api.corpus.passage_schemas import CollectionOut
+from app.api.collection_schemas import CollectionOut
 from app.api.dependencies import App, PathScope, json_body
 from app.api.problems import responses
 from app.api.schemas import Moment, Text

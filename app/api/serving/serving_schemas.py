@@ -89,30 +89,6 @@ class CollectionPatch(Model):
         return self.model_dump(exclude_unset=True)
 
 
-class ExperimentArmOut(BaseModel):
-    """An arm of an experiment."""
-
-    name: str
-    percent: float
-    memory: Memory
-    profile: ProfileName
-    strategy: Strategy
-
-
-class ExperimentOut(BaseModel):
-    """The arms that queries are given which say none themselves."""
-
-    arms: list[ExperimentArmOut]
-
-
-class ExplorationOut(BaseModel):
-    """How answers make room for passages that rank too low to be seen."""
-
-    share: float
-    slots: int
-    seed: int | None
-
-
 class DifferenceOut(BaseModel):
     """An arm's figure less the baseline's, with a 95% interval where the numbers give one."""
 

@@ -6,6 +6,9 @@ from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.database import Database, Writer
 
+REMEMBERED = 1_000
+"""Scopes that a process remembers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:
@@ -56,6 +59,7 @@ class AccessService:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._remembered: dict[tuple[Principal, str], Scope] = {}
 
     def scope(self, name: str, principal: Principal = LOCAL) -> Scope:
         """The principal at the collection called ``name``.
@@ -64,7 +68,20 @@ class AccessService:
             NotFoundError: there is no such collection.
         """
         with self._database.read() as reader:
-            return Scope(principal, collections.find(reader, name))
+            scope = Scope(principal, collections.find(reader, name))
+        if len(self._remembered) >= REMEMBERED:
+            self._remembered.clear()
+        self._remembered[principal, name] = scope
+        return scope
+
+    def remembered(self, name: str, principal: Principal = LOCAL) -> Scope | None:
+        """As ``scope`` answered this process last; None if it never did, or forgot.
+
+        Of the collection, only the id and the name are to be relied on: it may have changed, and may be gone, even
+        with another in its place. Whoever takes it must be told so by the service that it is given to (GoneError,
+        as an id is never given again), and then asks for the scope.
+        """
+        return self._remembered.get((principal, name))
 
     def opening(self, name: str, principal: Principal = LOCAL) -> Opening:
         """The principal at a collection that need not exist yet."""

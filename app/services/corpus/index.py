@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.key_text import KeyBuilding
 from app.core.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
 from app.core.temporal import time_constraint
 from app.providers.embedder import Embedder
@@ -52,7 +51,6 @@ class _Plan:
     """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
 
     lines: list[int]
-    building: KeyBuilding
     versions: dict[str, tuple[int, bytes]]
     drafts: list[Draft]
     metadata_only: dict[int, dict[str, Any]]
@@ -144,7 +142,6 @@ class IndexService:
             staged = _fitting(staged, analyses)
         plan = _Plan(
             lines=[line for line, _ in staged],
-            building=building,
             versions=versions,
             drafts=[
                 draft_of(line, body, hashes[line], analyses[line], building)
@@ -193,8 +190,6 @@ class IndexService:
         collections.lock_graph(writer, collection_id)
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
-            raise _StaleError
-        if collections.by_id(writer, collection_id).key_building != plan.building:
             raise _StaleError
         updated = sum(
             passages.set_metadata(writer, collection_id, passage, metadata)

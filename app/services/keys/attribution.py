@@ -20,10 +20,10 @@ from app.storage.database import Database, Reader, Writer
 from app.storage.keys import evolved_keys, key_credits, key_log
 from app.storage.keys.evolved_keys import Progress
 from app.storage.keys.key_credits import Credit, Evidence, Unit
-from app.storage.log import feedback
+from app.storage.log import verdicts
 from app.storage.log.feedback import PendingEvent
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits, Vector
+from app.storage.retrieval import keyed
+from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 
 Gate = Literal["retrieval", "generation", "none"]
 Units = Mapping[bytes, Unit]
@@ -72,7 +72,7 @@ class Attribution:
         """The expansion units of these events, embedded where they are new; no transaction is open meanwhile."""
         with self._database.read() as reader:
             wanted: dict[bytes, Expansion] = {}
-            for expansions in feedback.expansions(reader, collection_id, events):
+            for expansions in verdicts.expansions(reader, collection_id, events).values():
                 for expansion in expansions:
                     wanted.setdefault(text_hash(expansion.text), expansion)
             if not wanted:
@@ -156,7 +156,7 @@ class Attribution:
         retrieved: list[int] = []
         if depth:
             focus = Focus(collection, core.expanded(event.embedding, vectors), metadata=event.filter)
-            retrieved = list(hops.nearest_passages(writer, focus, depth, self._limits))
+            retrieved = list(keyed.nearest_passages(writer, focus, depth, self._limits))
         credited = supported if supported_only else retrieved[:RETRIEVED]
         found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
         if said or (by_rule and found) or not learning.gated:
@@ -255,7 +255,7 @@ def _supported(
     holders = passages.sentences_by_id(writer, collection_id, sorted({s for ids in named.values() for s in ids}))
     return {
         event.id: sorted(
-            {holders[s].passage_id for s in named[event.id] if s in holders} | set(event.verdict.passages)
+            event.verdict.passage_targets((holders[s].passage_id, 1) for s in named[event.id] if s in holders)
         )
         for event in events
     }

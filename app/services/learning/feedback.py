@@ -8,14 +8,16 @@ import structlog
 from app.core.states import Audit
 from app.core.verdict import LoggedVerdict
 from app.errors import ConflictError, NotFoundError
+from app.services.access.scope import Scope
 from app.services.learning.intake import Accepted, Intake
 from app.services.learning.learn import LearnService
 from app.services.learning.verdict import Verdict
 from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection
 from app.storage.database import Database, Reader
 from app.storage.keys import key_history
 from app.storage.keys.key_history import KeyEffect
-from app.storage.log import feedback
+from app.storage.log import audits, feedback, verdicts
 from app.storage.log.feedback import StoredEvent
 from app.storage.stream import WakeStream
 
@@ -57,7 +59,7 @@ class FeedbackService:
         The same verdict again gets the first receipt.
 
         Raises:
-            NotFoundError, InvalidRequestError, IdempotencyConflictError: as ``Intake.accept``.
+            NotFoundError, GoneError, InvalidRequestError, IdempotencyConflictError: as ``Intake.accept``.
         """
         accepted = self._intake.accept(verdict, key, announced=not wait)
         return self.applied(accepted) if wait else Receipt(accepted.event, None)
@@ -74,66 +76,63 @@ class FeedbackService:
         with self._database.read() as reader:
             return _receipt(reader, collection_id, event)
 
-    def event(self, collection: str, event_id: int) -> Detail:
+    def event(self, scope: Scope, event_id: int) -> Detail:
         """An event, its verdict and what it changed so far.
 
         Raises:
-            NotFoundError: there is no such event or collection.
+            NotFoundError: there is no such event.
         """
+        target = scope.collection
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
             event = feedback.find(reader, target.id, event_id)
             if event is None:
-                raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+                raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
             receipt = _receipt(reader, target.id, event)
-            verdict = feedback.verdict(reader, target.id, event_id)
+            verdict = verdicts.read(reader, target.id, [event_id])[event_id]
         return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
 
-    def page(self, collection: str, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
+    def page(self, scope: Scope, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
         """Events in order of acceptance."""
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
-            return feedback.page(reader, target.id, status=status, after=after, limit=limit)
+            return feedback.page(reader, scope.collection.id, status=status, after=after, limit=limit)
 
-    def retry(self, collection: str, event_id: int) -> Receipt:
+    def retry(self, scope: Scope, event_id: int) -> Receipt:
         """Let a parked event wait again, with all its tries; its error can be read until it is applied.
 
         Raises:
-            NotFoundError: there is no such event or collection.
+            NotFoundError: there is no such event, or the collection was deleted meanwhile.
             ConflictError: it is not parked.
         """
-        with self._database.read() as reader:
-            target = collections.find(reader, collection)
-        retried = self._unpark(target.id, event=event_id)
+        target = scope.collection
+        retried = self._unpark(target, event=event_id)
         with self._database.read() as reader:
             event = feedback.find(reader, target.id, event_id)
         if event is None:
-            raise NotFoundError(f"There is no feedback {event_id} in collection {collection!r}.")
+            raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
         if not retried:
             raise ConflictError(f"Feedback {event_id} is {event.status}; only what is parked can be retried.")
         return Receipt(event, None)
 
-    def retry_all(self, collection: str, judge: str | None = None) -> int:
+    def retry_all(self, scope: Scope, judge: str | None = None) -> int:
         """Let all parked events wait again, or all of one judge; how many there were.
 
         Raises:
-            NotFoundError: there is no such collection.
+            NotFoundError: the collection was deleted meanwhile.
         """
-        with self._database.read() as reader:
-            target = collections.find(reader, collection)
-        return len(self._unpark(target.id, judge=judge))
+        return len(self._unpark(scope.collection, judge=judge))
 
-    def _unpark(self, collection_id: int, *, event: int | None = None, judge: str | None = None) -> list[int]:
+    def _unpark(self, target: Collection, *, event: int | None = None, judge: str | None = None) -> list[int]:
         with self._database.write() as writer:
-            collections.keep(writer, collection_id)
-            events = feedback.unpark(writer, collection_id, event=event, judge=judge)
-        self._stream.wake([(collection_id, waiting) for waiting in events[:WAKES]])
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
+            events = feedback.unpark(writer, target.id, event=event, judge=judge)
+        self._stream.wake([(target.id, waiting) for waiting in events[:WAKES]])
         if events:
-            log.info("feedback retried", collection_id=collection_id, events=len(events))
+            log.info("feedback retried", collection_id=target.id, events=len(events))
         return events
 
 
 def _receipt(reader: Reader, collection_id: int, event: StoredEvent) -> Receipt:
     """The event with everything it changed so far."""
-    changes = feedback.audit(reader, collection_id, event.id)
+    changes = audits.read(reader, collection_id, [event.id])[event.id]
     return Receipt(event, changes, key_history.effect(reader, collection_id, event.id, CREDITS))

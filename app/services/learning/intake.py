@@ -7,18 +7,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 
 import structlog
 
-from app.core.verdict import LoggedVerdict
-from app.errors import IdempotencyConflictError, NotFoundError, UnavailableError, is_out_of_reach
-from app.services.learning.verdict import Verdict, look_up, named_by_id, resolved
+from app.core.verdict import Expansion, LoggedVerdict
+from app.errors import IdempotencyConflictError, UnavailableError, is_out_of_reach
+from app.services.learning.verdict import Named, Verdict, look_up, named_by_id, resolved
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.log import feedback
-from app.storage.log.feedback import NewEvent, StoredEvent
+from app.storage.log import intake
+from app.storage.log.feedback import StoredEvent
+from app.storage.log.intake import NewEvent
 from app.storage.retrieval import episodes
 from app.storage.stream import WakeStream
 
@@ -32,6 +33,9 @@ GATHER_SECONDS = 0.01
 """How long more are waited for where several came at the same time: no single caller ever waits."""
 LOOKING_UP = 4
 """Threads for verdicts that name what has to be looked up."""
+
+SAID = [attribute.name for attribute in fields(Verdict) if attribute.name != "scope"]
+"""What makes one verdict another than the one before it under its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ class _Arriving:
 
     def hash(self) -> bytes:
         """By which the same verdict is known again."""
-        return hashlib.sha256(json.dumps(asdict(self.verdict), sort_keys=True, default=str).encode()).digest()
+        said = {name: getattr(self.verdict, name) for name in SAID}
+        return hashlib.sha256(json.dumps(said, default=_plain).encode()).digest()
 
     def settle(self, accept: Callable[[], Accepted]) -> None:
         """Let whoever waits have what comes of it."""
@@ -87,7 +92,8 @@ class Intake:
             announced: whether a worker is told at once.
 
         Raises:
-            NotFoundError: the query or the collection does not exist.
+            NotFoundError: the query does not exist.
+            GoneError: the collection does not; one of its name may.
             InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
             IdempotencyConflictError: the key was used with another verdict.
             UnavailableError: Postgres is out of reach.
@@ -178,34 +184,34 @@ class Intake:
         """Find what the verdict names and store it, or find what was stored under its key before.
 
         Raises:
-            NotFoundError, InvalidRequestError, IdempotencyConflictError, UnavailableError: as ``accept``.
+            As ``accept``.
         """
-        verdict, key = arriving.verdict, arriving.key
+        verdict, key, target = arriving.verdict, arriving.key, arriving.verdict.scope.collection
         with self._database.read() as reader:
-            met = feedback.arrival(reader, verdict.collection, key, verdict.query_id)
+            met = intake.arrival(reader, target.id, key, verdict.query_id)
             if met is None:
-                raise collections.missing(verdict.collection)
+                raise collections.gone(target.name)
             if met.first is not None:
-                return _checked(arriving, Accepted(met.collection_id, met.first))
+                return _checked(arriving, Accepted(target.id, met.first))
             if not met.has_episode:
                 raise episodes.missing(verdict.query_id)
-            found = look_up(reader, met.collection_id, verdict)
+            found = look_up(reader, target.id, verdict)
         [accepted] = self._store([_new(arriving, resolved(verdict, found))])
         if accepted is not None:
             self._announce([accepted] if arriving.announced else [])
             return accepted
         with self._database.read() as reader:  # the same key, at the same time
-            first = feedback.by_key(reader, met.collection_id, key)
+            first = intake.by_key(reader, target.id, key)
         if first is None:
-            raise NotFoundError(f"Collection {verdict.collection!r} was deleted meanwhile.")
-        return _checked(arriving, Accepted(met.collection_id, first))
+            raise collections.gone(target.name)
+        return _checked(arriving, Accepted(target.id, first))
 
     def _store(self, events: Sequence[NewEvent]) -> list[Accepted | None]:
-        """Store events, those that can be: see ``storage.feedback.accept``."""
+        """Store events, those that can be: see ``storage.log.intake.accept``."""
         if not events:
             return []
         with self._database.write_once() as writer:
-            stored = feedback.accept(writer, events)
+            stored = intake.accept(writer, events)
         accepted = [None if one is None else Accepted(*one) for one in stored]
         for one in accepted:
             if one is not None:
@@ -230,9 +236,13 @@ def _known(arriving: _Arriving) -> NewEvent | None:
 
 def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewEvent:
     given = arriving.verdict
-    return NewEvent(
-        given.collection, given.query_id, arriving.key, arriving.hash(), given.judge, verdict, sentences
-    )
+    collection, judge = given.scope.collection.id, given.scope.principal.judge(given.judge)
+    return NewEvent(collection, given.query_id, arriving.key, arriving.hash(), judge, verdict, sentences)
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for."""
+    return asdict(value) if isinstance(value, Named | Expansion) else str(value)
 
 
 def _checked(arriving: _Arriving, accepted: Accepted) -> Accepted:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import structlog
 
+from app.core import belief
 from app.errors import UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.learning.batch import Batch, Targets
 from app.services.learning.noise import Noise
-from app.services.log import replay
 from app.storage.corpus import collections, passages
 from app.storage.database import Database, Writer
 from app.storage.learning import judges, memories, weights
@@ -114,9 +114,8 @@ class LearnService:
                 if terms:
                     terms = [replace(term, contested=term.event_id in application.contested) for term in terms]
                     weights.add(writer, collection_id, self._prior.name, terms)
-            constants = {event: noise.constants() for event, noise in noises.items()}
             feedback.mark_applied(
-                writer, collection_id, {event.id: questions[event.id] for event in pending}, constants
+                writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
         moved = Counter(row.event_id for row in audit)
         for event in pending:
@@ -149,15 +148,10 @@ class LearnService:
         for event in events:
             if not event.ranked or event.features is None:
                 continue
-            named = {s: (holders[s].passage_id, y) for s, y in targets[event.id].items() if s in holders}
+            named = [(holders[s].passage_id, y) for s, y in targets[event.id].items() if s in holders]
             noise = noises[event.id].positive / event.verdict.confidence
-            seen = replay.observation(
-                event.ranked,
-                event.features,
-                list(named.values()),
-                event.verdict,
-                prior=self._prior.prior,
-                noise=noise,
+            seen = belief.observed(
+                event.ranked, event.features, named, event.verdict, prior=self._prior.prior, noise=noise
             )
             if seen is not None:
                 cap = noises[event.id].comparisons

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from uuid import UUID
 
 import structlog
@@ -15,9 +16,10 @@ from app.errors import (
     UnavailableError,
 )
 from app.providers.llm import Llm
+from app.services.access.scope import Scope
 from app.services.learning.feedback import FeedbackService
 from app.services.learning.verdict import Named, Verdict
-from app.storage.corpus import collections, passages
+from app.storage.corpus import passages
 from app.storage.database import Database, Reader
 from app.storage.retrieval import episodes
 from app.storage.retrieval.episodes import StoredEpisode
@@ -53,8 +55,11 @@ class JudgeService:
         """Finish the episode in hand and return from ``run``."""
         self._stopping.set()
 
-    def run(self, collection: str, *, once: bool) -> int:
+    def run(self, resolve: Callable[[], Scope], *, once: bool) -> int:
         """Judge what is there, then, unless ``once``, what comes; how many episodes were judged.
+
+        Args:
+            resolve: asked anew for each round, as the collection may be yet to come, or be made again.
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured.
@@ -66,7 +71,7 @@ class JudgeService:
         judged = 0
         while not self._stopping.is_set():
             try:
-                found = self._round(collection, self._llm)
+                found = self._round(resolve(), self._llm)
             except (LlmError, UnavailableError, NotFoundError) as error:
                 if once:
                     raise
@@ -79,24 +84,24 @@ class JudgeService:
                 self._stopping.wait(self._interval_seconds)
         return judged
 
-    def _round(self, collection: str, llm: Llm) -> int:
+    def _round(self, scope: Scope, llm: Llm) -> int:
         with self._database.read() as reader:
-            target = collections.find(reader, collection)
-            waiting = episodes.unjudged(reader, target.id, self._window_hours, EPISODES_PER_ROUND)
+            waiting = episodes.unjudged(reader, scope.collection.id, self._window_hours, EPISODES_PER_ROUND)
         judged = 0
         for episode in sorted(waiting, key=lambda episode: self._failures[episode.id]):
             if self._stopping.is_set():
                 break
             try:
-                judged += self._judge(collection, target.id, episode, llm)
+                judged += self._judge(scope, episode, llm)
             except LlmError:
                 self._failures[episode.id] += 1
                 raise
             self._failures.pop(episode.id, None)
         return judged
 
-    def _judge(self, collection: str, collection_id: int, episode: StoredEpisode, llm: Llm) -> bool:
+    def _judge(self, scope: Scope, episode: StoredEpisode, llm: Llm) -> bool:
         """Whether this judged the episode; the sentences are those that are still there."""
+        collection_id = scope.collection.id
         with self._database.read() as reader:
             if episodes.find(reader, collection_id, episode.id).judged:
                 return False
@@ -105,7 +110,7 @@ class JudgeService:
         rejected = [key for key in judgement.judged if key not in judgement.supporting]
         verdict = Verdict(
             query_id=episode.id,
-            collection=collection,
+            scope=scope,
             supporting=[Named(key) for key in judgement.supporting],
             rejected=[Named(key) for key in rejected],
             partial=True,
@@ -129,13 +134,12 @@ def _shown(reader: Reader, collection_id: int, episode: StoredEpisode) -> list[t
 
     A plain search selects none, so all sentences of the passages that it found are judged.
     """
-    if episode.answer.get("strategy", "graph") == "graph":
-        explored = [hit for hit in episode.answer["passages"] if hit.get("explored")]
+    if episode.strategy == "graph":
+        hits = zip(episode.shown, episode.answer["passages"], strict=True)
+        explored = [hit for passage, hit in hits if passage in episode.explored]
         named = [*episode.activated, *(row["sentence_id"] for hit in explored for row in hit["sentences"])]
         sentences = passages.sentences_by_id(reader, collection_id, named)
         return [(key, sentences[key].text) for key in named if key in sentences]
-    names = [passage["passage_id"] for passage in episode.answer["passages"]]
-    found = passages.versions(reader, collection_id, names)
-    ids = [found[name][0] for name in names if name in found]
+    ids = episode.shown
     ordered = sorted(passages.sentences_of(reader, collection_id, ids), key=lambda row: ids.index(row.passage_id))
     return [(sentence.id, sentence.text) for sentence in ordered]

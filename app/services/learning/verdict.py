@@ -7,6 +7,7 @@ from uuid import UUID
 
 from app.core.verdict import Expansion, LoggedVerdict
 from app.errors import InvalidRequestError
+from app.services.access.scope import Scope
 from app.storage.corpus import passages
 from app.storage.database import Reader
 
@@ -37,12 +38,12 @@ class Verdict:
         supporting_passages: passages that helped as a whole, by external id; their keys learn from
             it, and their sentences that are not named are left alone.
         expansions: query expansions, for key evolution.
-        judge: who judged.
+        judge: who it says judged.
         confidence: in [0.01, 1]; divides the observation noise.
     """
 
     query_id: UUID
-    collection: str
+    scope: Scope
     supporting: Sequence[Named] = ()
     rejected: Sequence[Named] = ()
     missed: Sequence[Named] = ()

@@ -7,14 +7,10 @@ here, page by page; ``core.replay`` makes states of it, by the step that workers
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from app.core import replay as core
-from app.core.belief import Observation, Prior, no_evidence, observe
+from app.core.belief import no_evidence
 from app.core.replay import Replayed, Step, Word
 from app.core.states import Memory, Support
-from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
 from app.storage.learning.weights import Learned
 from app.storage.log import history
@@ -72,33 +68,6 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Itera
         lambda word: (word.question_id, word.sentence_id, word.sequence),
         (0, 0, 0),
     )
-
-
-def observation(
-    ranked: Sequence[int],
-    features: NDArray[np.float32],
-    named: Sequence[tuple[int, int]],
-    verdict: LoggedVerdict,
-    *,
-    prior: Prior,
-    noise: float,
-) -> Observation | None:
-    """What a verdict says of the ranking weights; None if it compares no two ranked passages.
-
-    Args:
-        ranked: passages, best first, with their features, (n, k).
-        named: (passage, y) of the sentences that the verdict speaks of.
-        verdict: names passages that helped as a whole besides. If it is partial it speaks of the named passages
-            only, else it rejects every other one.
-        noise: R of the verdict.
-    """
-    if features.shape[1] != len(prior.mean):
-        return None  # of a version with other features
-    verdicts = {passage: 0 for passage, _ in named} | {passage: 1 for passage, target in named if target}
-    verdicts |= dict.fromkeys(verdict.passages, 1)
-    spoken = np.array([passage in verdicts or not verdict.partial for passage in ranked])
-    supported = np.array([verdicts.get(passage) == 1 for passage in ranked])
-    return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise)
 
 
 def belief(reader: Reader, collection_id: int, prior: str) -> Learned | None:

@@ -7,7 +7,7 @@ from app.services.retrieval.trace import KeyCause, KeyTrace, KeyUnitTrace
 from app.storage.database import Reader
 from app.storage.reasons import influence as log
 from app.storage.reasons.influence import Brought, LoggedCause, Served
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 
 
 @dataclass(frozen=True, slots=True)

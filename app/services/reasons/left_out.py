@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.core import belief, influence
 from app.core import replay as core
 from app.core.belief import Evidence, no_evidence
-from app.core.caps import counted
+from app.core.caps import comparisons, counted
 from app.core.recall import net_support
 from app.core.replay import Step
 from app.core.states import Support
@@ -28,7 +28,7 @@ from app.storage.learning.experience import PastSupport
 from app.storage.log import history
 from app.storage.reasons import influence as log
 from app.storage.reasons.influence import LoggedTerm, NearQuestion, Touched
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 
 LOADED = 4_000
 """Steps of memories, and of supports, that are read: bounds memory and time."""
@@ -258,7 +258,7 @@ class Weights:
         for judge, day in sorted(concerned):
             of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
             left = [term for term in of_day if term.event_id != event]
-            caps = [0 if term.contested != (term.event_id in flipped) else term.cap for term in left]
+            caps = [comparisons(term.cap, contested=term.contested != (term.event_id in flipped)) for term in left]
             counts = {term.event_id: count for term, count in zip(left, counted(caps), strict=True)}
             for term in of_day:
                 sign = int(term.counted) - int(counts.get(term.event_id, False))

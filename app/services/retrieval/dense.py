@@ -4,8 +4,8 @@ from app.providers.embedder import Embedder
 from app.services.access.scope import Scope
 from app.storage.corpus import passages
 from app.storage.database import Database
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.retrieval import keyed
+from app.storage.retrieval.focus import Focus, GraphLimits
 
 EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact=True)
 
@@ -22,6 +22,6 @@ class DenseService:
         vector = self._embedder.embed([text])[0]
         with self._database.read() as reader:
             focus = Focus(scope.collection, vector)
-            nearest = hops.nearest_passages(reader, focus, limit, EXACT)
+            nearest = keyed.nearest_passages(reader, focus, limit, EXACT)
             found = passages.by_id(reader, scope.collection.id, nearest)
         return [(found[key].external_id, near.similarity) for key, near in nearest.items() if key in found]

@@ -18,7 +18,7 @@ from app.services.retrieval.search import search
 from app.storage.corpus import lexical, passages
 from app.storage.corpus.collections import Collection
 from app.storage.database import Database
-from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.retrieval.focus import Focus, GraphLimits
 
 KEY_TERMS = 12
 """Terms of a unit from pseudo-relevance feedback."""

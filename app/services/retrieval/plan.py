@@ -1,13 +1,15 @@
 """All that is decided about a query before anything is read of the graph; no connection is open meanwhile."""
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from app.core import keys
 from app.core import lexical as bm25
+from app.core.identifiers import RANDOM_BYTES, uuid7
 from app.core.profiles import PROFILES, Profile
 from app.core.temporal import TimeExpression, find_time_expressions
 from app.core.verdict import Expansion
@@ -17,7 +19,7 @@ from app.providers.language import Language, normalise_entity, terms
 from app.providers.llm import Llm
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.storage.corpus.collections import Collection
-from app.storage.retrieval.hops import Focus, GraphLimits, Vector
+from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,16 @@ class Served:
     exploring: Exploring | None = None
 
 
+def new_query_id() -> UUID:
+    """The identifier of a query that begins now."""
+    return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
+
+
 def as_asked(query: Query) -> Served:
     """The query served as it says, whatever its collection is set to."""
-    return Served(query_id=uuid4(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy)
+    return Served(
+        query_id=new_query_id(), memory=query.memory, profile=PROFILES[query.profile], strategy=query.strategy
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +79,8 @@ class Plan:
         recall_gate: least cosine of a past question that is heard.
         max_hops: propagation rounds at most.
         sufficiency: what may end them early.
-        mentions: normalised name -> the name as the question writes it, and its embedding, (d,).
+        mentions: normalised name -> the name as the question writes it.
+        unknown: of these, those that no entity is called like -> embedding, (d,).
         constraint: the time that the question names, or was given.
         terms: what is matched word for word: term -> weight > 0.
     """
@@ -82,7 +92,8 @@ class Plan:
     recall_gate: float
     max_hops: int
     sufficiency: Sufficiency
-    mentions: Mapping[str, tuple[str, Vector]]
+    mentions: Mapping[str, str]
+    unknown: Mapping[str, Vector]
     constraint: str | None
     terms: Mapping[str, float]
     analyse_ms: float
@@ -140,8 +151,7 @@ class Planner:
         # Expansions only where keys are compared by vectors.
         units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
-        vectors = self.embedder.embed([query.text, *mentions.values(), *units, *times])
-        widening = vectors[1 + len(mentions) :][: len(units)]
+        vectors = self.embedder.embed([query.text, *units, *times])
         focus = Focus(
             query.scope.collection,
             vectors[0],
@@ -150,7 +160,7 @@ class Planner:
             policy=served.profile.policy,
             metadata=query.metadata,
             asked=_days(constraint, served),
-            key_vector=keys.expanded(vectors[0], widening) if units else None,
+            key_vector=keys.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
         )
         return Plan(
             query=query,
@@ -160,11 +170,26 @@ class Planner:
             recall_gate=self.recall_gate,
             max_hops=query.max_hops or served.profile.max_hops,
             sufficiency=sufficiency,
-            mentions={name: (mentions[name], vector) for name, vector in zip(mentions, vectors[1:], strict=False)},
+            mentions=mentions,
+            unknown={},
             constraint=constraint,
             terms=weights,
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
+        )
+
+    def embedded(self, plan: Plan, unknown: Sequence[str]) -> Plan:
+        """The plan with the embeddings of these of its names.
+
+        Few need any: most names that a question mentions are names of entities, and one embedding takes as long as
+        the walk.
+        """
+        began = time.perf_counter()
+        vectors = self.embedder.embed([plan.mentions[name] for name in unknown])
+        return replace(
+            plan,
+            unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
+            embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
     def _sufficiency(self, query: Query, served: Served) -> Sufficiency:

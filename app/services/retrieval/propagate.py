@@ -10,7 +10,7 @@ from app.services.retrieval.walk import Frontier, Hop, Walk
 from app.storage.database import Reader
 from app.storage.learning import experience
 from app.storage.learning.experience import PastSupport
-from app.storage.retrieval import hops
+from app.storage.retrieval import hops, keyed
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
@@ -52,7 +52,7 @@ def resume(
         start: entities to start from besides those that the last hop leads to.
         sentences: that the next hop reaches whatever it starts from.
     """
-    frontier = walk.frontier or _onward(reader, plan, walk)
+    frontier = walk.frontier or _onward(plan, walk)
     if start is not None:
         activation = dict(frontier.activation)
         for entity, score in start.activation.items():
@@ -66,7 +66,7 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
     """One more hop, or the reason why there is none."""
     if walk.hops and len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
-    frontier = walk.frontier or _onward(reader, plan, walk)
+    frontier = walk.frontier or _onward(plan, walk)
     if walk.hops and not frontier.activation and not walk.joining:
         return replace(walk, frontier=frontier, stop_reason="no_entities")
     hop = _hop(reader, plan, walk, frontier)
@@ -87,7 +87,7 @@ def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     else:
         within = None
         if focus.collection.sentence_count > SCANNED_SENTENCES:
-            within = list(hops.nearest_passages(reader, focus, SCANNED_PASSAGES, plan.limits))
+            within = list(keyed.nearest_passages(reader, focus, SCANNED_PASSAGES, plan.limits))
         candidates = hops.all_sentences(reader, focus, within, walk.joining, plan.limits)
     if not len(candidates):
         return None
@@ -97,16 +97,16 @@ def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     selected += [
         sentence for sentence in walk.joining if sentence not in selected and sentence in candidates.sentence_ids
     ]
-    evidence = hops.evidence(reader, focus.collection, selected)
+    evidence, counts = hops.evidence(reader, focus.collection, selected, plan.limits.hub_limit)
     covered = None
     if plan.sufficiency == "coverage":
         texts = [found.text for found in (walk.evidence | evidence).values()]
         covered = coverage.coverage(plan.query.text, texts)
     selected = [sentence for sentence in selected if sentence in evidence]
-    return Hop(start, candidates, scores, order, selected, evidence, covered)
+    return Hop(start, candidates, scores, order, selected, evidence, counts, covered)
 
 
-def _onward(reader: Reader, plan: Plan, walk: Walk) -> Frontier:
+def _onward(plan: Plan, walk: Walk) -> Frontier:
     """What the last hop leads to (Eq. 9); a recalled sentence counts with its prior."""
     hop, profile = walk.hops[-1], plan.profile
     scores = {
@@ -114,15 +114,13 @@ def _onward(reader: Reader, plan: Plan, walk: Walk) -> Frontier:
         for sentence in hop.selected
     }
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
-    counts = None
     if profile.rare_first:
         left = {entity for past in walk.hops for entity in past.start.activation}
         links = [(sentence, entity) for sentence, entity in links if entity not in left]
-        named = sorted({entity for _, entity in links})
-        counts = hops.sentence_counts(reader, plan.collection, named, plan.limits.hub_limit) if named else {}
-        links = [(sentence, entity) for sentence, entity in links if counts[entity]]
     names = {entity: name for found in hop.evidence.values() for entity, name in found.entities.items()}
-    activation = propagation.next_entities(scores, links, profile.entities_per_hop, counts)
+    activation = propagation.next_entities(
+        scores, links, profile.entities_per_hop, hop.counts if profile.rare_first else None
+    )
     return Frontier(activation, {entity: names[entity] for entity in activation})
 
 

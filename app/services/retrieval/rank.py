@@ -17,8 +17,8 @@ from app.services.retrieval.walk import Hop, Walk
 from app.storage.corpus import lexical
 from app.storage.database import Reader
 from app.storage.learning import weights
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Keyed
+from app.storage.retrieval import keyed
+from app.storage.retrieval.keyed import Keyed
 
 RECORDED = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
@@ -80,8 +80,8 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
     touched = {passage for bonus in bonuses for passage in bonus}
     touched.update(found.passage_id for found in walk.evidence.values())
-    keyed = _keyed(reader, plan, top_k, touched)
-    similarities = {passage: key.similarity for passage, key in keyed.items()}
+    near = keyed.nearest_passages(reader, plan.focus, top_k, plan.limits, touched)
+    similarities = {passage: key.similarity for passage, key in near.items()}
     scores = ranking.passage_scores(similarities, bonuses, plan.profile.prior_weight)
     ordered = ranking.best(scores, len(scores))
     return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[top_k:])
@@ -94,16 +94,16 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
     touched = {found.passage_id for found in walk.evidence.values()} | matching.keys()
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: profile.ranked_sentences]].tolist())
-    keyed = _keyed(reader, plan, wanted, touched)
+    near = keyed.nearest_passages(reader, focus, wanted, plan.limits, touched)
     if asked:
-        others = sorted(keyed.keys() - matching.keys())
+        others = sorted(near.keys() - matching.keys())
         matching |= lexical.scores(reader, focus.collection, asked, others, evolved=focus.evolved)
-    titles = _titles(keyed)
+    titles = _titles(near)
     length = max(sum(asked.values()), 1)
     passages, features = ranking.passage_features(
-        {passage: key.similarity for passage, key in keyed.items()},
+        {passage: key.similarity for passage, key in near.items()},
         {passage: score / length for passage, score in matching.items()},
-        hops.timely_passages(reader, focus, sorted(keyed)),
+        keyed.timely_passages(reader, focus, sorted(near)),
         [_reach(hop, titles) for hop in walk.hops],
     )
     learned = weights.find(reader, focus.collection.id, prior.name) if focus.use_memory else None
@@ -134,13 +134,6 @@ def _bonuses(hop: Hop, most: int) -> dict[int, float]:
     return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])
 
 
-def _keyed(reader: Reader, plan: Plan, wanted: int, touched: set[int]) -> dict[int, Keyed]:
-    """The nearest passages and the touched ones, each with its similarity."""
-    keyed = hops.nearest_passages(reader, plan.focus, wanted, plan.limits)
-    missing = sorted(touched - keyed.keys())
-    return keyed | hops.keyed_passages(reader, plan.focus, missing) if missing else keyed
-
-
 def _reach(hop: Hop, titles: Mapping[int, Sequence[str]]) -> Reach:
     """What a hop reached, and the passages titled after the entities it started from."""
     highest = max(hop.start.activation.values(), default=0.0)
@@ -161,8 +154,8 @@ def _reach(hop: Hop, titles: Mapping[int, Sequence[str]]) -> Reach:
     )
 
 
-def _titles(keyed: Mapping[int, Keyed]) -> dict[int, list[str]]:
+def _titles(near: Mapping[int, Keyed]) -> dict[int, list[str]]:
     """Passage -> the normalised names that its title stands for."""
     return {
-        passage: [normalise_entity(name) for name in title_entities(key.title)] for passage, key in keyed.items()
+        passage: [normalise_entity(name) for name in title_entities(key.title)] for passage, key in near.items()
     }

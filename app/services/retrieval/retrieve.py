@@ -21,7 +21,7 @@ from app.services.retrieval.walk import Frontier, Walk
 from app.storage.corpus import passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
-from app.storage.retrieval import hops
+from app.storage.retrieval import entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,25 +84,31 @@ class RetrieveService:
     def on_snapshot(self, plan: Plan) -> Iterator[tuple[Reader, Retrieved]]:
         """What the plan comes upon, and the snapshot it was read on, for what else is to be read of that.
 
-        Everything is read on one snapshot. Only where the endpoint is asked whether a walk's evidence suffices, the
-        walk goes on with a new one, for no transaction is open meanwhile.
+        Everything is read on one snapshot, but none is held while others work: between two of them names are
+        embedded that no entity bears, and the endpoint is asked whether a walk's evidence suffices.
 
         Raises:
             LlmError: as ``find``.
         """
         began = time.perf_counter()
         walk: Walk | None = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
-        entities: list[EntityAnswer] = []
+        aligned: list[EntityAnswer] = []
+        unknown: list[str] = []
         while True:
             with self._database.snapshot() as reader:
                 if walk is None:
-                    entities = _aligned(reader, plan)
-                    walk = propagate.begin(reader, plan, _activated(entities))
-                walk = propagate.advance(reader, plan, walk)
-                if walk.stop_reason is not None:
-                    yield reader, self._found(reader, plan, entities, walk, began)
-                    return
-            if self._is_sufficient(plan, walk):
+                    aligned, unknown = _aligned(reader, plan)
+                    walk = None if unknown else propagate.begin(reader, plan, _activated(aligned))
+                if walk is not None:
+                    walk = propagate.advance(reader, plan, walk)
+                    if walk.stop_reason is not None:
+                        yield reader, self._found(reader, plan, aligned, walk, began)
+                        return
+            if walk is None:
+                left = time.perf_counter()
+                plan = self._planner.embedded(plan, unknown)
+                began += time.perf_counter() - left
+            elif self._is_sufficient(plan, walk):
                 walk = replace(walk, stop_reason="sufficient")
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
@@ -114,7 +120,7 @@ class RetrieveService:
         return [stored[candidates[at]].external_id for at in kept], found.ranking.features[kept]
 
     def _found(
-        self, reader: Reader, plan: Plan, entities: Sequence[EntityAnswer], walk: Walk, began: float
+        self, reader: Reader, plan: Plan, aligned: Sequence[EntityAnswer], walk: Walk, began: float
     ) -> Retrieved:
         """The rest of what is read once the walk has stopped."""
         ranking = rank(reader, plan, walk, self._prior, depth(plan))
@@ -126,7 +132,7 @@ class RetrieveService:
                 sentences.setdefault(sentence.passage_id, []).append(sentence)
         return Retrieved(
             plan=plan,
-            entities=entities,
+            entities=aligned,
             walk=walk,
             ranking=ranking,
             explored=explored,
@@ -141,18 +147,21 @@ class RetrieveService:
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 
-def _aligned(reader: Reader, plan: Plan) -> list[EntityAnswer]:
-    """Each mention's most similar entity (Eq. 3); an equal name is the most similar by definition."""
-    mentions = plan.mentions
-    exact = hops.exact_entities(reader, plan.collection, list(mentions)) if mentions else {}
-    aligned = [EntityAnswer(mentions[name][0], *exact[name], 1.0) for name in mentions if name in exact]
-    for name, (mention, vector) in mentions.items():
-        if name not in exact:
-            nearest = hops.nearest_entity(reader, plan.collection, vector, plan.limits)
-            # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
-            if nearest is not None and nearest[2] > 0:
-                aligned.append(EntityAnswer(mention, *nearest))
-    return aligned
+def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str]]:
+    """Each mention's most similar entity (Eq. 3); and the names that have to be embedded first.
+
+    An equal name is the most similar by definition.
+    """
+    exact = entities.exact_entities(reader, plan.collection, list(plan.mentions)) if plan.mentions else {}
+    aligned = [EntityAnswer(plan.mentions[name], *exact[name], 1.0) for name in plan.mentions if name in exact]
+    unmatched = [name for name in plan.mentions if name not in exact]
+    unknown = [name for name in unmatched if name not in plan.unknown]
+    for name in unmatched if not unknown else ():
+        nearest = entities.nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
+        # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
+        if nearest is not None and nearest[2] > 0:
+            aligned.append(EntityAnswer(plan.mentions[name], *nearest))
+    return aligned, unknown
 
 
 def _activated(aligned: Sequence[EntityAnswer]) -> Frontier:

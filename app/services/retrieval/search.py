@@ -6,8 +6,8 @@ from app.core import fusion, ranking
 from app.services.retrieval.query import Strategy
 from app.storage.corpus import lexical
 from app.storage.database import Reader
-from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.retrieval import keyed
+from app.storage.retrieval.focus import Focus, GraphLimits
 
 
 def search(
@@ -42,5 +42,5 @@ def by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], limit: in
 
 
 def _dense(reader: Reader, focus: Focus, limit: int, limits: GraphLimits) -> dict[int, float]:
-    nearest = hops.nearest_passages(reader, focus, limit, limits)
+    nearest = keyed.nearest_passages(reader, focus, limit, limits)
     return {passage: key.similarity for passage, key in nearest.items()}

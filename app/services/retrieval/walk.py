@@ -34,6 +34,7 @@ class Hop:
         order: positions of the candidates, best first.
         selected: the sentences it selected, best first, then those that joined it.
         evidence: the selected sentences as they can be read.
+        counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
         coverage: of the question by all that is selected so far, in [0, 1]; None where it is not looked at.
     """
 
@@ -43,6 +44,7 @@ class Hop:
     order: NDArray[np.intp]
     selected: list[int]
     evidence: Mapping[int, Evidence]
+    counts: Mapping[int, int]
     coverage: float | None
 
     def position(self, sentence: int) -> int:
@@ -68,7 +70,7 @@ class Walk:
         stop_reason: why it stopped; None while it may go on.
     """
 
-    frontier: Frontier | None = None
+    frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
     joining: Sequence[int] = ()
     hops: tuple[Hop, ...] = ()
     recalled: Sequence[PastSupport] = ()
@@ -101,6 +103,7 @@ class Walk:
                         asdict(found) | {"entities": list(found.entities.items())}
                         for found in hop.evidence.values()
                     ],
+                    "counts": list(hop.counts.items()),
                     "coverage": hop.coverage,
                 }
                 for hop in self.hops
@@ -154,5 +157,6 @@ def _loaded_hop(stored: Mapping[str, Any]) -> Hop:
         order=propagation.strongest(scores, candidates.sentence_ids, len(candidates)),
         selected=stored["selected"],
         evidence={evidence.sentence_id: evidence for evidence in found},
+        counts=dict(stored["counts"]),
         coverage=stored["coverage"],
     )

@@ -1,14 +1,15 @@
 """Asking a question from its plan to its episode: retrieve, explain where that is wanted, and remember."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import structlog
 
+from app.core.identifiers import moment_of
+from app.errors import MissingPartitionError
 from app.services.access.scope import Scope
 from app.services.reasons.influence import Influences
 from app.services.retrieval import present
@@ -17,14 +18,26 @@ from app.services.retrieval.plan import Plan, Served
 from app.services.retrieval.query import Query
 from app.services.retrieval.retrieve import Retrieved, RetrieveService
 from app.services.retrieval.trace import Trace
+from app.services.serving.kept import Reading, kept
 from app.storage.database import Database
-from app.storage.retrieval import episodes
-from app.storage.retrieval.episodes import EpisodeRow, StoredEpisode
+from app.storage.retrieval import episodes, weeks
+from app.storage.retrieval.episodes import EpisodeRow
+from app.storage.retrieval.weeks import monday_of
 
 log = structlog.get_logger(__name__)
 
 PLAIN_DEPTH = 100
 """Passages, at least, among which a plain search is asked for a rank: as many as a query may want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """An answered query as it can be read again; ``judged`` counts its verdicts, revoked ones included."""
+
+    answer: Mapping[str, Any]
+    trace: Mapping[str, Any]
+    judged: int
+    created_at: datetime
 
 
 class AskService:
@@ -35,11 +48,12 @@ class AskService:
         self._retrieve = retrieve
         self._influences = influences
 
-    def query(self, query: Query, served: Served | None = None) -> Answer:
+    def query(self, query: Query, served: Served | None = None, *, explained: bool = True) -> Answer:
         """Answer a question and keep the episode.
 
         Args:
             served: by default as it was asked, whatever its collection is set to.
+            explained: whether a trace says which verdicts moved what was found; it takes longer than finding it.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
@@ -48,10 +62,9 @@ class AskService:
             LlmError: the endpoint failed.
         """
         plan = self._retrieve.plan(query, served)
-        found, trace = self._traced(plan)
+        found, trace = self._traced(plan, explained=explained)
         answer = present.answer(found)
-        with self._database.write_once() as writer:
-            episodes.insert(writer, plan.collection.id, _episode(found, answer, trace))
+        self.keep(plan.collection.id, kept(found, answer, trace))
         log.info(
             "query",
             query_id=str(answer.query_id),
@@ -72,22 +85,38 @@ class AskService:
             trace=trace if "trace" in query.include else None,
         )
 
-    def episode(self, scope: Scope, query_id: UUID) -> StoredEpisode:
-        """An answered query, read again.
+    def keep(self, collection_id: int, episode: EpisodeRow) -> None:
+        """Keep an episode; the first of a week makes the week's partition if no worker has.
 
         Raises:
-            NotFoundError: there is no such query.
+            NotFoundError: the collection is gone.
         """
-        with self._database.read() as reader:
-            return episodes.find(reader, scope.collection.id, query_id)
+        try:
+            with self._database.write_once() as writer:
+                episodes.insert(writer, collection_id, episode)
+        except MissingPartitionError:
+            with self._database.write() as writer:
+                weeks.make(writer, monday_of(moment_of(episode.id)))
+                episodes.insert(writer, collection_id, episode)
 
-    def _traced(self, plan: Plan) -> tuple[Retrieved, Trace]:
+    def episode(self, scope: Scope, query_id: UUID) -> Episode:
+        """An answered query, read again, with the texts that there still are.
+
+        Raises:
+            NotFoundError: there is no such query, or none any more.
+        """
+        with self._database.snapshot() as reader:
+            stored = episodes.find(reader, scope.collection.id, query_id)
+            reading = Reading(reader, scope.collection, stored)
+        return Episode(reading.answer(), reading.trace(), stored.judged, stored.created_at)
+
+    def _traced(self, plan: Plan, *, explained: bool) -> tuple[Retrieved, Trace]:
         """What the query came upon, and how, explained if it asks for that.
 
         For what memory did to ranks the question is searched once more without it. What is told of verdicts is read
         on the snapshot that the answer was.
         """
-        if "trace" not in plan.query.include or not plan.focus.policy.gated:
+        if "trace" not in plan.query.include or not plan.focus.policy.gated or not explained:
             found = self._retrieve.find(plan)
             return found, present.trace(found)
         alone = self._without_memory(plan) if plan.focus.use_memory else None
@@ -99,34 +128,3 @@ class AskService:
     def _without_memory(self, plan: Plan) -> Sequence[tuple[int, float]]:
         wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
         return self._retrieve.find(plan.without_memory(wanted)).ranking.ordered
-
-
-def _episode(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
-    query, focus, ranking, explored = found.plan.query, found.plan.focus, found.ranking, found.explored
-    stored = asdict(answer)
-    del stored["entities"], stored["trace"]
-    stored["query_id"] = str(answer.query_id)
-    stored["filter"] = None if query.metadata is None else dict(query.metadata)
-    stored["expansions"] = [asdict(expansion) for expansion in query.expansions]
-    kept = explored.recorded(ranking)
-    return EpisodeRow(
-        id=answer.query_id,
-        question=answer.query,
-        embedding=focus.vector,
-        time_constraint=found.plan.constraint,
-        time_embedding=focus.time_vector,
-        memory=answer.memory,
-        profile=answer.profile,
-        activated=explored.activated(found.walk),
-        answer=stored,
-        trace=asdict(trace, dict_factory=_as_json),
-        ranked=ranking.candidates[kept] if ranking.teaches else None,
-        features=ranking.features[kept].astype(np.float32) if ranking.teaches else None,
-        strategy=answer.strategy,
-        arm=answer.arm,
-        explored=list(explored.passages),
-    )
-
-
-def _as_json(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in pairs}

@@ -62,7 +62,10 @@ REPORT_SECONDS = 0.5
 CORPUS = (
     "passage", "sentence", "entity", "entity_sentence", "lexical_term", "lexical_posting", "lexical_passage",
 )  # fmt: skip
-LOG = ("episode", "feedback_event", "memory_audit", "ranking_audit", "key_evidence", "key_credit")
+LOG = (
+    "judged_query", "feedback_event", "verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit",
+    "ranking_audit", "key_evidence", "key_credit",
+)  # fmt: skip
 STATES = ("sentence_memory", "question", "question_support", "expansion_memory", "passage_key", "evolved_posting")
 
 Report = Callable[[str, int, int], None]
@@ -70,7 +73,7 @@ Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastCopy:
     """What came of it.
 
     Attributes:
@@ -117,7 +120,7 @@ class PastService:
     def request(self, scope: Scope, until: datetime, into: str | None = None, key: str | None = None) -> UUID:
         """Queue a job that makes a collection of what another had learned at ``until``.
 
-        It serves without memory. The job's result is a ``Past``.
+        It serves without memory. The job's result is a ``PastCopy``.
 
         Args:
             into: its name; by default the collection's and the moment.
@@ -165,12 +168,12 @@ class PastService:
         self,
         of: Collection,
         until: datetime,
-        name: str,
+        into: str,
         report: Report = lambda *_: None,
         should_stop: Callable[[], bool] = lambda: False,
         job: UUID | None = None,
-    ) -> Past:
-        """Make the collection ``name`` of what ``of`` had learned at ``until``.
+    ) -> PastCopy:
+        """Make the collection ``into`` of what ``of`` had learned at ``until``.
 
         Args:
             should_stop: polled; once true, nothing is made.
@@ -188,24 +191,24 @@ class PastService:
                 raise UnavailableError("Told to stop before the end.")
             report(stage, done, of)
 
-        with self._database.hold_lock(f"replay:{name}") as held:
+        with self._database.hold_lock(f"replay:{into}") as held:
             if not held:
-                raise ConflictError(f"Another process makes collection {name!r}.")
+                raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
             while True:
                 with self._database.write_long(should_stop) as writer:
                     source = collections.by_id(writer, of.id).id
-                    _check(writer, until, name)
+                    _check(writer, until, into)
                     units, missing = self._restore.units(writer, source, until, units)
                     if not missing:
-                        copy = copies.open_copy(writer, source, name, until, job)
+                        copy = copies.open_copy(writer, source, into, until, job)
                         past = _Making(writer, copy, self._evolve, self._attribution, heard).make(
-                            of.name, name, self._restore, units
+                            of.name, into, self._restore, units
                         )
                         copies.describe(writer, copy, past.as_json())
                         break
                 units = {**units, **self._attribution.embedded(missing)}  # with no transaction open
-        log.info("past state made", collection=name, of=of.name, until=until.isoformat(), events=past.events)
+        log.info("past state made", collection=into, of=of.name, until=until.isoformat(), events=past.events)
         return past
 
     def _told(self, work: Work) -> Report:
@@ -244,7 +247,7 @@ class _Making:
         self._attribution = attribution
         self._report = report
 
-    def make(self, of: str, name: str, restore: Restore, units: Units) -> Past:
+    def make(self, of: str, name: str, restore: Restore, units: Units) -> PastCopy:
         writer, copy = self._writer, self._copy
         there = copies.census(writer, copy.source, copy.until)
         self._pages("passages", there.passages, copies.passages, copies.copy_passages, PASSAGES)
@@ -261,7 +264,7 @@ class _Making:
         generation, certain = _serving(writer, copy)
         self._keys(generation)
         self._analyse("statistics of states", STATES)
-        return Past(
+        return PastCopy(
             collection=name,
             of=of,
             until=copy.until,
@@ -338,7 +341,6 @@ class _Making:
         writer, target = self._writer, self._copy.target
         weights.settle(writer, target, days)
         for prior in history.priors(writer, target):
-            copied_log.begin_belief(writer, self._copy, prior)
             weights.replace(writer, target, prior, replay.belief(writer, target, prior))
 
     def _keys(self, generation: int) -> None:

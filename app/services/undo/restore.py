@@ -6,7 +6,7 @@ in is known by its date: it is the first one after the verdict was applied.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from app.core.states import RECALL, TIME, Audit, Observation, question_hash
@@ -71,7 +71,7 @@ class Restore:
         days = Days()
         for at in range(0, len(events), BATCH):
             some = events[at : at + BATCH]
-            noises = {event.id: Noise(**event.constants) for event in some}
+            noises = {event.id: Noise(**asdict(event.constants)) for event in some}
             pending = feedback.lock_pending(writer, copy.target, list(noises))
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))

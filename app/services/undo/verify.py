@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from app.core import caps
+from app.core import belief, caps
 from app.core.belief import Evidence
-from app.core.states import Memory, Support, question_hash
+from app.core.states import RECALL, TASK, Memory, Support, question_hash
 from app.providers.prior import RankingPrior
 from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
@@ -83,7 +83,7 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
         after = page[-1].id
         spoken = {event.id: event.verdict.targets(event.activated) for event in page}
         alive = history.existing(reader, collection_id, sorted({s for named in spoken.values() for s in named}))
-        taught = {event.question_id for event in page if event.question_id is not None}
+        taught = {event.question_id for event in page}
         questions = history.stored_questions(reader, collection_id, sorted(taught))
         for event in page:
             named = spoken[event.id]
@@ -93,11 +93,11 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
                 if named.get(row.sentence_id) != row.target:
                     text = name.format(row.sentence_id, row.channel)
                     findings.differs("memory_audit", text, "is not what the verdict says")
-            for channel in ("task", "recall"):
+            for channel in (TASK, RECALL):
                 told = {row.sentence_id for row in event.audit if row.channel == channel}
                 for sentence in sorted(named.keys() & alive - told):
                     findings.differs("memory_audit", name.format(sentence, channel), "is missing")
-            question = None if event.question_id is None else questions.get(event.question_id)
+            question = questions.get(event.question_id)
             if question is None or question.text_hash != question_hash(event.question):
                 findings.differs("question", f"of event {event.id}", "is not the one that was asked")
 
@@ -176,7 +176,8 @@ def _weights(
             findings.seen(
                 "ranking_audit", term.event_id, prior, term.noise, evidence.information, evidence.precision
             )
-            counts_now = caps.counted([0 if term.contested else term.cap], counts[term.judge, term.day])[0]
+            cap = caps.comparisons(term.cap, contested=term.contested)
+            counts_now = caps.counted([cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
             if term.contested != (term.event_id in contested):
                 findings.differs("ranking_audit", f"event {term.event_id}", f"contested is {term.contested}")
@@ -193,14 +194,7 @@ def _weights(
 def _same_term(term: Term, named: Sequence[tuple[int, int]], known: RankingPrior) -> bool:
     if term.ranked is None or term.features is None:
         return False
-    seen = replay.observation(
-        term.ranked,
-        term.features,
-        named,
-        term.verdict,
-        prior=known.prior,
-        noise=term.noise,
-    )
+    seen = belief.observed(term.ranked, term.features, named, term.verdict, prior=known.prior, noise=term.noise)
     return seen is not None and _near(term.evidence, seen.evidence)
 
 

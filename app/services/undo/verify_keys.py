@@ -11,6 +11,7 @@ from app.storage.database import Reader
 from app.storage.keys import evolved_keys, key_credits, key_log
 from app.storage.keys.evolved_keys import EvolvedKey, Posting
 from app.storage.keys.key_credits import Credit
+from app.storage.log import verdicts
 
 
 def verify_keys(
@@ -34,7 +35,7 @@ def _credits(reader: Reader, collection_id: int, chunk: Sequence[int], findings:
     pairs = key_credits.pairs(reader, collection_id, chunk)
     bases = {passage: base.vector for passage, base in evolved_keys.base_keys(reader, collection_id, chunk).items()}
     units = key_credits.embeddings(reader, collection_id, sorted({pair.unit_id for pair in pairs}))
-    said = key_log.expansions(reader, collection_id, sorted({pair.event_id for pair in pairs}))
+    said = verdicts.expansions(reader, collection_id, sorted({pair.event_id for pair in pairs}))
     brought = {event: {text_hash(expansion.text) for expansion in expansions} for event, expansions in said.items()}
     hashes = key_log.text_hashes(reader, collection_id, sorted(units))
     for credit in composition.credits(pairs, bases, units):

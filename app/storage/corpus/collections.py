@@ -7,7 +7,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
-from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, NotFoundError
+from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, GoneError, NotFoundError
 from app.storage.database import Reader, Writer
 
 
@@ -70,9 +70,9 @@ def missing(name: str) -> NotFoundError:
     return NotFoundError(f"There is no collection {name!r}.")
 
 
-def gone(name: str) -> NotFoundError:
+def gone(name: str) -> GoneError:
     """What is raised where the collection was there when the request came in, and is no more."""
-    return NotFoundError(f"Collection {name!r} was deleted meanwhile.")
+    return GoneError(f"Collection {name!r} was deleted meanwhile.")
 
 
 def by_id(reader: Reader, collection_id: int) -> Collection:
@@ -225,8 +225,9 @@ def delete(writer: Writer, collection_id: int) -> bool:
     # The lock waits for the batch being written, so that the deletions' own snapshots see it.
     if writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", parameters) is None:
         return False
-    # All at once: no foreign key leads there, since checking one would cost an ingest more than the posting itself.
+    # No foreign keys lead there: checking one would cost an ingest more than the posting itself.
     writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", parameters)
+    writer.execute("DELETE FROM episode WHERE collection_id = %(id)s", parameters)
     # Before the time expressions they began as, which the cascade may come to first.
     writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
     return writer.execute("DELETE FROM collection WHERE id = %(id)s", parameters) > 0

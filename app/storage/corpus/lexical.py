@@ -19,6 +19,7 @@ from psycopg.types.json import Jsonb
 from app.core.lexical import K1, B
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader, Writer
+from app.storage.lookups import WANTED, each, wanted
 from app.storage.parameters import Numbers
 
 
@@ -47,8 +48,7 @@ _QUESTION = """
                asked.weight * ln(1 + (corpus.passages - {held} + 0.5::float8)
                                      / ({held} + 0.5::float8)) AS weight
         FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS asked(term, weight)
-        {outer} JOIN lexical_term term ON term.collection_id = %(collection)s AND term.term = asked.term
-        CROSS JOIN corpus
+        {terms} CROSS JOIN corpus
     )
 """
 
@@ -59,15 +59,11 @@ _CONTRIBUTION = """
 # Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
 _SCORE = f"sum({_CONTRIBUTION})::real AS score"
 
-_POSTINGS = """
-    FROM asked JOIN lexical_posting posting
-      ON posting.collection_id = %(collection)s AND posting.term_id = asked.id {chosen}
-"""
+_POSTINGS = f"FROM asked {each('lexical_posting posting', 'posting.term_id = asked.id {chosen}')}"
 
 # What a term adds for having become more frequent comes on top of what it counts at its base frequency.
-_CORRECTIONS = """
-    FROM asked JOIN evolved_posting posting
-      ON posting.collection_id = %(collection)s AND posting.term = asked.term {chosen}
+_CORRECTIONS = f"""
+    FROM asked {each("evolved_posting posting", "posting.term = asked.term {chosen}")}
     CROSS JOIN LATERAL (SELECT asked.base + asked.slope * posting.length AS value) AS norm
 """
 _BEST_FIRST = "ORDER BY score DESC, passage_id"
@@ -97,7 +93,7 @@ def search(
         statement = f"""
             WITH {question}, found AS MATERIALIZED ({found})
             SELECT passage_id, score FROM found
-            JOIN passage p ON p.collection_id = %(collection)s AND p.id = passage_id AND p.metadata @> %(metadata)s
+            {each("passage p", "p.id = found.passage_id AND p.metadata @> %(metadata)s")}
             {_BEST_FIRST} LIMIT %(limit)s
         """
     else:
@@ -127,10 +123,12 @@ def scores(
 def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
     """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent."""
     rows = reader.rows(
-        """
-        SELECT collection.passage_count, term.term, term.passage_count
-        FROM collection LEFT JOIN lexical_term term
-          ON term.collection_id = collection.id AND term.term = ANY(%(terms)s::text[])
+        f"""
+        SELECT collection.passage_count, held.term, held.passage_count
+        FROM collection LEFT JOIN LATERAL (
+            SELECT term.term, term.passage_count
+            FROM {wanted("terms", "text")} {each("lexical_term term", "term.term = wanted.id")}
+        ) AS held ON true
         WHERE collection.id = %(collection)s
         """,
         {"collection": collection.id, "terms": list(terms)},
@@ -203,9 +201,10 @@ def _found(chosen: str = "", *, evolved: bool) -> tuple[str, str]:
     """The parts of a statement: the question's terms, and the score of each (``chosen``) passage that has one."""
     postings = _POSTINGS.format(chosen=chosen)
     if not evolved:
-        question = _QUESTION.format(columns="", outer="", held="term.passage_count")
+        question = _QUESTION.format(columns="", terms=_term(outer=False), held="term.passage_count")
         return question, f"SELECT posting.passage_id, {_SCORE} {postings} GROUP BY posting.passage_id"
-    question = _QUESTION.format(columns="asked.term,", outer="LEFT", held="coalesce(term.passage_count, 0)")
+    held = "coalesce(term.passage_count, 0)"
+    question = _QUESTION.format(columns="asked.term,", terms=_term(outer=True), held=held)
     found = f"""
         SELECT passage_id, sum(score)::real AS score FROM (
             SELECT posting.passage_id, {_CONTRIBUTION} AS score {postings}
@@ -217,6 +216,10 @@ def _found(chosen: str = "", *, evolved: bool) -> tuple[str, str]:
         ) AS contribution GROUP BY passage_id
     """
     return question, found
+
+
+def _term(*, outer: bool) -> str:
+    return each("lexical_term term", "term.term = asked.term", outer=outer)
 
 
 def _parameters(collection: Collection, weights: Mapping[str, float], **more: Any) -> dict[str, Any]:
@@ -233,27 +236,28 @@ def _parameters(collection: Collection, weights: Mapping[str, float], **more: An
 def _remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> tuple[float, list[int]]:
     """Remove the passages' postings, if they have any; their summed length, and the terms left with none."""
     row = writer.row(
-        """
+        f"""
         WITH old AS (
-            DELETE FROM lexical_passage
-            WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s::bigint[])
-            RETURNING passage_id, length, term_ids
-        ), gone AS (
-            SELECT old.passage_id, term.id AS term_id FROM old CROSS JOIN unnest(old.term_ids) AS term(id)
+            DELETE FROM lexical_passage held USING {WANTED}
+            WHERE held.collection_id = wanted.collection_id AND held.passage_id = wanted.id
+            RETURNING held.collection_id, held.passage_id, held.length, held.term_ids
+        ), gone AS MATERIALIZED (
+            SELECT old.collection_id, old.passage_id, term.id AS term_id
+            FROM old CROSS JOIN unnest(old.term_ids) AS term(id)
         ), deleted AS (
             DELETE FROM lexical_posting posting USING gone
-            WHERE posting.collection_id = %(collection)s
+            WHERE posting.collection_id = gone.collection_id
               AND posting.term_id = gone.term_id AND posting.passage_id = gone.passage_id
         ), counted AS (
             UPDATE lexical_term term SET passage_count = term.passage_count - lost.passages
-            FROM (SELECT term_id, count(*) AS passages FROM gone GROUP BY term_id) AS lost
-            WHERE term.collection_id = %(collection)s AND term.id = lost.term_id
+            FROM (SELECT collection_id, term_id, count(*) AS passages FROM gone GROUP BY 1, 2) AS lost
+            WHERE term.collection_id = lost.collection_id AND term.id = lost.term_id
             RETURNING term.id, term.passage_count
         )
         SELECT (SELECT coalesce(sum(length::float8), 0) FROM old),
-               (SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM counted WHERE passage_count = 0)
+               (SELECT coalesce(array_agg(id ORDER BY id), '{{}}') FROM counted WHERE passage_count = 0)
         """,
-        {"collection": collection_id, "passages": list(passages)},
+        {"collection": collection_id, "ids": list(passages)},
     )
     return row[0], row[1]
 
@@ -277,9 +281,9 @@ def _forget_terms(writer: Writer, collection_id: int, terms: Sequence[int]) -> N
     """Remove those of the given terms that no passage holds any more."""
     if terms:
         writer.execute(
-            """
-            DELETE FROM lexical_term
-            WHERE collection_id = %(collection)s AND id = ANY(%(ids)s::bigint[]) AND passage_count = 0
+            f"""
+            DELETE FROM lexical_term term USING {WANTED}
+            WHERE term.collection_id = wanted.collection_id AND term.id = wanted.id AND term.passage_count = 0
             """,
             {"collection": collection_id, "ids": list(terms)},
         )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
+from app.storage.lookups import WANTED, each, wanted
 
 Vector = NDArray[np.float32]
 
@@ -77,9 +78,9 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
     if not external_ids:
         return {}
     rows = reader.rows(
-        """
-        SELECT external_id, id, content_hash FROM passage
-        WHERE collection_id = %(collection)s AND external_id = ANY(%(ids)s)
+        f"""
+        SELECT p.external_id, p.id, p.content_hash
+        FROM {wanted("ids", "text")} {each("passage p", "p.external_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(external_ids)},
     )
@@ -89,9 +90,9 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
 def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
     """The given passages that exist."""
     rows = reader.rows(
-        """
-        SELECT id, external_id, title, text, metadata FROM passage
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        f"""
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata
+        FROM {WANTED} {each("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -103,9 +104,9 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
     if not passages:
         return []
     rows = reader.rows(
-        """
-        SELECT id, passage_id, position, text FROM sentence
-        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s) ORDER BY passage_id, position, id
+        f"""
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
+        ORDER BY s.passage_id, s.position, s.id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -115,9 +116,8 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
 def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[int, StoredSentence]:
     """The given sentences that exist."""
     rows = reader.rows(
-        """
-        SELECT id, passage_id, position, text FROM sentence
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        f"""
+        SELECT s.id, s.passage_id, s.position, s.text FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -127,7 +127,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
 def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
     """Which of these normalised entity names exist."""
     rows = reader.rows(
-        "SELECT name FROM entity WHERE collection_id = %(collection)s AND name = ANY(%(names)s)",
+        f"SELECT e.name FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}",
         {"collection": collection_id, "names": list(names)},
     )
     return {row[0] for row in rows}
@@ -136,7 +136,7 @@ def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set
 def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
     """Which of these time expressions exist."""
     rows = reader.rows(
-        "SELECT text FROM time_expression WHERE collection_id = %(collection)s AND text = ANY(%(texts)s)",
+        f"SELECT t.text FROM {wanted('texts', 'text')} {each('time_expression t', 't.text = wanted.id')}",
         {"collection": collection_id, "texts": list(texts)},
     )
     return {row[0] for row in rows}
@@ -193,7 +193,7 @@ def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Sen
 
 def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[SentenceRow]) -> list[int]:
     rows = writer.rows(
-        """
+        f"""
         WITH numbered AS (
             SELECT nextval(pg_get_serial_sequence('sentence', 'id')) AS id, row.* FROM unnest(
                 %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[], %(times)s::text[],
@@ -202,8 +202,7 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
         ), inserted AS (
             INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
             SELECT %(collection)s, n.id, n.passage_id, n.position, n.text, t.id, n.embedding
-            FROM numbered n
-            LEFT JOIN time_expression t ON t.collection_id = %(collection)s AND t.text = n.time
+            FROM numbered n {each("time_expression t", "t.text = n.time", outer=True)}
         )
         SELECT id FROM numbered ORDER BY n
         """,
@@ -230,15 +229,15 @@ def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tupl
 
 def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
     rows = writer.rows(
-        """
-        WITH placed AS (
-            SELECT p.id, p.position, t.id AS time_expression_id
+        f"""
+        WITH placed AS MATERIALIZED (
+            SELECT %(collection)s::bigint AS collection_id, p.id, p.position, t.id AS time_expression_id
             FROM unnest(%(ids)s::bigint[], %(positions)s::int[], %(times)s::text[]) AS p(id, position, time)
-            LEFT JOIN time_expression t ON t.collection_id = %(collection)s AND t.text = p.time
+            {each("time_expression t", "t.text = p.time", outer=True)}
         )
         UPDATE sentence SET position = placed.position, time_expression_id = placed.time_expression_id
-        FROM placed JOIN sentence old ON old.collection_id = %(collection)s AND old.id = placed.id
-        WHERE sentence.collection_id = %(collection)s AND sentence.id = placed.id
+        FROM placed {each("sentence old", "old.id = placed.id")}
+        WHERE sentence.collection_id = placed.collection_id AND sentence.id = placed.id
           AND (old.position, old.time_expression_id)
               IS DISTINCT FROM (placed.position, placed.time_expression_id)
         RETURNING old.time_expression_id
@@ -320,25 +319,24 @@ def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[
         "names": [name for names in links.values() for name in names],
         "all": list(links),
     }
+    named = f"""
+        SELECT DISTINCT given.sentence_id, e.id AS entity_id
+        FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS given(sentence_id, name)
+        {each("entity e", "e.name = given.name")}
+    """
     lost = writer.rows(
-        """
-        DELETE FROM entity_sentence link
-        WHERE link.collection_id = %(collection)s AND link.sentence_id = ANY(%(all)s)
-          AND NOT EXISTS (
-              SELECT FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS wanted(sentence_id, name)
-              JOIN entity e ON e.collection_id = %(collection)s AND e.name = wanted.name
-              WHERE wanted.sentence_id = link.sentence_id AND e.id = link.entity_id
-          )
+        f"""
+        DELETE FROM entity_sentence link USING {wanted("all")}
+        WHERE link.collection_id = wanted.collection_id AND link.sentence_id = wanted.id
+          AND (link.sentence_id, link.entity_id) NOT IN ({named})
         RETURNING link.entity_id
         """,
         parameters,
     )
     writer.execute(
-        """
+        f"""
         INSERT INTO entity_sentence (collection_id, entity_id, sentence_id)
-        SELECT DISTINCT %(collection)s::bigint, e.id, wanted.sentence_id
-        FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS wanted(sentence_id, name)
-        JOIN entity e ON e.collection_id = %(collection)s AND e.name = wanted.name
+        SELECT %(collection)s::bigint, named.entity_id, named.sentence_id FROM ({named}) AS named
         ON CONFLICT DO NOTHING
         """,
         parameters,
@@ -354,23 +352,22 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
     """
     parameters = {"collection": collection_id, "ids": list(sentences)}
     writer.rows(
-        """
-        SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        ORDER BY id FOR UPDATE
+        f"""
+        SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        ORDER BY s.id FOR UPDATE OF s
         """,
         parameters,
     )
     entities = writer.rows(
-        """
-        SELECT DISTINCT entity_id FROM entity_sentence
-        WHERE collection_id = %(collection)s AND sentence_id = ANY(%(ids)s)
+        f"""
+        SELECT DISTINCT link.entity_id FROM {WANTED} {each("entity_sentence link", "link.sentence_id = wanted.id")}
         """,
         parameters,
     )
     times = writer.rows(
-        """
-        DELETE FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        RETURNING time_expression_id
+        f"""
+        DELETE FROM sentence s USING {WANTED} WHERE s.collection_id = wanted.collection_id AND s.id = wanted.id
+        RETURNING s.time_expression_id
         """,
         parameters,
     )
@@ -393,26 +390,21 @@ def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], 
         How many entities went.
     """
     gone = writer.execute(
-        """
-        DELETE FROM entity e WHERE e.collection_id = %(collection)s AND e.id = ANY(%(ids)s)
-          AND NOT EXISTS (
-              SELECT FROM entity_sentence link
-              WHERE link.collection_id = e.collection_id AND link.entity_id = e.id
-          )
+        f"""
+        DELETE FROM entity e USING {WANTED} WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id
+          AND (SELECT link.sentence_id FROM entity_sentence link
+               WHERE link.collection_id = e.collection_id AND link.entity_id = e.id LIMIT 1) IS NULL
         """,
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
     writer.execute(
-        """
-        DELETE FROM time_expression t WHERE t.collection_id = %(collection)s AND t.id = ANY(%(ids)s)
-          AND NOT EXISTS (
-              SELECT FROM sentence s
-              WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id
-          )
-          AND NOT EXISTS (
-              SELECT FROM sentence_memory memory
-              WHERE memory.collection_id = t.collection_id AND memory.time_expression_id = t.id
-          )
+        f"""
+        DELETE FROM time_expression t USING {WANTED}
+        WHERE t.collection_id = wanted.collection_id AND t.id = wanted.id
+          AND (SELECT s.id FROM sentence s
+               WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id LIMIT 1) IS NULL
+          AND (SELECT memory.sentence_id FROM sentence_memory memory
+               WHERE memory.collection_id = t.collection_id AND memory.time_expression_id = t.id LIMIT 1) IS NULL
         """,
         {"collection": collection_id, "ids": sorted(set(times))},
     )

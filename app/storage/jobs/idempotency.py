@@ -1,5 +1,6 @@
 """First answers of keyed writes, replayed when the same request comes again."""
 
+from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -37,4 +38,16 @@ def remember(writer: Writer, collection_id: int, key: str, body_hash: bytes, ans
             {"collection": collection_id, "key": key, "hash": body_hash, "answer": Jsonb(answer)},
         )
         > 0
+    )
+
+
+def delete_before(writer: Writer, moment: datetime, limit: int) -> int:
+    """Forget first answers from before the moment, at most ``limit``; how many."""
+    return writer.execute(
+        """
+        DELETE FROM idempotency WHERE (collection_id, key) IN (
+            SELECT collection_id, key FROM idempotency WHERE created_at < %(moment)s LIMIT %(limit)s
+        )
+        """,
+        {"moment": moment, "limit": limit},
     )

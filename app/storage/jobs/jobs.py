@@ -201,7 +201,7 @@ def claim(
                 due_at = now() + make_interval(secs => %(lease)s), updated_at = now(),
                 attempts = job.attempts + head.lost::int,
                 error = CASE WHEN head.lost THEN 'Its worker was lost.' ELSE job.error END
-            FROM head JOIN collection c ON c.id = head.collection_id
+            FROM head CROSS JOIN LATERAL (SELECT * FROM collection WHERE id = head.collection_id OFFSET 0) AS c
             WHERE job.collection_id = head.collection_id AND job.id = head.id
             RETURNING {_COLUMNS}
             """,
@@ -407,6 +407,18 @@ def ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> dict[UU
         {"collection": collection_id, "jobs": list(queued)},
     )
     return {row.id: row.ahead for row in rows}
+
+
+def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
+    """Remove jobs that ended before the moment, at most ``limit``, with what their kinds keep of them; how many."""
+    return writer.execute(
+        """
+        DELETE FROM job WHERE (collection_id, id) IN (
+            SELECT collection_id, id FROM job WHERE finished_at < %(moment)s LIMIT %(limit)s
+        )
+        """,
+        {"moment": moment, "limit": limit},
+    )
 
 
 def _job(row: Any) -> Job | None:

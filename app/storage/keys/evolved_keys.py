@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.storage.database import Reader, Writer
+from app.storage.lookups import WANTED, each
 
 Vector = NDArray[np.float32]
 
@@ -138,14 +139,15 @@ def due(reader: Reader) -> list[int]:
 
 def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Vector]:
     """Passage -> dense base key, unit length, (d,); those that exist are kept from deletion, locked in id order."""
-    return _dense(writer, collection_id, passages, "FOR KEY SHARE")
+    return _dense(writer, collection_id, passages, "FOR KEY SHARE OF p")
 
 
 def _dense(reader: Reader, collection_id: int, passages: Sequence[int], lock: str = "") -> dict[int, Vector]:
     rows = reader.rows(
         f"""
-        SELECT id, embedding FROM passage WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        ORDER BY id {lock}
+        SELECT p.id, p.embedding FROM {WANTED} JOIN passage p
+          ON p.collection_id = wanted.collection_id AND p.id = wanted.id
+        ORDER BY p.id {lock}
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -172,14 +174,12 @@ def base_keys(reader: Reader, collection_id: int, passages: Sequence[int]) -> di
 
 def _with_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector]) -> dict[int, Base]:
     rows = reader.rows(
-        """
+        f"""
         SELECT held.passage_id, held.length, term.term, posting.frequency
-        FROM lexical_passage held
+        FROM {WANTED} {each("lexical_passage held", "held.passage_id = wanted.id")}
         CROSS JOIN LATERAL unnest(held.term_ids) AS holding(term_id)
-        JOIN lexical_term term ON term.collection_id = held.collection_id AND term.id = holding.term_id
-        JOIN lexical_posting posting ON posting.collection_id = held.collection_id
-            AND posting.term_id = holding.term_id AND posting.passage_id = held.passage_id
-        WHERE held.collection_id = %(collection)s AND held.passage_id = ANY(%(ids)s)
+        {each("lexical_term term", "term.id = holding.term_id")}
+        {each("lexical_posting posting", "posting.term_id = term.id AND posting.passage_id = held.passage_id")}
         """,
         {"collection": collection_id, "ids": list(vectors)},
     )
@@ -202,9 +202,10 @@ def replace_keys(
     """Make these the evolved keys of the passages; those given none have their base keys again."""
     parameters = {"collection": collection_id, "ids": sorted(passages)}
     writer.execute(
-        """
-        DELETE FROM passage_key WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)
-          AND NOT passage_id = ANY(%(kept)s)
+        f"""
+        DELETE FROM passage_key key USING {WANTED}
+        WHERE key.collection_id = wanted.collection_id AND key.passage_id = wanted.id
+          AND NOT key.passage_id = ANY(%(kept)s)
         """,
         parameters | {"kept": [key.passage_id for key in keys]},
     )
@@ -226,7 +227,10 @@ def replace_keys(
             },
         )
     writer.execute(
-        "DELETE FROM evolved_posting WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)",
+        f"""
+        DELETE FROM evolved_posting posting USING {WANTED}
+        WHERE posting.collection_id = wanted.collection_id AND posting.passage_id = wanted.id
+        """,
         parameters,
     )
     added = [posting for key in keys for posting in postings(key, bases[key.passage_id])]

@@ -8,6 +8,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
+from app.storage.lookups import each
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +121,9 @@ def go_to(writer: Writer, collection_id: int, number: int) -> list[int]:
 def touched(reader: Reader, collection_id: int, numbers: Sequence[int]) -> list[int]:
     """Passages for which these generations took evidence in, in id order."""
     rows = reader.rows(
-        """
+        f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
-        JOIN key_credit credit ON credit.collection_id = evidence.collection_id
-            AND credit.event_id = evidence.event_id
+        {each("key_credit credit", "credit.event_id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation = ANY(%(numbers)s)
           AND credit.weight > 0
         ORDER BY credit.passage_id

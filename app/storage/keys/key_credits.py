@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.storage.database import Reader, Writer
+from app.storage.log.judged import JUDGED
+from app.storage.lookups import WANTED, each, wanted
 
 Vector = NDArray[np.float32]
 
@@ -61,12 +63,18 @@ class Scored:
     generation: int
 
 
+_BY_ID = f"{WANTED} {each('expansion_unit unit', 'unit.id = wanted.id')}"
+_OF_PASSAGE = each("key_credit credit", "credit.passage_id = wanted.id")
+_EVIDENCE = each("key_evidence evidence", "evidence.event_id = credit.event_id")
+_BY_HASH = f"{wanted('hashes', 'bytea')} {each('expansion_unit unit', 'unit.text_hash = wanted.id')}"
+
+
 def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> dict[bytes, Unit]:
     """Text hash -> unit, for those that are stored."""
     rows = reader.rows(
-        """
-        SELECT text_hash, method, text, embedding, terms, frequencies FROM expansion_unit
-        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s)
+        f"""
+        SELECT unit.text_hash, unit.method, unit.text, unit.embedding, unit.terms, unit.frequencies
+        FROM {_BY_HASH}
         """,
         {"collection": collection_id, "hashes": list(hashes)},
     )
@@ -97,10 +105,7 @@ def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict
             },
         )
     rows = writer.rows(
-        """
-        SELECT text_hash, id FROM expansion_unit
-        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s)
-        """,
+        f"SELECT unit.text_hash, unit.id FROM {_BY_HASH}",
         {"collection": collection_id, "hashes": [unit.text_hash for unit in units]},
     )
     return {row[0]: row[1] for row in rows}
@@ -109,7 +114,7 @@ def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict
 def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, Vector]:
     """Unit -> embedding, unit length, (d,)."""
     rows = reader.rows(
-        "SELECT id, embedding FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"SELECT unit.id, unit.embedding FROM {_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row[0]: row[1].to_numpy() for row in rows}
@@ -118,10 +123,7 @@ def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
 def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, dict[str, float]]:
     """Unit -> term -> how often the unit has it."""
     rows = reader.rows(
-        """
-        SELECT id, terms, frequencies FROM expansion_unit
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        """,
+        f"SELECT unit.id, unit.terms, unit.frequencies FROM {_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row[0]: dict(zip(row[1], row[2], strict=True)) for row in rows}
@@ -152,7 +154,10 @@ def add_evidence(
 def replace_credits(writer: Writer, collection_id: int, passages: Sequence[int], credits: Sequence[Credit]) -> None:
     """Put these credits in the place of all that the passages had."""
     writer.execute(
-        "DELETE FROM key_credit WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)",
+        f"""
+        DELETE FROM key_credit credit USING {WANTED}
+        WHERE credit.collection_id = wanted.collection_id AND credit.passage_id = wanted.id
+        """,
         {"collection": collection_id, "ids": list(passages)},
     )
     _write_credits(writer, collection_id, credits)
@@ -197,30 +202,24 @@ class Pair:
 def pairs(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Pair]:
     """Every pair that events credited or weighed and found wanting, by event, passage and unit."""
     rows = reader.rows(
-        """
-        SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, episode.embedding
-        FROM key_credit credit
-        JOIN key_evidence evidence ON evidence.collection_id = credit.collection_id
-            AND evidence.event_id = credit.event_id
-        JOIN feedback_event event ON event.collection_id = credit.collection_id AND event.id = credit.event_id
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
-        WHERE credit.collection_id = %(collection)s AND credit.passage_id = ANY(%(ids)s)
+        f"""
+        SELECT credit.event_id, credit.passage_id, credit.unit_id, evidence.strength, judged.embedding
+        FROM {WANTED} {_OF_PASSAGE} {_EVIDENCE}
+        {each("feedback_event event", "event.id = credit.event_id")} {JUDGED}
         ORDER BY credit.event_id, credit.passage_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [Pair(row[0], row[1], row[2], row[3], row[4].to_numpy()) for row in rows]
+    return [Pair(row.event_id, row.passage_id, row.unit_id, row.strength, row.embedding.to_numpy()) for row in rows]
 
 
 # Evidence that counts: it waits for an evolution, or one that is not rolled back took it in.
-_COUNTED = """
-    FROM key_credit credit
-    JOIN key_evidence evidence ON evidence.collection_id = credit.collection_id
-        AND evidence.event_id = credit.event_id
-    LEFT JOIN key_generation generation ON generation.collection_id = evidence.collection_id
-        AND generation.number = evidence.generation
-    WHERE credit.collection_id = %(collection)s AND credit.passage_id = ANY(%(passages)s) AND credit.weight > 0
+_COUNTED = f"""
+    FROM {wanted("passages")} {_OF_PASSAGE} {_EVIDENCE}
+    {each("key_generation generation", "generation.number = evidence.generation", outer=True)}
+    WHERE credit.weight > 0
 """
+_UNIT = each("expansion_unit unit", "unit.id = scored.unit_id")
 _SCORE = "sum(credit.weight * credit.gain ORDER BY credit.event_id)"
 
 
@@ -241,23 +240,20 @@ def refresh_memory(
               AND (%(units)s::bigint[] IS NULL OR credit.unit_id = ANY(%(units)s))
             GROUP BY credit.passage_id, credit.unit_id
             UNION ALL
-            SELECT passage_id, unit_id, score FROM expansion_memory
-            WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s)
-              AND NOT unit_id = ANY(%(units)s)
+            SELECT held.passage_id, held.unit_id, held.score
+            FROM {wanted("passages")} {each("expansion_memory held", "held.passage_id = wanted.id")}
+            WHERE NOT held.unit_id = ANY(%(units)s)
         ), best AS MATERIALIZED (
             SELECT passage_id, unit_id, score FROM (
                 SELECT scored.*, row_number() OVER (
                     PARTITION BY scored.passage_id ORDER BY scored.score DESC, unit.text_hash
                 ) AS place
-                FROM scored JOIN expansion_unit unit
-                  ON unit.collection_id = %(collection)s AND unit.id = scored.unit_id
+                FROM scored {_UNIT}
             ) AS ranked WHERE place <= %(capacity)s
         ), evicted AS (
-            DELETE FROM expansion_memory held
-            WHERE held.collection_id = %(collection)s AND held.passage_id = ANY(%(passages)s)
-              AND NOT EXISTS (
-                  SELECT FROM best WHERE best.passage_id = held.passage_id AND best.unit_id = held.unit_id
-              )
+            DELETE FROM expansion_memory held USING {wanted("passages")}
+            WHERE held.collection_id = wanted.collection_id AND held.passage_id = wanted.id
+              AND (held.passage_id, held.unit_id) NOT IN (SELECT passage_id, unit_id FROM best)
         )
         INSERT INTO expansion_memory AS held (collection_id, passage_id, unit_id, score)
         SELECT %(collection)s, best.* FROM best ORDER BY passage_id, unit_id
@@ -276,10 +272,10 @@ def refresh_memory(
 def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[tuple[int, int, float]]:
     """(passage, unit, score) of expansion memories, best first."""
     rows = reader.rows(
-        """
-        SELECT held.passage_id, held.unit_id, held.score FROM expansion_memory held
-        JOIN expansion_unit unit ON unit.collection_id = held.collection_id AND unit.id = held.unit_id
-        WHERE held.collection_id = %(collection)s AND held.passage_id = ANY(%(ids)s)
+        f"""
+        SELECT held.passage_id, held.unit_id, held.score
+        FROM {WANTED} {each("expansion_memory held", "held.passage_id = wanted.id")}
+        {each("expansion_unit unit", "unit.id = held.unit_id")}
         ORDER BY held.passage_id, held.score DESC, unit.text_hash
         """,
         {"collection": collection_id, "ids": list(passages)},
@@ -301,7 +297,7 @@ def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit:
                 {_COUNTED} AND generation.active
                 GROUP BY credit.passage_id, credit.unit_id
             ) AS scored
-            JOIN expansion_unit unit ON unit.collection_id = %(collection)s AND unit.id = scored.unit_id
+            {_UNIT}
         ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, place
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
@@ -325,7 +321,7 @@ def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int
                   AND (evidence.generation IS NULL OR generation.active)
                 GROUP BY credit.passage_id, credit.unit_id
             ) AS scored
-            JOIN expansion_unit unit ON unit.collection_id = %(collection)s AND unit.id = scored.unit_id
+            {_UNIT}
         ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, place
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
@@ -336,10 +332,9 @@ def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int
 def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
     """Passages that evidence waits for, in id order."""
     rows = reader.rows(
-        """
+        f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
-        JOIN key_credit credit ON credit.collection_id = evidence.collection_id
-            AND credit.event_id = evidence.event_id
+        {each("key_credit credit", "credit.event_id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND credit.weight > 0
         ORDER BY credit.passage_id
         """,

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.storage.database import Reader
+from app.storage.log.judged import JUDGED
+from app.storage.lookups import each, wanted
 
 Vector = NDArray[np.float32]
 
@@ -90,23 +92,17 @@ class KeyEffect:
 
 _STATUS = """CASE WHEN evidence.gate = 'none' THEN NULL WHEN evidence.generation IS NULL THEN 'waiting'
                   WHEN generation.active THEN 'taken in' ELSE 'rolled back' END"""
-_GENERATION = """
-    LEFT JOIN key_generation generation ON generation.collection_id = evidence.collection_id
-        AND generation.number = evidence.generation
-"""
+_GENERATION = each("key_generation generation", "generation.number = evidence.generation", outer=True)
 
 
 def find(reader: Reader, collection_id: int, external_id: str) -> ServedKey | None:
     """The keys of the passage with this external id, or None."""
     row = reader.row(
-        """
+        f"""
         SELECT passage.id, passage.embedding, coalesce(lexical.length, 0), evolved.generation, evolved.vector,
-               coalesce(evolved.units, '{}'), coalesce(evolved.scores, '{}')
-        FROM passage
-        LEFT JOIN passage_key evolved ON evolved.collection_id = passage.collection_id
-            AND evolved.passage_id = passage.id
-        LEFT JOIN lexical_passage lexical ON lexical.collection_id = passage.collection_id
-            AND lexical.passage_id = passage.id
+               coalesce(evolved.units, '{{}}'), coalesce(evolved.scores, '{{}}')
+        FROM passage {each("passage_key evolved", "evolved.passage_id = passage.id", outer=True)}
+        {each("lexical_passage lexical", "lexical.passage_id = passage.id", outer=True)}
         WHERE passage.collection_id = %(collection)s AND passage.external_id = %(external)s
         """,
         {"collection": collection_id, "external": external_id},
@@ -122,7 +118,7 @@ def units(
 ) -> tuple[list[HeldUnit], int]:
     """The ``limit`` best units of the passage's memory and of its key, ``composing``; and how many there are."""
     rows = reader.rows(
-        """
+        f"""
         SELECT unit.id, unit.method, unit.text, unit.terms, unit.frequencies, shown.score, count(*) OVER ()
         FROM (
             SELECT unit_id, max(score) AS score FROM (
@@ -131,8 +127,7 @@ def units(
                 UNION ALL
                 SELECT unit_id, NULL FROM unnest(%(composing)s::bigint[]) AS unit_id
             ) AS named GROUP BY unit_id
-        ) AS shown
-        JOIN expansion_unit unit ON unit.collection_id = %(collection)s AND unit.id = shown.unit_id
+        ) AS shown {each("expansion_unit unit", "unit.id = shown.unit_id")}
         ORDER BY shown.score DESC NULLS LAST, unit.text_hash LIMIT %(limit)s
         """,
         {"collection": collection_id, "passage": passage_id, "composing": list(composing), "limit": limit},
@@ -165,20 +160,17 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
     """The ``limit`` latest verdicts behind each of the units, by unit, the latest first."""
     rows = reader.rows(
         f"""
-        SELECT credit.unit_id, credit.event_id, event.judge, event.episode_id, episode.question, credit.gain,
+        SELECT credit.unit_id, credit.event_id, event.judge, event.query_id, judged.question, credit.gain,
                credit.weight, evidence.generation, {_STATUS}, credit.total
         FROM (
-            SELECT unit_id, event_id, gain, weight, count(*) OVER (PARTITION BY unit_id) AS total,
+            SELECT given.*, count(*) OVER (PARTITION BY unit_id) AS total,
                    row_number() OVER (PARTITION BY unit_id ORDER BY event_id DESC) AS place
-            FROM key_credit
-            WHERE collection_id = %(collection)s AND passage_id = %(passage)s AND unit_id = ANY(%(units)s)
-              AND weight > 0
+            FROM {wanted("units")}
+            {each("key_credit given", "given.passage_id = %(passage)s AND given.unit_id = wanted.id")}
+            WHERE given.weight > 0
         ) AS credit
-        JOIN key_evidence evidence ON evidence.collection_id = %(collection)s
-            AND evidence.event_id = credit.event_id
-        {_GENERATION}
-        JOIN feedback_event event ON event.collection_id = %(collection)s AND event.id = credit.event_id
-        JOIN episode ON episode.collection_id = %(collection)s AND episode.id = event.episode_id
+        {each("key_evidence evidence", "evidence.event_id = credit.event_id")} {_GENERATION}
+        {each("feedback_event event", "event.id = credit.event_id")} {JUDGED}
         WHERE credit.place <= %(limit)s ORDER BY credit.unit_id, credit.place
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},
@@ -203,10 +195,9 @@ def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> Key
     if evidence is None:
         return None
     rows = reader.rows(
-        """
+        f"""
         SELECT passage.external_id, credit.unit_id, credit.gain, credit.weight, count(*) OVER ()
-        FROM key_credit credit
-        JOIN passage ON passage.collection_id = credit.collection_id AND passage.id = credit.passage_id
+        FROM key_credit credit {each("passage", "passage.id = credit.passage_id")}
         WHERE credit.collection_id = %(collection)s AND credit.event_id = %(event)s
         ORDER BY credit.weight * credit.gain DESC, credit.gain DESC, credit.passage_id, credit.unit_id
         LIMIT %(limit)s

@@ -8,7 +8,8 @@ from app.core.verdict import Expansion
 from app.storage.database import Reader, Writer
 from app.storage.keys.evolved_keys import EvolvedKey, Posting
 from app.storage.keys.key_credits import Credit
-from app.storage.log.verdicts import expansions_of
+from app.storage.log import verdicts
+from app.storage.lookups import WANTED, each, given, wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,14 @@ class Withdrawn:
     waited: bool
 
 
+_OF_EVENTS = wanted("events")
+_CREDIT = each("key_credit credit", "credit.event_id = wanted.id")
+
+
 def any_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> bool:
     """Whether one of the events carried expansions and is applied."""
     found: bool = reader.scalar(
-        """
-        SELECT EXISTS (
-            SELECT FROM key_evidence WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
-        )
-        """,
+        f"SELECT count(*) > 0 FROM {_OF_EVENTS} {each('key_evidence evidence', 'evidence.event_id = wanted.id')}",
         {"collection": collection_id, "events": list(events)},
     )
     return found
@@ -42,10 +43,7 @@ def any_evidence(reader: Reader, collection_id: int, events: Sequence[int]) -> b
 def credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
     """Passages that the events credit or weighed and found wanting, in id order."""
     rows = reader.rows(
-        """
-        SELECT DISTINCT passage_id FROM key_credit
-        WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s) ORDER BY passage_id
-        """,
+        f"SELECT DISTINCT credit.passage_id FROM {_OF_EVENTS} {_CREDIT} ORDER BY credit.passage_id",
         {"collection": collection_id, "events": list(events)},
     )
     return [row[0] for row in rows]
@@ -55,16 +53,14 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
     """Remove the events' evidence and credits, and count them out of the evolutions that took them in."""
     parameters: dict[str, Any] = {"collection": collection_id, "events": list(events)}
     credits = writer.rows(
-        """
-        SELECT DISTINCT passage_id, unit_id, weight > 0 FROM key_credit
-        WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
-        """,
+        f"SELECT DISTINCT credit.passage_id, credit.unit_id, credit.weight > 0 FROM {_OF_EVENTS} {_CREDIT}",
         parameters,
     )
     evidence = writer.rows(
-        """
-        DELETE FROM key_evidence WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
-        RETURNING gate, generation
+        f"""
+        DELETE FROM key_evidence evidence USING {_OF_EVENTS}
+        WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
+        RETURNING evidence.gate, evidence.generation
         """,
         parameters,
     )
@@ -72,9 +68,10 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
         """
         UPDATE key_generation made SET events = made.events - taken.events
         FROM (
-            SELECT number, count(*) AS events FROM unnest(%(numbers)s::bigint[]) AS number GROUP BY number
+            SELECT %(collection)s::bigint AS collection_id, number, count(*) AS events
+            FROM unnest(%(numbers)s::bigint[]) AS number GROUP BY number
         ) AS taken
-        WHERE made.collection_id = %(collection)s AND made.number = taken.number
+        WHERE made.collection_id = taken.collection_id AND made.number = taken.number
         """,
         parameters | {"numbers": [row[1] for row in evidence if row[1] is not None]},
     )
@@ -87,37 +84,40 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
 
 def bringers(
     reader: Reader, collection_id: int, units: Sequence[int]
-) -> dict[int, tuple[bytes, tuple[Expansion, ...]]]:
+) -> dict[int, tuple[bytes, Sequence[Expansion]]]:
     """Unit -> its text hash and the expansions of the first event that it was credited for.
 
     Units without any credit are left out.
     """
     rows = reader.rows(
-        """
-        SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.verdict -> 'expansions'
-        FROM expansion_unit unit
-        JOIN key_credit credit ON credit.collection_id = unit.collection_id AND credit.unit_id = unit.id
-        JOIN feedback_event event ON event.collection_id = credit.collection_id AND event.id = credit.event_id
-        WHERE unit.collection_id = %(collection)s AND unit.id = ANY(%(ids)s)
+        f"""
+        SELECT DISTINCT ON (unit.id) unit.id, unit.text_hash, event.id AS event_id FROM {WANTED}
+        {each("expansion_unit unit", "unit.id = wanted.id")}
+        {each("key_credit credit", "credit.unit_id = unit.id")}
+        {each("feedback_event event", "event.id = credit.event_id")}
         ORDER BY unit.id, event.applied_sequence
         """,
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: (bytes(row[1]), expansions_of(row[2])) for row in rows}
+    brought = verdicts.expansions(reader, collection_id, sorted({row.event_id for row in rows}))
+    return {row.id: (bytes(row.text_hash), brought[row.event_id]) for row in rows}
 
 
 def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], gone: Sequence[int]) -> None:
     """Say by which method units came first, and remove the units ``gone``."""
     writer.execute(
-        """
+        f"""
         UPDATE expansion_unit unit SET method = new.method
-        FROM unnest(%(ids)s::bigint[], %(methods)s::text[]) AS new(id, method)
-        WHERE unit.collection_id = %(collection)s AND unit.id = new.id AND unit.method <> new.method
+        FROM {given("unnest(%(ids)s::bigint[], %(methods)s::text[]) AS given(id, method)")}
+        WHERE unit.collection_id = new.collection_id AND unit.id = new.id AND unit.method <> new.method
         """,
         {"collection": collection_id, "ids": list(methods), "methods": list(methods.values())},
     )
     writer.execute(
-        "DELETE FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"""
+        DELETE FROM expansion_unit unit USING {WANTED}
+        WHERE unit.collection_id = wanted.collection_id AND unit.id = wanted.id
+        """,
         {"collection": collection_id, "ids": list(gone)},
     )
 
@@ -125,9 +125,9 @@ def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], gon
 def waiting_gains(reader: Reader, collection_id: int) -> list[float]:
     """The gains of validated events that no evolution took in yet, in the order in which they were applied."""
     rows = reader.rows(
-        """
+        f"""
         SELECT evidence.gain FROM key_evidence evidence
-        JOIN feedback_event event ON event.collection_id = evidence.collection_id AND event.id = evidence.event_id
+        {each("feedback_event event", "event.id = evidence.event_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND evidence.gate <> 'none'
         ORDER BY event.applied_sequence
         """,
@@ -155,32 +155,20 @@ def keyed_passages(reader: Reader, collection_id: int, after: int, limit: int) -
 def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Credit]:
     """All credits of the passages, by passage, event and unit."""
     rows = reader.rows(
-        """
-        SELECT event_id, passage_id, unit_id, gain, weight FROM key_credit
-        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)
-        ORDER BY passage_id, event_id, unit_id
+        f"""
+        SELECT credit.event_id, credit.passage_id, credit.unit_id, credit.gain, credit.weight
+        FROM {WANTED} {each("key_credit credit", "credit.passage_id = wanted.id")}
+        ORDER BY credit.passage_id, credit.event_id, credit.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
     return [Credit(*row) for row in rows]
 
 
-def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, tuple[Expansion, ...]]:
-    """Applied event -> the expansions that its verdict brought."""
-    rows = reader.rows(
-        """
-        SELECT id, verdict -> 'expansions' FROM feedback_event
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status = 'applied'
-        """,
-        {"collection": collection_id, "ids": list(events)},
-    )
-    return {row[0]: expansions_of(row[1]) for row in rows}
-
-
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:
     """Unit -> hash of its text."""
     rows = reader.rows(
-        "SELECT id, text_hash FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"SELECT unit.id, unit.text_hash FROM {WANTED} {each('expansion_unit unit', 'unit.id = wanted.id')}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row[0]: bytes(row[1]) for row in rows}
@@ -189,9 +177,9 @@ def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dic
 def evolved(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[EvolvedKey]:
     """The passages' evolved keys as they stand, by passage; without their terms, which ``postings`` has."""
     rows = reader.rows(
-        """
-        SELECT passage_id, generation, vector, units, scores FROM passage_key
-        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s) ORDER BY passage_id
+        f"""
+        SELECT key.passage_id, key.generation, key.vector, key.units, key.scores
+        FROM {WANTED} {each("passage_key key", "key.passage_id = wanted.id")} ORDER BY key.passage_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
@@ -201,9 +189,10 @@ def evolved(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
 def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Posting]:
     """The terms of the passages' evolved keys as they stand, by passage and term."""
     rows = reader.rows(
-        """
-        SELECT term, passage_id, base, frequency, length FROM evolved_posting
-        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s) ORDER BY passage_id, term COLLATE "C"
+        f"""
+        SELECT posting.term, posting.passage_id, posting.base, posting.frequency, posting.length
+        FROM {WANTED} {each("evolved_posting posting", "posting.passage_id = wanted.id")}
+        ORDER BY posting.passage_id, posting.term COLLATE "C"
         """,
         {"collection": collection_id, "ids": list(passages)},
     )

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from app.core.states import Support
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
+from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import Documents, floats, integers
-from app.storage.retrieval.hops import Focus
+from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
 
@@ -42,25 +43,22 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
     past = nearness(focus.collection, "question", "embedding", "q")
     rows = reader.rows(
         f"""
-        WITH near AS (
+        WITH near AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(questions)s
+        ), known AS MATERIALIZED (
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete
+            FROM near {each("question_support supported", "supported.question_id = near.id")}
+            WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="supported")}
+        ), sharing AS MATERIALIZED (
+            SELECT known.id FROM known {each("entity_sentence link", "link.sentence_id = known.sentence_id")}
+            WHERE link.entity_id = ANY(%(entities)s::bigint[])
         )
-        SELECT near.id, near.text, near.similarity, EXISTS (
-                   SELECT FROM question_support any_of
-                   JOIN entity_sentence link ON link.collection_id = %(collection)s
-                       AND link.sentence_id = any_of.sentence_id AND link.entity_id = ANY(%(entities)s::bigint[])
-                   WHERE any_of.collection_id = %(collection)s AND any_of.question_id = near.id
-                     AND {_SUPPORTED.format(row="any_of")}
-               ), s.id, s.passage_id, known.support, known.perplexity,
-               known.complete
-        FROM near
-        JOIN question_support known ON known.collection_id = %(collection)s AND known.question_id = near.id
-        JOIN sentence s ON s.collection_id = %(collection)s AND s.id = known.sentence_id
-        {"JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id" if focus.metadata else ""}
-        WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="known")}
-        {"AND p.metadata @> %(metadata)s" if focus.metadata else ""}
-        ORDER BY near.similarity DESC, near.id, s.id
+        SELECT known.id, known.text, known.similarity, known.id IN (SELECT id FROM sharing), s.id, s.passage_id,
+               known.support, known.perplexity, known.complete
+        FROM known {each("sentence s", "s.id = known.sentence_id")}
+        {each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
+        ORDER BY known.similarity DESC, known.id, s.id
         """,
         focus.parameters(entities=list(entities), gate=gate, questions=questions),
     )
@@ -94,9 +92,10 @@ def lock_questions(
         },
     )
     rows = writer.rows(
-        """
-        SELECT text_hash, id FROM question
-        WHERE collection_id = %(collection)s AND text_hash = ANY(%(hashes)s) ORDER BY text_hash FOR UPDATE
+        f"""
+        SELECT question.text_hash, question.id FROM {wanted("hashes", "bytea")} JOIN question
+          ON question.collection_id = wanted.collection_id AND question.text_hash = wanted.id
+        ORDER BY question.text_hash FOR UPDATE OF question
         """,
         {"collection": collection_id, "hashes": hashes},
     )
@@ -108,12 +107,12 @@ def supports_of(
 ) -> list[Support]:
     """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
     rows = reader.rows(
-        """
-        SELECT question_id, sentence_id, support, perplexity, update_count, complete, pulled, said
-        FROM question_support
-        WHERE collection_id = %(collection)s AND question_id = ANY(%(questions)s)
-          AND (%(sentences)s::bigint[] IS NULL OR sentence_id = ANY(%(sentences)s))
-        ORDER BY question_id, sentence_id
+        f"""
+        SELECT known.question_id, known.sentence_id, known.support, known.perplexity, known.update_count,
+               known.complete, known.pulled, known.said
+        FROM {wanted("questions")} {each("question_support known", "known.question_id = wanted.id")}
+        WHERE %(sentences)s::bigint[] IS NULL OR known.sentence_id = ANY(%(sentences)s)
+        ORDER BY known.question_id, known.sentence_id
         """,
         {
             "collection": collection_id,
@@ -127,12 +126,14 @@ def supports_of(
     ]
 
 
-_ROWS = """
+_NEW = given(
+    """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
         %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[]
-    ) AS new(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
-"""
+    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said)
+    """
+)
 
 
 def _columns(supports: Sequence[Support]) -> dict[str, Any]:
@@ -154,7 +155,7 @@ def store_supports(writer: Writer, collection_id: int, supports: Sequence[Suppor
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
                                       complete, pulled, said)
-        SELECT %(collection)s, new.* FROM {_ROWS}
+        SELECT new.* FROM {_NEW}
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
             complete = excluded.complete, pulled = excluded.pulled, said = excluded.said
@@ -171,18 +172,18 @@ def replace_supports(
         f"""
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
             update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said
-        FROM {_ROWS}
-        WHERE question_support.collection_id = %(collection)s AND question_support.question_id = new.question_id
+        FROM {_NEW}
+        WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id
           AND question_support.sentence_id = new.sentence_id
         """,
         {"collection": collection_id, **_columns(changed)},
     )
     writer.execute(
-        """
+        f"""
         DELETE FROM question_support known
-        USING unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)
-        WHERE known.collection_id = %(collection)s AND known.question_id = gone.question_id
-          AND known.sentence_id = gone.sentence_id
+        USING {given("unnest(%(questions)s::bigint[], %(sentences)s::bigint[]) AS gone(question_id, sentence_id)")}
+        WHERE known.collection_id = new.collection_id AND known.question_id = new.question_id
+          AND known.sentence_id = new.sentence_id
         """,
         {
             "collection": collection_id,
@@ -195,11 +196,10 @@ def replace_supports(
 def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
     """Question -> sentences that the events' verdicts said something of for it, by the audit."""
     rows = reader.rows(
-        """
-        SELECT event.question_id, audit.sentence_id FROM feedback_event event
-        LEFT JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
-            AND audit.channel = 'recall'
-        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.question_id IS NOT NULL
+        f"""
+        SELECT event.question_id, audit.sentence_id
+        FROM {WANTED} {each("feedback_event event", "event.id = wanted.id AND event.question_id IS NOT NULL")}
+        {each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'", outer=True)}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -213,11 +213,11 @@ def put_questions(
     writer: Writer, collection_id: int, put: Mapping[int, tuple[str, NDArray[np.float32]]], gone: Sequence[int]
 ) -> None:
     """Have these questions read as given, where they do not yet, and remove those ``gone`` with their supports."""
+    rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
     writer.execute(
-        """
-        UPDATE question SET text = new.text, embedding = new.embedding
-        FROM unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS new(id, text, embedding)
-        WHERE question.collection_id = %(collection)s AND question.id = new.id
+        f"""
+        UPDATE question SET text = new.text, embedding = new.embedding FROM {given(rows)}
+        WHERE question.collection_id = new.collection_id AND question.id = new.id
           AND (question.text <> new.text OR question.embedding <> new.embedding)
         """,
         {
@@ -228,6 +228,9 @@ def put_questions(
         },
     )
     writer.execute(
-        "DELETE FROM question WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"""
+        DELETE FROM question USING {WANTED}
+        WHERE question.collection_id = wanted.collection_id AND question.id = wanted.id
+        """,
         {"collection": collection_id, "ids": list(gone)},
     )

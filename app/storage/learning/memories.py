@@ -7,6 +7,7 @@ from typing import Any
 from app.core.caps import UNTOUCHED, Pulled
 from app.core.states import Audit, Memory, Vector
 from app.storage.database import Reader, Writer
+from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import Documents, floats, integers
 
 
@@ -24,15 +25,14 @@ class Standing:
 
 
 # What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
-_BASE = """(
+_BASE = f"""(
     SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector,
            NULL::bigint AS time_expression_id
-    FROM sentence s
-    WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+    FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
     UNION ALL
-    SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id FROM sentence s
-    JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
-    WHERE s.collection_id = %(collection)s AND s.id = ANY(%(timed)s)
+    SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id
+    FROM {wanted("timed")} {each("sentence s", "s.id = wanted.id")}
+    {each("time_expression t", "t.id = s.time_expression_id")}
 ) AS base"""
 
 
@@ -41,13 +41,13 @@ def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> li
 
     A sentence without a time expression has no time channel; one that does not exist is left out.
     """
+    memory = "memory.sentence_id = base.id AND memory.channel = base.channel"
     rows = reader.rows(
         f"""
         SELECT base.id, base.text, base.channel, base.vector, coalesce(memory.vector, base.vector),
                coalesce(memory.perplexity, 1), coalesce(memory.update_count, 0)
         FROM {_BASE}
-        LEFT JOIN sentence_memory memory ON memory.collection_id = %(collection)s
-            AND memory.sentence_id = base.id AND memory.channel = base.channel
+        {each("sentence_memory memory", memory, outer=True)}
         ORDER BY base.id, base.channel
         """,
         {"collection": collection_id, "ids": list(sentences), "timed": list(sentences)},
@@ -78,12 +78,13 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         parameters,
     )
     rows = writer.rows(
-        """
-        SELECT sentence_id, channel, vector, perplexity, update_count, pulled FROM sentence_memory
-        WHERE collection_id = %(collection)s
-          AND (channel = 'task' AND sentence_id = ANY(%(ids)s)
-               OR channel = 'time' AND sentence_id = ANY(%(timed)s))
-        ORDER BY sentence_id, channel FOR UPDATE
+        f"""
+        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
+               memory.pulled
+        FROM {WANTED} JOIN sentence_memory memory
+          ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
+        WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
+        ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
         """,
         parameters,
     )
@@ -105,16 +106,23 @@ def as_json(pulled: Pulled) -> dict[str, Any]:
     return {"day": pulled.day, "kept": dict(pulled.kept)} if pulled.kept else {}
 
 
+_NEW = given(
+    """
+    unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)b::vector[], %(perplexities)s::float8[],
+           %(counts)s::bigint[], %(pulled)s::jsonb[])
+        AS given(sentence_id, channel, vector, perplexity, update_count, pulled)
+    """
+)
+
+
 def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> None:
     """Write locked memories back."""
     writer.execute(
-        """
+        f"""
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
             update_count = new.update_count, pulled = new.pulled, updated_at = now()
-        FROM unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)b::vector[],
-                    %(perplexities)s::float8[], %(counts)s::bigint[], %(pulled)s::jsonb[])
-            AS new(sentence_id, channel, vector, perplexity, update_count, pulled)
-        WHERE sentence_memory.collection_id = %(collection)s
+        FROM {_NEW}
+        WHERE sentence_memory.collection_id = new.collection_id
           AND sentence_memory.sentence_id = new.sentence_id AND sentence_memory.channel = new.channel
         """,
         {
@@ -159,15 +167,20 @@ def record(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
 
 def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
     """Write what events do to their states now that another event is revoked; their rows are there already."""
-    writer.execute(
+    new = given(
         """
-        UPDATE memory_audit SET gain = new.gain, residual = new.residual,
-            perplexity_before = new.perplexity_before, perplexity_after = new.perplexity_after
-        FROM unnest(
+        unnest(
             %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(gains)s::float8[],
             %(residuals)s::float8[], %(before)s::float8[], %(after)s::float8[]
-        ) AS new(event_id, sentence_id, channel, gain, residual, perplexity_before, perplexity_after)
-        WHERE memory_audit.collection_id = %(collection)s AND memory_audit.event_id = new.event_id
+        ) AS given(event_id, sentence_id, channel, gain, residual, perplexity_before, perplexity_after)
+        """
+    )
+    writer.execute(
+        f"""
+        UPDATE memory_audit SET gain = new.gain, residual = new.residual,
+            perplexity_before = new.perplexity_before, perplexity_after = new.perplexity_after
+        FROM {new}
+        WHERE memory_audit.collection_id = new.collection_id AND memory_audit.event_id = new.event_id
           AND memory_audit.sentence_id = new.sentence_id AND memory_audit.channel = new.channel
         """,
         {
@@ -186,9 +199,10 @@ def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
 def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[tuple[int, str]]:
     """Remove the events' audit rows; the (sentence, channel) that they were of, in order."""
     rows = writer.rows(
-        """
-        DELETE FROM memory_audit WHERE collection_id = %(collection)s AND event_id = ANY(%(events)s)
-        RETURNING sentence_id, channel
+        f"""
+        DELETE FROM memory_audit audit USING {wanted("events")}
+        WHERE audit.collection_id = wanted.collection_id AND audit.event_id = wanted.id
+        RETURNING audit.sentence_id, audit.channel
         """,
         {"collection": collection_id, "events": list(events)},
     )
@@ -198,9 +212,9 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[
 def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
     """Keep these sentences from deletion until the transaction ends, locked in id order."""
     writer.rows(
-        """
-        SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
-        ORDER BY id FOR KEY SHARE
+        f"""
+        SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        ORDER BY s.id FOR KEY SHARE OF s
         """,
         {"collection": collection_id, "ids": sorted(sentences)},
     )
@@ -211,12 +225,11 @@ def delete_all_but(
 ) -> None:
     """Take all channels of these sentences but the (sentence, channel) ``kept`` back to before any verdict."""
     writer.execute(
-        """
-        DELETE FROM sentence_memory memory
-        WHERE memory.collection_id = %(collection)s AND memory.sentence_id = ANY(%(sentences)s)
-          AND NOT EXISTS (
-              SELECT FROM unnest(%(kept)s::bigint[], %(channels)s::text[]) AS kept(sentence_id, channel)
-              WHERE kept.sentence_id = memory.sentence_id AND kept.channel = memory.channel
+        f"""
+        DELETE FROM sentence_memory memory USING {wanted("sentences")}
+        WHERE memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
+          AND (memory.sentence_id, memory.channel) NOT IN (
+              SELECT * FROM unnest(%(kept)s::bigint[], %(channels)s::text[])
           )
         """,
         {

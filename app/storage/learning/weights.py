@@ -8,7 +8,8 @@ import numpy as np
 from app.core import caps as caps_of
 from app.core.belief import Evidence, no_evidence
 from app.storage.database import Reader, Writer
-from app.storage.log.days import DAY, on_day
+from app.storage.days import DAY, on_day
+from app.storage.lookups import each, given, wanted
 from app.storage.parameters import Numbers, floats, integers
 
 Days = set[tuple[str, str, str]]
@@ -111,15 +112,16 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
     own: dict[tuple[str, str], list[WeightTerm]] = {}
     for term in terms:
         own.setdefault((term.judge, term.day), []).append(term)
-    caps = {of: [0 if term.contested else term.cap for term in those] for of, those in own.items()}
+    caps = {
+        of: [caps_of.comparisons(term.cap, contested=term.contested) for term in those] for of, those in own.items()
+    }
     # More than the highest cap makes no difference, so the count need not go through a whole day.
     most = [max((cap for cap in those if cap is not None), default=0) for those in caps.values()]
     rows = writer.rows(
         f"""
         SELECT asked.judge, asked.day, (
             SELECT count(*) FROM (
-                SELECT FROM feedback_event event
-                JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+                SELECT FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
                   AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
@@ -150,10 +152,10 @@ def recount(writer: Writer, collection_id: int, prior: str, days: Collection[tup
         counts = caps_of.counted([cap for _, cap, _ in rows])
         wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
         writer.execute(
-            """
-            UPDATE ranking_audit SET counted = new.counted
-            FROM unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS new(event, counted)
-            WHERE collection_id = %(collection)s AND event_id = new.event
+            f"""
+            UPDATE ranking_audit term SET counted = new.counted
+            FROM {given("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
+            WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
             """,
             {
                 "collection": collection_id,
@@ -169,10 +171,8 @@ def terms_of_day(
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT event.id, CASE WHEN term.contested THEN 0 ELSE (event.constants ->> 'comparisons')::int END,
-               term.counted
-        FROM feedback_event event
-        JOIN ranking_audit term ON term.collection_id = event.collection_id AND term.event_id = event.id
+        SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
+        FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
           AND event.status = 'applied' AND term.prior = %(prior)s
@@ -180,7 +180,7 @@ def terms_of_day(
         """,
         {"collection": collection_id, "judge": judge, "day": day, "prior": prior},
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+    return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
 def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learned | None:
@@ -206,9 +206,9 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
     """Remove the events' terms, which lets later ones of their judges count; whose sums and days change by it."""
     rows = writer.rows(
         f"""
-        DELETE FROM ranking_audit term USING feedback_event event
-        WHERE term.collection_id = %(collection)s AND term.event_id = ANY(%(events)s)
-          AND event.collection_id = term.collection_id AND event.id = term.event_id
+        DELETE FROM ranking_audit term
+        USING {wanted("events")} {each("feedback_event event", "event.id = wanted.id")}
+        WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
         RETURNING term.prior, event.judge, {DAY}
         """,
         {"collection": collection_id, "events": list(events)},
@@ -220,9 +220,9 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
     """Of the terms of these questions' events, have those of the events ``contested`` be so and no others."""
     rows = writer.rows(
         f"""
-        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s) FROM feedback_event event
-        WHERE term.collection_id = %(collection)s AND event.collection_id = term.collection_id
-          AND event.id = term.event_id AND event.question_id = ANY(%(questions)s)
+        UPDATE ranking_audit term SET contested = term.event_id = ANY(%(contested)s)
+        FROM {wanted("questions")} {each("feedback_event event", "event.question_id = wanted.id")}
+        WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
         RETURNING term.prior, event.judge, {DAY}
         """,
@@ -248,11 +248,13 @@ def replace(writer: Writer, collection_id: int, prior: str, learned: Learned | N
             "DELETE FROM ranking_belief WHERE collection_id = %(collection)s AND prior = %(prior)s", parameters
         )
         return
+    # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
     writer.execute(
         """
-        UPDATE ranking_belief SET information = %(information)s, precision = %(precision)s, events = %(events)s,
-            updated_at = now()
-        WHERE collection_id = %(collection)s AND prior = %(prior)s
+        INSERT INTO ranking_belief (collection_id, prior, information, precision, events)
+        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s, %(events)s)
+        ON CONFLICT (collection_id, prior) DO UPDATE SET information = excluded.information,
+            precision = excluded.precision, events = excluded.events, updated_at = now()
         """,
         parameters | _columns(learned.evidence) | {"events": learned.events},
     )

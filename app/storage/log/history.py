@@ -12,47 +12,43 @@ from numpy.typing import NDArray
 
 from app.core.belief import Evidence
 from app.core.replay import Step, Word
-from app.core.states import Audit, Event, Memory
+from app.core.states import TASK, TIME, Audit, Event, Memory
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
+from app.storage.days import DAY
 from app.storage.learning.memories import memory_of
-from app.storage.log.days import DAY
-from app.storage.log.verdicts import verdict_of
+from app.storage.log import audits, verdicts
+from app.storage.log.audits import RECORDED, audit_of, evidence_of
+from app.storage.log.judged import features_of
+from app.storage.lookups import WANTED, each
 
 Vector = NDArray[np.float32]
 PAGE = 1_000
 
 
-_VERDICT = f"""
-    event.applied_sequence, event.question_id, event.judge, {DAY} AS day,
-    (event.constants ->> 'share')::float8 AS share, (event.constants ->> 'contested')::float8 AS contested_share
+_EVENT = f"""
+    event.applied_sequence, event.question_id, event.judge, {DAY} AS day, event.daily_share, event.contested_share,
+    event.partial, event.retrieval_success
 """
-_RECORDED = """
-    audit.event_id, audit.sentence_id, audit.channel, audit.target, audit.observation_noise, audit.gain,
-    audit.residual, audit.perplexity_before, audit.perplexity_after, audit.process_noise
-"""
-_APPLIED = """
-    JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
-        AND event.status = 'applied'
-    JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
-"""
+_BEGAN = "coalesce(memory.time_expression_id, s.time_expression_id)"
+_APPLIED = "event.id = audit.event_id AND event.status = 'applied'"
+_TAUGHT = "event.question_id = wanted.id AND event.status = 'applied'"
+_SAID = "audit.event_id = event.id AND audit.channel = 'recall'"
 
 
 def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[tuple[int, str], Vector]:
     """(sentence, channel) -> what its memory begins as, (d,); a time memory as the expression that it began as."""
     rows = reader.rows(
-        """
-        SELECT s.id, s.embedding, began.embedding FROM sentence s
-        LEFT JOIN sentence_memory memory ON memory.collection_id = s.collection_id AND memory.sentence_id = s.id
-            AND memory.channel = 'time'
-        LEFT JOIN time_expression began ON began.collection_id = s.collection_id
-            AND began.id = coalesce(memory.time_expression_id, s.time_expression_id)
-        WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+        f"""
+        SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED}
+        {each("sentence s", "s.id = wanted.id")}
+        {each("sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True)}
+        {each("time_expression began", f"began.id = {_BEGAN}", outer=True)}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
-    found = {(row[0], "task"): row[1].to_numpy() for row in rows}
-    return found | {(row[0], "time"): row[2].to_numpy() for row in rows if row[2] is not None}
+    found = {(row.id, TASK): row.embedding.to_numpy() for row in rows}
+    return found | {(row.id, TIME): row.time_embedding.to_numpy() for row in rows if row.time_embedding is not None}
 
 
 def memory_steps(
@@ -61,12 +57,13 @@ def memory_steps(
     """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``."""
     rows = reader.rows(
         f"""
-        SELECT {_RECORDED}, {_VERDICT},
-               CASE audit.channel WHEN 'task' THEN episode.embedding ELSE episode.time_embedding END AS direction
-        FROM memory_audit audit {_APPLIED}
-        WHERE audit.collection_id = %(collection)s AND audit.sentence_id = ANY(%(ids)s)
-          AND audit.channel IN ('task', 'time')
-          AND (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
+        SELECT {RECORDED}, {_EVENT},
+               CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
+        FROM {WANTED}
+        {each("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
+        {each("feedback_event event", _APPLIED)}
+        {each("judged_query judged", "judged.id = event.query_id")}
+        WHERE (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
         ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
         """,
         {
@@ -78,7 +75,7 @@ def memory_steps(
             "limit": PAGE,
         },
     )
-    return [Step(row.applied_sequence, _event(row), Audit(*row[:10]), row.direction.to_numpy()) for row in rows]
+    return [Step(row.applied_sequence, _event(row), audit_of(row), row.direction.to_numpy()) for row in rows]
 
 
 def support_steps(
@@ -94,14 +91,11 @@ def support_steps(
     """
     rows = reader.rows(
         f"""
-        SELECT {_RECORDED}, {_VERDICT},
-               (event.verdict -> 'partial')::boolean AS partial,
-               (event.verdict ->> 'retrieval_success')::boolean AS retrieval_success
-        FROM memory_audit audit {_APPLIED}
-        JOIN sentence s ON s.collection_id = audit.collection_id AND s.id = audit.sentence_id
-        WHERE audit.collection_id = %(collection)s AND event.question_id = ANY(%(ids)s)
-          AND audit.channel = 'recall'
-          AND (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
+        SELECT {RECORDED}, {_EVENT} FROM {WANTED}
+        {each("feedback_event event", _TAUGHT)}
+        {each("memory_audit audit", _SAID)}
+        {each("sentence s", "s.id = audit.sentence_id")}
+        WHERE (%(sentences)s::bigint[] IS NULL OR audit.sentence_id = ANY(%(sentences)s))
           AND (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
         ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
@@ -116,19 +110,18 @@ def support_steps(
             "limit": PAGE,
         },
     )
-    return [Step(row.applied_sequence, _event(row, complete=_complete(row)), Audit(*row[:10])) for row in rows]
+    return [Step(row.applied_sequence, _event(row), audit_of(row)) for row in rows]
 
 
 def words(reader: Reader, collection_id: int, questions: Sequence[int], after: tuple[int, int, int]) -> list[Word]:
     """The next words on these questions, by question, sentence and sequence, those after ``after``."""
     rows = reader.rows(
-        """
+        f"""
         SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, event.judge, audit.target
-        FROM feedback_event event
-        JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
-        WHERE event.collection_id = %(collection)s AND event.question_id = ANY(%(ids)s)
-          AND event.status = 'applied' AND audit.channel = 'recall'
-          AND (event.question_id, audit.sentence_id, event.applied_sequence)
+        FROM {WANTED}
+        {each("feedback_event event", _TAUGHT)}
+        {each("memory_audit audit", _SAID)}
+        WHERE (event.question_id, audit.sentence_id, event.applied_sequence)
               > (%(question)s, %(sentence)s, %(sequence)s)
         ORDER BY event.question_id, audit.sentence_id, event.applied_sequence LIMIT %(limit)s
         """,
@@ -141,24 +134,30 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int], after: t
             "limit": PAGE,
         },
     )
-    return [Word(*row) for row in rows]
+    return [
+        Word(
+            question_id=row.question_id,
+            sentence_id=row.sentence_id,
+            sequence=row.applied_sequence,
+            event_id=row.id,
+            judge=row.judge,
+            target=row.target,
+        )
+        for row in rows
+    ]
 
 
-def _event(row: Any, *, complete: bool = False) -> Event:
+def _event(row: Any) -> Event:
     return Event(
         id=row.event_id,
         question_id=row.question_id,
         judge=row.judge,
         day=row.day,
-        share=row.share,
+        share=row.daily_share,
         contested_share=row.contested_share,
         process_noise=row.process_noise,
-        complete=complete,
+        complete=LoggedVerdict(partial=row.partial, retrieval_success=row.retrieval_success).complete,
     )
-
-
-def _complete(row: Any) -> bool:
-    return LoggedVerdict(partial=row.partial, retrieval_success=row.retrieval_success).complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,25 +171,24 @@ class Asked:
 def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, Asked]:
     """Question -> how the first applied event put it; those that none is left of are left out."""
     rows = reader.rows(
-        """
-        SELECT DISTINCT ON (event.question_id) event.question_id, episode.question, episode.embedding
-        FROM feedback_event event
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
-        WHERE event.collection_id = %(collection)s AND event.question_id = ANY(%(ids)s)
-          AND event.status = 'applied'
+        f"""
+        SELECT DISTINCT ON (event.question_id) event.question_id, judged.question, judged.embedding
+        FROM {WANTED}
+        {each("feedback_event event", _TAUGHT)}
+        {each("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.question_id, event.applied_sequence
         """,
         {"collection": collection_id, "ids": list(questions)},
     )
-    return {row[0]: Asked(row[1], row[2].to_numpy()) for row in rows}
+    return {row.question_id: Asked(row.question, row.embedding.to_numpy()) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
     """What one event added to the ranking weights, with what it can be computed from again.
 
-    ``ranked`` and ``features``, (n, k), are None where the episode has none. ``counted`` is whether the sum holds
-    it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
+    ``ranked`` and ``features``, (n, k), are None where features alone did not rank. ``counted`` is whether the sum
+    holds it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
     """
 
     sequence: int
@@ -215,32 +213,35 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.event_id, audit.prior, audit.observation_noise, audit.surprise,
-               audit.information, audit.precision, event.verdict, episode.activated, episode.ranked,
-               episode.features, event.judge, {DAY},
-               (event.constants ->> 'comparisons')::int, audit.counted, audit.contested
+               audit.information, audit.precision, judged.activated, judged.ranked, judged.features, event.judge,
+               {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
-        JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
-            AND event.status = 'applied'
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        {each("feedback_event event", _APPLIED)}
+        {each("judged_query judged", "judged.id = event.query_id")}
         WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
           AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
         """,
         {"collection": collection_id, "prior": prior, "after": after, "limit": limit},
     )
+    said = verdicts.read(reader, collection_id, [row.event_id for row in rows])
     return [
         Term(
-            row[0],
-            row[1],
-            row[2],
-            row[3],
-            row[4],
-            Evidence(np.array(row[5]), np.array(row[6]).reshape(len(row[5]), -1)),
-            verdict_of(row[7]),
-            row[8],
-            row[9],
-            np.frombuffer(row[10], dtype="<f4").reshape(len(row[9]), -1) if row[9] and row[10] else None,
-            *row[11:],
+            sequence=row.applied_sequence,
+            event_id=row.event_id,
+            prior=row.prior,
+            noise=row.observation_noise,
+            surprise=row.surprise,
+            evidence=evidence_of(row),
+            verdict=said[row.event_id],
+            activated=row.activated,
+            ranked=row.ranked,
+            features=features_of(row.ranked, row.features),
+            judge=row.judge,
+            day=row.day,
+            cap=row.daily_comparisons,
+            counted=row.counted,
+            contested=row.contested,
         )
         for row in rows
     ]
@@ -251,17 +252,16 @@ def term_sums(
 ) -> list[tuple[int, Evidence]]:
     """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
     rows = reader.rows(
-        """
+        f"""
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
-        JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
-            AND event.status = 'applied'
+        {each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
         WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s AND audit.counted
           AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
         """,
         {"collection": collection_id, "prior": prior, "after": after, "limit": limit},
     )
-    return [(row[0], Evidence(np.array(row[1]), np.array(row[2]).reshape(len(row[1]), -1))) for row in rows]
+    return [(row.applied_sequence, evidence_of(row)) for row in rows]
 
 
 # What ``engram verify`` holds a replay against: stored rows, and the ids that lead through them.
@@ -281,15 +281,17 @@ def judged_sentences(reader: Reader, collection_id: int, after: int, limit: int)
         """,
         {"collection": collection_id, "after": after, "limit": limit},
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
 
 
 def stored_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Memory]:
     """The memories of these sentences as they stand, by sentence and channel."""
     rows = reader.rows(
-        """
-        SELECT sentence_id, channel, vector, perplexity, update_count, pulled FROM sentence_memory
-        WHERE collection_id = %(collection)s AND sentence_id = ANY(%(ids)s) ORDER BY sentence_id, channel
+        f"""
+        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
+               memory.pulled
+        FROM {WANTED} {each("sentence_memory memory", "memory.sentence_id = wanted.id")}
+        ORDER BY memory.sentence_id, memory.channel
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
@@ -321,19 +323,21 @@ def question_ids(reader: Reader, collection_id: int, after: int, limit: int) -> 
         """,
         {"collection": collection_id, "after": after, "limit": limit},
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
 
 
 def stored_questions(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, StoredQuestion]:
     """The questions as they stand, in id order."""
     rows = reader.rows(
-        """
-        SELECT id, text_hash, text, embedding FROM question
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) ORDER BY id
+        f"""
+        SELECT question.id, question.text_hash, question.text, question.embedding
+        FROM {WANTED} {each("question", "question.id = wanted.id")} ORDER BY question.id
         """,
         {"collection": collection_id, "ids": list(questions)},
     )
-    return {row[0]: StoredQuestion(row[0], bytes(row[1]), row[2], row[3].to_numpy()) for row in rows}
+    return {
+        row.id: StoredQuestion(row.id, bytes(row.text_hash), row.text, row.embedding.to_numpy()) for row in rows
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +345,7 @@ class LoggedEvent:
     """An applied event: what its verdict speaks of, and its audit rows, by sentence and channel."""
 
     id: int
-    question_id: int | None
+    question_id: int
     question: str
     verdict: LoggedVerdict
     activated: list[int]
@@ -350,37 +354,38 @@ class LoggedEvent:
 
 def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[LoggedEvent]:
     """The next applied events, in order of acceptance, those after event ``after``."""
-    parameters = {"collection": collection_id, "after": after, "limit": limit}
     rows = reader.rows(
-        """
-        SELECT event.id, event.question_id, episode.question, event.verdict, episode.activated
+        f"""
+        SELECT event.id, event.question_id, judged.question, judged.activated
         FROM feedback_event event
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        {each("judged_query judged", "judged.id = event.query_id")}
         WHERE event.collection_id = %(collection)s AND event.id > %(after)s AND event.status = 'applied'
         ORDER BY event.id LIMIT %(limit)s
         """,
-        parameters,
+        {"collection": collection_id, "after": after, "limit": limit},
     )
-    audit: dict[int, list[Audit]] = {row[0]: [] for row in rows}
-    for row in reader.rows(
-        f"""
-        SELECT {_RECORDED} FROM memory_audit audit
-        WHERE audit.collection_id = %(collection)s AND audit.event_id = ANY(%(ids)s)
-        ORDER BY audit.event_id, audit.sentence_id, audit.channel
-        """,
-        parameters | {"ids": list(audit)},
-    ):
-        audit[row[0]].append(Audit(*row))
-    return [LoggedEvent(row[0], row[1], row[2], row[3], row[4], audit[row[0]]) for row in rows]
+    ids = [row.id for row in rows]
+    said, audit = verdicts.read(reader, collection_id, ids), audits.read(reader, collection_id, ids)
+    return [
+        LoggedEvent(
+            id=row.id,
+            question_id=row.question_id,
+            question=row.question,
+            verdict=said[row.id],
+            activated=row.activated,
+            audit=audit[row.id],
+        )
+        for row in rows
+    ]
 
 
 def existing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
     """Those of the sentences that there still are."""
     rows = reader.rows(
-        "SELECT id FROM sentence WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"SELECT s.id FROM {WANTED} {each('sentence s', 's.id = wanted.id')}",
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return {row[0] for row in rows}
+    return {row.id for row in rows}
 
 
 def left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> list[tuple[int, str]]:
@@ -394,7 +399,7 @@ def left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> l
         """,
         {"collection": collection_id, "limit": limit},
     )
-    return [(row[0], row[1]) for row in rows]
+    return [(row.id, row.status) for row in rows]
 
 
 def priors(reader: Reader, collection_id: int) -> list[str]:
@@ -406,4 +411,4 @@ def priors(reader: Reader, collection_id: int) -> list[str]:
         """,
         {"collection": collection_id},
     )
-    return [row[0] for row in rows]
+    return [row.prior for row in rows]

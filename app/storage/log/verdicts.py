@@ -1,36 +1,97 @@
-"""How a verdict stands in the log, by the version it was written in."""
+"""Verdicts as the log keeps them: written in one version, read in all that there were."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any
 
 from app.core.verdict import Expansion, LoggedVerdict
+from app.storage.database import Reader
 
 VERSION = 1
+"""Of the verdicts that are written now."""
+SUPPORTED, MISSED, REJECTED = "supported", "missed", "rejected"
 
 
-def written(verdict: LoggedVerdict) -> dict[str, Any]:
-    """The verdict as it is stored, in the present version."""
-    return asdict(verdict)
+def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedVerdict]:
+    """Event -> its verdict, of those of the events that there are.
+
+    Raises:
+        ValueError: one of them is of a version that is not known here.
+    """
+    rows = reader.rows(
+        """
+        SELECT event.*, said.*, helped.*, brought.*
+        FROM unnest(%(ids)s::bigint[]) AS wanted(id)
+        CROSS JOIN LATERAL (
+            SELECT id, version, partial, retrieval_success, generation_success, generation_score, confidence, spared
+            FROM feedback_event WHERE collection_id = %(collection)s AND id = wanted.id OFFSET 0
+        ) AS event
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(sentence_id ORDER BY sentence_id), '{}') AS named,
+                   coalesce(array_agg(role ORDER BY sentence_id), '{}') AS roles
+            FROM verdict_sentence WHERE collection_id = %(collection)s AND event_id = wanted.id
+        ) AS said
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(passage_id ORDER BY passage_id), '{}') AS passages
+            FROM verdict_passage WHERE collection_id = %(collection)s AND event_id = wanted.id
+        ) AS helped
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(method ORDER BY place), '{}') AS methods,
+                   coalesce(array_agg(text ORDER BY place), '{}') AS texts
+            FROM verdict_expansion WHERE collection_id = %(collection)s AND event_id = wanted.id
+        ) AS brought
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row.id: _verdict(row) for row in rows}
 
 
-def verdict_of(stored: Mapping[str, Any]) -> LoggedVerdict:
-    """A stored verdict."""
+def _verdict(row: Any) -> LoggedVerdict:
+    match row.version:
+        case 1:
+            return _first(row)
+        case unknown:
+            raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
+
+
+def _first(row: Any) -> LoggedVerdict:
+    """A verdict of version 1."""
+    said = list(zip(row.named, row.roles, strict=True))
     return LoggedVerdict(
-        supports=tuple(map(int, stored["supports"])),
-        rejects=tuple(map(int, stored["rejects"])),
-        missed=tuple(stored["missed"]),
-        partial=stored["partial"],
-        retrieval_success=stored["retrieval_success"],
-        generation_success=stored["generation_success"],
-        generation_score=stored["generation_score"],
-        passages=tuple(stored["passages"]),
-        spared=tuple(stored["spared"]),
-        expansions=expansions_of(stored["expansions"]),
-        confidence=stored["confidence"],
+        supports=tuple(sentence for sentence, role in said if role != REJECTED),
+        rejects=tuple(sentence for sentence, role in said if role == REJECTED),
+        missed=tuple(sentence for sentence, role in said if role == MISSED),
+        partial=row.partial,
+        retrieval_success=row.retrieval_success,
+        generation_success=row.generation_success,
+        generation_score=row.generation_score,
+        passages=tuple(row.passages),
+        spared=tuple(row.spared),
+        expansions=tuple(map(Expansion, row.methods, row.texts)),
+        confidence=row.confidence,
     )
 
 
-def expansions_of(stored: list[dict[str, str]]) -> tuple[Expansion, ...]:
-    """The expansions of a stored verdict."""
-    return tuple(Expansion(expansion["method"], expansion["text"]) for expansion in stored)
+def roles(verdict: LoggedVerdict) -> dict[int, str]:
+    """Sentence that the verdict names -> what it says of it, as it is written."""
+    missed = dict.fromkeys(verdict.missed, MISSED)
+    return dict.fromkeys(verdict.supports, SUPPORTED) | missed | dict.fromkeys(verdict.rejects, REJECTED)
+
+
+def expansions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[Expansion]]:
+    """Event -> the expansions that came with it, in their order, of those of the events that brought any."""
+    rows = reader.rows(
+        """
+        SELECT brought.event_id, brought.method, brought.text
+        FROM unnest(%(ids)s::bigint[]) AS wanted(id)
+        CROSS JOIN LATERAL (
+            SELECT event_id, place, method, text FROM verdict_expansion
+            WHERE collection_id = %(collection)s AND event_id = wanted.id OFFSET 0
+        ) AS brought
+        ORDER BY brought.event_id, brought.place
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    found: dict[int, list[Expansion]] = {}
+    for row in rows:
+        found.setdefault(row.event_id, []).append(Expansion(row.method, row.text))
+    return found

@@ -5,6 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from app.storage.database import Reader
+from app.storage.log.judged import JUDGED
+from app.storage.lookups import each
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,9 @@ class MoveRow:
 def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSentence | None:
     """The sentence, or None."""
     row = reader.row(
-        """
+        f"""
         SELECT s.id, s.text, s.position, p.external_id, p.title
-        FROM sentence s JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
+        FROM sentence s {each("passage p", "p.id = s.passage_id")}
         WHERE s.collection_id = %(collection)s AND s.id = %(id)s
         """,
         {"collection": collection_id, "id": sentence_id},
@@ -71,11 +73,10 @@ def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSente
 def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -> tuple[list[QuestionSupport], int]:
     """The ``limit`` past questions that the sentence supports most surely; and how many verdicts judged it for."""
     rows = reader.rows(
-        """
+        f"""
         SELECT question.id, question.text, known.support, known.perplexity, known.update_count, known.complete,
                count(*) OVER ()
-        FROM question_support known
-        JOIN question ON question.collection_id = known.collection_id AND question.id = known.question_id
+        FROM question_support known {each("question", "question.id = known.question_id")}
         WHERE known.collection_id = %(collection)s AND known.sentence_id = %(id)s
         ORDER BY known.support DESC, question.id LIMIT %(limit)s
         """,
@@ -86,28 +87,24 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
 
 def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MoveRow]:
     """What the next ``limit`` events that count, those after sequence ``after``, did to the sentence, in order."""
+    memory = "memory.sentence_id = %(id)s AND memory.channel = audit.channel"
     rows = reader.rows(
-        """
+        f"""
         WITH page AS (
             SELECT DISTINCT event.applied_sequence AS sequence, event.id
             FROM memory_audit audit
-            JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
-                AND event.status = 'applied'
+            {each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
             WHERE audit.collection_id = %(collection)s AND audit.sentence_id = %(id)s
               AND event.applied_sequence > %(after)s
             ORDER BY event.applied_sequence LIMIT %(limit)s
         )
-        SELECT page.sequence, event.id, event.judge, episode.id, episode.question, event.applied_at, audit.channel,
+        SELECT page.sequence, event.id, event.judge, judged.id, judged.question, event.applied_at, audit.channel,
                audit.target, audit.gain, audit.residual, audit.perplexity_before, audit.perplexity_after,
-               -(memory.vector <#> CASE audit.channel WHEN 'task' THEN episode.embedding
-                                                      ELSE episode.time_embedding END)
-        FROM page
-        JOIN feedback_event event ON event.collection_id = %(collection)s AND event.id = page.id
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
-        JOIN memory_audit audit ON audit.collection_id = event.collection_id AND audit.event_id = event.id
-            AND audit.sentence_id = %(id)s
-        LEFT JOIN sentence_memory memory ON memory.collection_id = audit.collection_id
-            AND memory.sentence_id = audit.sentence_id AND memory.channel = audit.channel
+               -(memory.vector <#> CASE audit.channel WHEN 'task' THEN judged.embedding
+                                                      ELSE judged.time_embedding END)
+        FROM page {each("feedback_event event", "event.id = page.id")} {JUDGED}
+        {each("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
+        {each("sentence_memory memory", memory, outer=True)}
         ORDER BY page.sequence, audit.channel
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-
 from app.core.belief import Evidence
 from app.storage.database import Reader
-from app.storage.log.days import DAY
-from app.storage.retrieval.hops import Focus
+from app.storage.days import DAY
+from app.storage.log.audits import evidence_of
+from app.storage.lookups import WANTED, each, wanted
+from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
-_APPLIED = """
-    JOIN feedback_event event ON event.collection_id = audit.collection_id AND event.id = audit.event_id
-        AND event.status = 'applied'
-"""
+_APPLIED = each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")
+_OF_SENTENCE = each("memory_audit audit", "audit.sentence_id = wanted.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +127,8 @@ def strongest_movers(
             FROM (
                 SELECT audit.sentence_id, audit.event_id, event.applied_sequence,
                        sum(audit.gain * abs(audit.residual)) AS strength
-                FROM memory_audit audit {_APPLIED}
-                WHERE audit.collection_id = %(collection)s AND audit.sentence_id = ANY(%(ids)s)
-                  AND audit.channel = ANY(%(channels)s)
+                FROM {WANTED} {_OF_SENTENCE} {_APPLIED}
+                WHERE audit.channel = ANY(%(channels)s)
                 GROUP BY audit.sentence_id, audit.event_id, event.applied_sequence
             ) AS moved
         ) AS ranked WHERE place <= %(limit)s ORDER BY place, sentence_id
@@ -147,9 +144,8 @@ def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences
         f"""
         SELECT audit.sentence_id, count(*),
                array_agg(DISTINCT audit.event_id) FILTER (WHERE audit.event_id = ANY(%(events)s))
-        FROM memory_audit audit {_APPLIED}
-        WHERE audit.collection_id = %(collection)s AND audit.sentence_id = ANY(%(ids)s)
-          AND audit.channel IN ('task', 'time')
+        FROM {WANTED} {_OF_SENTENCE} {_APPLIED}
+        WHERE audit.channel IN ('task', 'time')
         GROUP BY audit.sentence_id HAVING bool_or(audit.event_id = ANY(%(events)s)) ORDER BY audit.sentence_id
         """,
         {"collection": collection_id, "ids": list(sentences), "events": list(events)},
@@ -168,8 +164,7 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
                      AND event.status = 'applied'
                ), (
                    SELECT count(*) FROM feedback_event event
-                   JOIN memory_audit audit ON audit.collection_id = event.collection_id
-                       AND audit.event_id = event.id AND audit.channel = 'recall'
+                   {each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'")}
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
                      AND event.status = 'applied'
                )
@@ -187,14 +182,14 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
 def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]) -> dict[int, Placed]:
     """Sentence -> where it stands, of those that exist."""
     rows = reader.rows(
-        """
-        SELECT s.id, s.passage_id, -(s.embedding <#> %(q)s), EXISTS (
-                   SELECT FROM entity_sentence link
-                   WHERE link.collection_id = s.collection_id AND link.sentence_id = s.id
-                     AND link.entity_id = ANY(%(entities)s::bigint[])
-               ), p.metadata @> %(metadata)s
-        FROM sentence s JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id
-        WHERE s.collection_id = %(collection)s AND s.id = ANY(%(ids)s)
+        f"""
+        SELECT s.id, s.passage_id, -(s.embedding <#> %(q)s), named.shared > 0, p.metadata @> %(metadata)s
+        FROM {WANTED} {each("sentence s", "s.id = wanted.id")} {each("passage p", "p.id = s.passage_id")}
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS shared FROM entity_sentence link
+            WHERE link.collection_id = %(collection)s AND link.sentence_id = s.id
+              AND link.entity_id = ANY(%(entities)s::bigint[])
+        ) AS named
         """,
         focus.parameters(entities=list(entities), ids=list(sentences)),
     )
@@ -205,8 +200,8 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
     """What the ``limit`` latest events say of the ranking weights, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT audit.event_id, event.judge, {DAY},
-               (event.constants ->> 'comparisons')::int, audit.counted, audit.contested, audit.information,
+        SELECT audit.event_id, event.judge, {DAY} AS day,
+               event.daily_comparisons, audit.counted, audit.contested, audit.information,
                audit.precision
         FROM ranking_audit audit {_APPLIED}
         WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
@@ -216,13 +211,13 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
     )
     return [
         LoggedTerm(
-            event_id=row[0],
-            judge=row[1],
-            day=row[2],
-            cap=row[3],
-            counted=row[4],
-            contested=row[5],
-            evidence=Evidence(np.array(row[6]), np.array(row[7]).reshape(len(row[6]), -1)),
+            event_id=row.event_id,
+            judge=row.judge,
+            day=row.day,
+            cap=row.daily_comparisons,
+            counted=row.counted,
+            contested=row.contested,
+            evidence=evidence_of(row),
         )
         for row in reversed(rows)
     ]
@@ -231,10 +226,9 @@ def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> 
 def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, int]:
     """Event -> the question that it taught, of applied events."""
     rows = reader.rows(
-        """
-        SELECT id, question_id FROM feedback_event
-        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s) AND status = 'applied'
-          AND question_id IS NOT NULL
+        f"""
+        SELECT event.id, event.question_id FROM {WANTED} {each("feedback_event event", "event.id = wanted.id")}
+        WHERE event.status = 'applied' AND event.question_id IS NOT NULL
         """,
         {"collection": collection_id, "ids": list(events)},
     )
@@ -244,23 +238,23 @@ def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> d
 def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedCause]:
     """Event -> who judged which question when, of applied events."""
     rows = reader.rows(
-        """
-        SELECT event.id, event.judge, episode.question, event.applied_at FROM feedback_event event
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
-        WHERE event.collection_id = %(collection)s AND event.id = ANY(%(ids)s) AND event.status = 'applied'
+        f"""
+        SELECT event.id, event.judge, judged.question, event.applied_at FROM {WANTED}
+        {each("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
+        {each("judged_query judged", "judged.id = event.query_id")}
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    return {row[0]: LoggedCause(*row) for row in rows}
+    return {row.id: LoggedCause(row.id, row.judge, row.question, row.applied_at) for row in rows}
 
 
 def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served]:
     """The evolved keys of these passages, of those that have one."""
     rows = reader.rows(
-        """
+        f"""
         SELECT p.id, -(key.vector <#> %(key)s), -(p.embedding <#> %(key)s), key.units, key.scores
-        FROM passage_key key JOIN passage p ON p.collection_id = key.collection_id AND p.id = key.passage_id
-        WHERE key.collection_id = %(collection)s AND key.passage_id = ANY(%(ids)s) ORDER BY p.id
+        FROM {WANTED} {each("passage_key key", "key.passage_id = wanted.id")}
+        {each("passage p", "p.id = wanted.id")} ORDER BY p.id
         """,
         focus.parameters(ids=list(passages)),
     )
@@ -269,8 +263,9 @@ def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served
 
 def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
     """Unit -> method and text."""
+    unit = each("expansion_unit unit", "unit.id = wanted.id")
     rows = reader.rows(
-        "SELECT id, method, text FROM expansion_unit WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"SELECT unit.id, unit.method, unit.text FROM {WANTED} {unit}",
         {"collection": collection_id, "ids": list(units)},
     )
     return {row[0]: (row[1], row[2]) for row in rows}
@@ -281,7 +276,7 @@ def bringers(
 ) -> list[Brought]:
     """The ``limit`` verdicts that credit each (passage, unit) most, of those that were taken in, best first."""
     rows = reader.rows(
-        """
+        f"""
         SELECT passage_id, unit_id, event_id, gain, weight, total FROM (
             SELECT credit.passage_id, credit.unit_id, credit.event_id, credit.gain, credit.weight,
                    count(*) OVER (PARTITION BY credit.passage_id, credit.unit_id) AS total,
@@ -289,13 +284,10 @@ def bringers(
                        PARTITION BY credit.passage_id, credit.unit_id
                        ORDER BY credit.gain * credit.weight DESC, credit.event_id DESC
                    ) AS place
-            FROM key_credit credit
-            JOIN key_evidence evidence ON evidence.collection_id = credit.collection_id
-                AND evidence.event_id = credit.event_id
-            JOIN key_generation generation ON generation.collection_id = evidence.collection_id
-                AND generation.number = evidence.generation AND generation.active
-            WHERE credit.collection_id = %(collection)s AND credit.passage_id = ANY(%(passages)s)
-              AND credit.unit_id = ANY(%(units)s) AND credit.weight > 0
+            FROM {wanted("passages")} {each("key_credit credit", "credit.passage_id = wanted.id")}
+            {each("key_evidence evidence", "evidence.event_id = credit.event_id")}
+            {each("key_generation generation", "generation.number = evidence.generation AND generation.active")}
+            WHERE credit.unit_id = ANY(%(units)s) AND credit.weight > 0
         ) AS ranked WHERE place <= %(limit)s ORDER BY passage_id, unit_id, place
         """,
         {"collection": collection_id, "passages": list(passages), "units": list(units), "limit": limit},

@@ -1,6 +1,9 @@
-"""Episodes: answered queries with their traces, which feedback refers to."""
+"""Episodes: answered queries as ids and numbers, which feedback refers to.
 
-from collections.abc import Sequence
+What an answer said is read again from the corpus: a text that was deleted is in no answer any more.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,17 +15,19 @@ from psycopg.types.json import Jsonb
 
 from app.errors import NotFoundError
 from app.storage.database import Reader, Writer
-from app.storage.parameters import Numbers
+from app.storage.parameters import Numbers, integers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeRow:
     """An episode to write.
 
     Attributes:
+        id: of version 7; there must be a partition for its week, see ``weeks``.
+        filter: what metadata its passages had to have; None for all.
         activated: sentences that were selected in any hop, which a verdict judges unless it is partial.
-        answer: the response as it was given.
-        trace: how it came about.
+        shown: passages of the answer, in order.
+        answer, trace: what was answered and how it came about, in ids and numbers.
         ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
             them; None where it would not speak of the ranking alone.
         strategy: how passages were looked for.
@@ -37,12 +42,16 @@ class EpisodeRow:
     time_embedding: NDArray[np.float32] | None
     memory: str
     profile: str
+    strategy: str
+    filter: Mapping[str, Any] | None
     activated: Sequence[int]
-    answer: dict[str, Any]
-    trace: dict[str, Any]
+    shown: Sequence[int]
+    hops: int
+    total_ms: float
+    answer: Mapping[str, Any]
+    trace: Mapping[str, Any]
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
-    strategy: str = "graph"
     arm: str | None = None
     explored: Sequence[int] = ()
 
@@ -53,7 +62,15 @@ class StoredEpisode:
 
     id: UUID
     question: str
+    memory: str
+    profile: str
+    strategy: str
+    filter: dict[str, Any] | None
     activated: list[int]
+    shown: list[int]
+    explored: list[int]
+    hops: int
+    arm: str | None
     answer: dict[str, Any]
     trace: dict[str, Any]
     judged: int
@@ -61,14 +78,20 @@ class StoredEpisode:
 
 
 def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
-    """Write an episode."""
-    writer.execute(
+    """Write an episode.
+
+    Raises:
+        NotFoundError: the collection is gone.
+    """
+    written = writer.execute(
         """
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
-                             profile, strategy, activated, answer, trace, ranked, features, arm, explored)
-        VALUES (%(collection)s, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
-                %(memory)s, %(profile)s, %(strategy)s, %(activated)s, %(answer)s, %(trace)s, %(ranked)s,
-                %(features)s, %(arm)s, %(explored)s)
+                             profile, strategy, filter, activated, shown, explored, hops, total_ms, arm, answer,
+                             trace, ranked, features)
+        SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
+               %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
+               %(total_ms)s, %(arm)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s
+        FROM collection c WHERE c.id = %(collection)s FOR KEY SHARE
         """,
         {
             "collection": collection_id,
@@ -80,22 +103,30 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
             "memory": episode.memory,
             "profile": episode.profile,
             "strategy": episode.strategy,
-            "activated": list(episode.activated),
+            "filter": None if episode.filter is None else Jsonb(dict(episode.filter)),
+            "activated": integers(episode.activated),
+            "shown": integers(episode.shown),
+            "explored": integers(episode.explored) if episode.explored else None,
+            "hops": episode.hops,
+            "total_ms": episode.total_ms,
+            "arm": episode.arm,
             "answer": Jsonb(episode.answer),
             "trace": Jsonb(episode.trace),
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
             "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
-            "arm": episode.arm,
-            "explored": list(episode.explored) or None,
         },
     )
+    if not written:
+        raise NotFoundError("The collection was deleted meanwhile.")
 
 
 _REFERRING = """
-    FROM feedback_event event WHERE event.collection_id = episode.collection_id AND event.episode_id = episode.id
+    FROM feedback_event event WHERE event.collection_id = %(collection)s AND event.query_id = episode.id
 """
 _SELECT = f"""
-    SELECT id, question, activated, answer, trace, (SELECT count(*) {_REFERRING}) AS judged, created_at
+    SELECT id, question, memory, profile, strategy, filter, activated, shown,
+           coalesce(explored, '{{}}') AS explored, hops, arm, answer, trace,
+           (SELECT count(*) {_REFERRING}) AS judged, created_at
     FROM episode
 """
 
@@ -104,7 +135,7 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
     """The episode.
 
     Raises:
-        NotFoundError: there is none with this id in the collection.
+        NotFoundError: there is none with this id in the collection, or none any more.
     """
     row = reader.row(
         f"{_SELECT} WHERE collection_id = %(collection)s AND id = %(id)s",
@@ -112,7 +143,7 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
     )
     if row is None:
         raise missing(episode)
-    return StoredEpisode(*row)
+    return StoredEpisode(**row._mapping)
 
 
 def missing(episode: UUID) -> NotFoundError:
@@ -131,4 +162,13 @@ def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int
         """,
         {"collection": collection_id, "seconds": window_hours * 3600.0, "limit": limit},
     )
-    return [StoredEpisode(*row) for row in rows]
+    return [StoredEpisode(**row._mapping) for row in rows]
+
+
+def surfaces(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, str]:
+    """Entity -> how it is written, of those that there still are."""
+    rows = reader.rows(
+        "SELECT id, surface FROM entity WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        {"collection": collection_id, "ids": list(entities)},
+    )
+    return {row.id: row.surface for row in rows}

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from app.storage.corpus.passages import StoredSentence
 from app.storage.database import Reader
-from app.storage.retrieval.hops import Vector
+from app.storage.lookups import WANTED, each
+from app.storage.retrieval.focus import Vector
 
 RECENT = 200
 """Answers that are looked through for passages that they explored or activated."""
@@ -16,17 +17,15 @@ def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict
     Passages that nothing touched are left out.
     """
     rows = reader.rows(
-        """
-        WITH candidate AS (
-            SELECT id AS sentence_id, passage_id FROM sentence
-            WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)
+        f"""
+        WITH candidate AS MATERIALIZED (
+            SELECT s.id AS sentence_id, s.passage_id FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
         ), recent AS (
             SELECT id, activated, explored FROM episode WHERE collection_id = %(collection)s
             ORDER BY created_at DESC LIMIT %(recent)s
         ), touch(passage_id, times) AS (
-            SELECT passage_id, sum(update_count) FROM candidate JOIN question_support support
-                ON support.collection_id = %(collection)s AND support.sentence_id = candidate.sentence_id
-            GROUP BY passage_id
+            SELECT passage_id, sum(support.update_count) FROM candidate
+            {each("question_support support", "support.sentence_id = candidate.sentence_id")} GROUP BY passage_id
             UNION ALL
             SELECT passage_id, count(DISTINCT recent.id)
             FROM recent, unnest(recent.activated) AS activated(sentence_id) JOIN candidate USING (sentence_id)
@@ -47,10 +46,10 @@ def nearest_sentences(
 ) -> dict[int, StoredSentence]:
     """Passage -> its sentence nearest to the question (d,); equally near ones in reading order."""
     rows = reader.rows(
-        """
-        SELECT DISTINCT ON (passage_id) id, passage_id, position, text FROM sentence
-        WHERE collection_id = %(collection)s AND passage_id = ANY(%(ids)s)
-        ORDER BY passage_id, embedding <#> %(q)s, position
+        f"""
+        SELECT DISTINCT ON (s.passage_id) s.id, s.passage_id, s.position, s.text
+        FROM {WANTED} {each("sentence s", "s.passage_id = wanted.id")}
+        ORDER BY s.passage_id, s.embedding <#> %(q)s, s.position
         """,
         {"collection": collection_id, "ids": list(passages), "q": question},
     )

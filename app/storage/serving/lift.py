@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from app.storage.database import Reader
+from app.storage.lookups import each
 
 PAGE = 2_000
 BEGINNING = datetime(1, 1, 2, tzinfo=UTC), UUID(int=0)
@@ -38,30 +39,32 @@ def page(
     Passages that are gone by now are left out.
     """
     return reader.rows(
-        """
-        SELECT e.created_at, e.id, e.arm, (e.answer ->> 'hops')::float8 AS hops,
-            (e.answer #>> '{timings,total_ms}')::float8 AS total_ms,
+        f"""
+        SELECT e.created_at, e.id, e.arm, e.hops::float8 AS hops, e.total_ms::float8 AS total_ms,
             EXISTS (
                 SELECT FROM feedback_event event
-                WHERE event.collection_id = %(collection)s AND event.episode_id = e.id
-            ) AS ever_judged, said.verdict IS NOT NULL AS judged,
+                WHERE event.collection_id = %(collection)s AND event.query_id = e.id
+            ) AS ever_judged, said.id IS NOT NULL AS judged,
             CASE
-                WHEN said.verdict -> 'retrieval_success' <> 'null' THEN (said.verdict ->> 'retrieval_success')::bool
+                WHEN said.retrieval_success IS NOT NULL THEN said.retrieval_success
                 WHEN found.supported > 0 THEN found.supported_found > 0
-                WHEN NOT (said.verdict ->> 'partial')::bool AND (
+                WHEN NOT said.partial AND (
                     found.named > 0
-                    OR (jsonb_array_length(said.verdict -> 'supports') = 0
-                        AND jsonb_array_length(said.verdict -> 'passages') = 0)
+                    OR NOT EXISTS (
+                        SELECT FROM verdict_sentence named
+                        WHERE named.collection_id = %(collection)s AND named.event_id = said.id
+                          AND named.role <> 'rejected'
+                    ) AND NOT EXISTS (
+                        SELECT FROM verdict_passage helped
+                        WHERE helped.collection_id = %(collection)s AND helped.event_id = said.id
+                    )
                 ) THEN false
             END::int::float8 AS success,
             found.found::float8 / nullif(found.named, 0) AS recall,
             CASE WHEN found.named > 0 THEN coalesce(1.0 / found.first, 0) END::float8 AS reciprocal_rank,
-            coalesce(
-                (said.verdict ->> 'generation_success')::bool,
-                (said.verdict ->> 'generation_score')::float8 >= %(threshold)s
-            )::int::float8 AS generated
+            coalesce(said.generation_success, said.generation_score >= %(threshold)s)::int::float8 AS generated
         FROM (
-            SELECT id, created_at, arm, answer FROM episode
+            SELECT id, created_at, arm, hops, total_ms, shown FROM episode
             WHERE collection_id = %(collection)s
               AND created_at >= coalesce(%(since)s::timestamptz, '-infinity')
               AND created_at < coalesce(%(before)s::timestamptz, 'infinity')
@@ -69,8 +72,8 @@ def page(
             ORDER BY created_at, id LIMIT %(limit)s
         ) e
         LEFT JOIN LATERAL (
-            SELECT verdict FROM feedback_event event
-            WHERE event.collection_id = %(collection)s AND event.episode_id = e.id
+            SELECT id, partial, retrieval_success, generation_success, generation_score FROM feedback_event event
+            WHERE event.collection_id = %(collection)s AND event.query_id = e.id
               AND event.status = 'applied'
             ORDER BY event.applied_sequence DESC LIMIT 1
         ) said ON true
@@ -80,18 +83,18 @@ def page(
                 count(hit.position) FILTER (WHERE word.supported) AS supported_found
             FROM (
                 SELECT passage_id, bool_or(supported) AS supported FROM (
-                    SELECT s.passage_id, NOT said.verdict -> 'missed' @> to_jsonb(s.id) AS supported
-                    FROM jsonb_array_elements_text(said.verdict -> 'supports') AS named(id)
-                    JOIN sentence s ON s.collection_id = %(collection)s AND s.id = named.id::bigint
+                    SELECT s.passage_id, named.role = 'supported' AS supported
+                    FROM verdict_sentence named {each("sentence s", "s.id = named.sentence_id")}
+                    WHERE named.collection_id = %(collection)s AND named.event_id = said.id
+                      AND named.role <> 'rejected'
                     UNION ALL
-                    SELECT named.id::bigint, true
-                    FROM jsonb_array_elements_text(said.verdict -> 'passages') AS named(id)
+                    SELECT helped.passage_id, true FROM verdict_passage helped
+                    WHERE helped.collection_id = %(collection)s AND helped.event_id = said.id
                 ) AS spoken GROUP BY passage_id
-            ) AS word
-            JOIN passage p ON p.collection_id = %(collection)s AND p.id = word.passage_id
-            LEFT JOIN jsonb_array_elements(e.answer -> 'passages') WITH ORDINALITY AS hit(passage, position)
-                ON hit.passage ->> 'passage_id' = p.external_id
-        ) found ON said.verdict IS NOT NULL
+            ) AS word {each("passage p", "p.id = word.passage_id")}
+            LEFT JOIN unnest(e.shown) WITH ORDINALITY AS hit(passage_id, position)
+                ON hit.passage_id = word.passage_id
+        ) found ON said.id IS NOT NULL
         ORDER BY e.created_at, e.id
         """,
         {

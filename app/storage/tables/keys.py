@@ -95,8 +95,8 @@ key_credit = Table(
     of("key_evidence", "event_id", references="event_id"),
     of("passage", "passage_id"),
     of("expansion_unit", "unit_id"),
-    Index(None, "collection_id", "passage_id", "unit_id"),
-    Index(None, "collection_id", "unit_id"),
+    Index(None, "collection_id", "passage_id", "unit_id", "event_id"),
+    Index(None, "collection_id", "unit_id", "event_id"),
     CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
     comment="What each event says of each (passage, unit): scores are sums over these.",
 )

@@ -7,12 +7,13 @@ it waits there as ``pending``.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from app.core.constants import Constants
 from app.core.verdict import Expansion
 from app.storage.database import Reader, Writer
-from app.storage.log.verdicts import expansions_of
-from app.storage.undo.copies import Copy, counted, rows_of
+from app.storage.log import verdicts
+from app.storage.lookups import each, given, wanted
+from app.storage.undo.copies import IDS, PASSAGE, Copy, counted, of_source, rows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,31 +30,53 @@ class RevokedSince:
     id: int
     question: str
     question_id: int
-    expansions: tuple[Expansion, ...]
-    constants: dict[str, Any]
+    expansions: Sequence[Expansion]
+    constants: Constants
 
 
 def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedSince]:
     """The verdicts that counted at ``until`` and were revoked since, in the order in which they were applied."""
     rows = reader.rows(
         f"""
-        SELECT event.id, episode.question, event.question_id, event.verdict -> 'expansions', event.constants
+        SELECT event.id, judged.question, event.question_id, event.observation_noise_positive,
+               event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
+               event.daily_comparisons
         FROM feedback_event event
-        JOIN episode ON episode.collection_id = event.collection_id AND episode.id = event.episode_id
+        {each("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
         WHERE {counted("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
         """,
         {"source": source, "until": until},
     )
-    return [RevokedSince(row[0], row[1], row[2], expansions_of(row[3]), row[4]) for row in rows]
+    brought = verdicts.expansions(reader, source, [row.id for row in rows])
+    return [
+        RevokedSince(
+            id=row.id,
+            question=row.question,
+            question_id=row.question_id,
+            expansions=brought.get(row.id, []),
+            constants=Constants(
+                positive=row.observation_noise_positive,
+                negative=row.observation_noise_negative,
+                process=row.process_noise,
+                share=row.daily_share,
+                contested=row.contested_share,
+                comparisons=row.daily_comparisons,
+            ),
+        )
+        for row in rows
+    ]
 
 
 def questions_by_hash(reader: Reader, source: int, hashes: Sequence[bytes]) -> dict[bytes, int]:
     """Text hash -> question, of those that the source has."""
     rows = reader.rows(
-        "SELECT text_hash, id FROM question WHERE collection_id = %(source)s AND text_hash = ANY(%(hashes)s)",
+        f"""
+        SELECT question.text_hash, question.id FROM {wanted("hashes", "bytea", collection="%(source)s")}
+        {of_source("question", "question.text_hash = wanted.id")}
+        """,
         {"source": source, "hashes": list(hashes)},
     )
-    return {bytes(row[0]): row[1] for row in rows}
+    return {bytes(row.text_hash): row.id for row in rows}
 
 
 def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
@@ -65,7 +88,12 @@ def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
         """,
         copy.parameters(after=after, limit=limit),
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
+
+
+_TIME_MEMORY = of_source(
+    "sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True
+)
 
 
 def copy_generations(writer: Writer, copy: Copy) -> None:
@@ -83,16 +111,14 @@ def copy_generations(writer: Writer, copy: Copy) -> None:
 
 
 def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
-    """Copy these verdicts with their episodes and all that the source still has of what they did."""
+    """Copy these verdicts with what they judge and all that the source still has of what they did."""
     parameters = copy.parameters(ids=list(ids))
     writer.execute(
         rows_of(
-            "episode",
-            """
-            FROM episode held WHERE held.collection_id = %(source)s AND held.id IN (
-                SELECT episode_id FROM feedback_event event
-                WHERE event.collection_id = %(source)s AND event.id = ANY(%(ids)s)
-            ) ON CONFLICT DO NOTHING
+            "judged_query",
+            f"""
+            FROM {IDS} {of_source("feedback_event event", "event.id = wanted.id")}
+            {of_source("judged_query held", "held.id = event.query_id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -100,36 +126,27 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     writer.execute(
         rows_of(
             "feedback_event",
-            "FROM feedback_event held WHERE held.collection_id = %(source)s AND held.id = ANY(%(ids)s)",
+            f"FROM {IDS} {of_source('feedback_event held', 'held.id = wanted.id')}",
             status="CASE held.status WHEN 'revoked' THEN 'pending' ELSE held.status END",
             revoked_at="NULL",
         ),
         parameters,
     )
-    of_event = "WHERE held.collection_id = %(source)s AND held.event_id = ANY(%(ids)s)"
-    for table in ("memory_audit", "ranking_audit"):
-        writer.execute(rows_of(table, f"FROM {table} held {of_event}"), parameters)
+    for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "ranking_audit"):
+        writer.execute(rows_of(table, _of_events(table)), parameters)
     # Evidence that later evolutions took in was waiting.
     made = """
-        SELECT number FROM key_generation made WHERE made.collection_id = held.collection_id
+        SELECT number FROM key_generation made WHERE made.collection_id = %(source)s
             AND made.number = held.generation AND made.created_at <= %(until)s
     """
-    writer.execute(
-        rows_of("key_evidence", f"FROM key_evidence held {of_event}", generation=f"({made})"), parameters
-    )
-    credit = f"""
-        FROM key_credit held
-        JOIN passage ON passage.collection_id = held.collection_id AND passage.id = held.passage_id
-            AND passage.created_at <= %(until)s
-        {of_event}
-    """
+    writer.execute(rows_of("key_evidence", _of_events("key_evidence"), generation=f"({made})"), parameters)
+    credit = _of_events("key_credit") + PASSAGE.format(row="held")
     writer.execute(
         rows_of(
             "expansion_unit",
             f"""
-            FROM expansion_unit held
-            WHERE held.collection_id = %(source)s AND held.id IN (SELECT held.unit_id {credit})
-            ON CONFLICT DO NOTHING
+            FROM (SELECT DISTINCT held.unit_id AS id {credit}) AS credited
+            {of_source("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -137,19 +154,20 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     writer.execute(rows_of("key_credit", credit), parameters)
 
 
+def _of_events(table: str) -> str:
+    return f"FROM {IDS} {of_source(f'{table} held', 'held.event_id = wanted.id')}"
+
+
 def dated(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
     """Those of the sentences that have a time channel: an expression of their own, or one that it began as."""
     rows = reader.rows(
-        """
-        SELECT s.id FROM sentence s
-        LEFT JOIN sentence_memory memory ON memory.collection_id = s.collection_id AND memory.sentence_id = s.id
-            AND memory.channel = 'time'
-        WHERE s.collection_id = %(source)s AND s.id = ANY(%(ids)s)
-          AND coalesce(memory.time_expression_id, s.time_expression_id) IS NOT NULL
+        f"""
+        SELECT s.id FROM {IDS} {of_source("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
+        WHERE coalesce(memory.time_expression_id, s.time_expression_id) IS NOT NULL
         """,
         copy.parameters(ids=list(sentences)),
     )
-    return {row[0] for row in rows}
+    return {row.id for row in rows}
 
 
 def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) -> None:
@@ -159,23 +177,25 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
         questions: event -> the question that it taught.
     """
     parameters = copy.parameters(ids=list(questions), questions=list(questions.values()))
+    taught = "unnest(%(ids)s::bigint[], %(questions)s::bigint[]) AS taught(id, question_id)"
     writer.execute(
-        """
-        UPDATE feedback_event event SET status = 'applied', question_id = taught.question
-        FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[]) AS taught(id, question)
-        WHERE event.collection_id = %(target)s AND event.id = taught.id
+        f"""
+        UPDATE feedback_event event SET status = 'applied', question_id = new.question_id
+        FROM {given(taught, collection="%(target)s")}
+        WHERE event.collection_id = new.collection_id AND event.id = new.id
         """,
         parameters,
     )
     writer.execute(
-        """
+        f"""
         UPDATE key_evidence evidence SET generation = (
             SELECT min(made.number) FROM key_generation made
             WHERE made.collection_id = %(target)s AND made.created_at >= event.applied_at
         )
-        FROM feedback_event event
-        WHERE evidence.collection_id = %(target)s AND evidence.event_id = ANY(%(ids)s) AND evidence.gate <> 'none'
-          AND event.collection_id = %(target)s AND event.id = evidence.event_id
+        FROM {wanted("ids", collection="%(target)s")}
+        {each("feedback_event event", "event.id = wanted.id", collection="%(target)s")}
+        WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
+          AND evidence.gate <> 'none'
         """,
         parameters,
     )
@@ -185,10 +205,13 @@ def count_generations(writer: Writer, copy: Copy) -> None:
     """Have each evolution say how many of the verdicts that count it took in."""
     writer.execute(
         """
-        UPDATE key_generation made SET events = (
-            SELECT count(*) FROM key_evidence evidence
-            WHERE evidence.collection_id = %(target)s AND evidence.generation = made.number
-        ) WHERE made.collection_id = %(target)s
+        WITH counted AS MATERIALIZED (
+            SELECT generation, count(*) AS events FROM key_evidence
+            WHERE collection_id = %(target)s GROUP BY generation
+        )
+        UPDATE key_generation made
+        SET events = coalesce((SELECT counted.events FROM counted WHERE counted.generation = made.number), 0)
+        WHERE made.collection_id = %(target)s
         """,
         copy.parameters(),
     )
@@ -197,26 +220,22 @@ def count_generations(writer: Writer, copy: Copy) -> None:
 def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
     """Give these sentences the memories that verdicts touched, each as it began."""
     parameters = copy.parameters(ids=list(sentences))
-    began = """
+    audit = each("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")
+    expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND touched.channel = 'time'"
+    began = f"""
         FROM (
-            SELECT DISTINCT sentence_id, channel FROM memory_audit WHERE collection_id = %(target)s
-                AND sentence_id = ANY(%(ids)s) AND channel IN ('task', 'time')
+            SELECT DISTINCT audit.sentence_id, audit.channel FROM {IDS} {audit}
+            WHERE audit.channel IN ('task', 'time')
         ) AS touched
-        JOIN sentence s ON s.collection_id = %(source)s AND s.id = touched.sentence_id
-        JOIN passage ON passage.collection_id = %(source)s AND passage.id = s.passage_id
-            AND passage.created_at <= %(until)s
-        LEFT JOIN sentence_memory memory ON memory.collection_id = %(source)s AND memory.sentence_id = s.id
-            AND memory.channel = 'time'
-        LEFT JOIN time_expression began ON touched.channel = 'time' AND began.collection_id = %(source)s
-            AND began.id = coalesce(memory.time_expression_id, s.time_expression_id)
+        {of_source("sentence s", "s.id = touched.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
+        {of_source("time_expression began", expression, outer=True)}
     """
     writer.execute(
         rows_of(
             "time_expression",
             f"""
-            FROM time_expression held
-            WHERE held.collection_id = %(source)s AND held.id IN (SELECT began.id {began})
-            ON CONFLICT DO NOTHING
+            FROM (SELECT DISTINCT began.id {began}) AS begun
+            {of_source("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
@@ -240,33 +259,30 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], gone: 
     """
     parameters = copy.parameters(ids=list(questions))
     writer.execute(
-        rows_of("question", "FROM question held WHERE held.collection_id = %(source)s AND held.id = ANY(%(ids)s)"),
+        rows_of("question", f"FROM {IDS} {of_source('question held', 'held.id = wanted.id')}"),
         parameters,
     )
     writer.execute(
-        """
+        f"""
         INSERT INTO question (collection_id, id, text_hash, text, embedding, created_at)
-        SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, episode.question, episode.embedding,
+        SELECT DISTINCT ON (gone.id) %(target)s, gone.id, gone.text_hash, judged.question, judged.embedding,
                event.applied_at
         FROM unnest(%(gone)s::bigint[], %(hashes)s::bytea[]) AS gone(id, text_hash)
-        JOIN feedback_event event ON event.collection_id = %(target)s AND event.question_id = gone.id
-        JOIN episode ON episode.collection_id = %(target)s AND episode.id = event.episode_id
+        {each("feedback_event event", "event.question_id = gone.id", collection="%(target)s")}
+        {each("judged_query judged", "judged.id = event.query_id", collection="%(target)s")}
         ORDER BY gone.id, event.applied_sequence
         """,
         parameters | {"gone": list(gone), "hashes": list(gone.values())},
     )
     writer.execute(
-        """
+        f"""
         INSERT INTO question_support
             (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
         SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
-        FROM feedback_event event
-        JOIN memory_audit audit ON audit.collection_id = %(target)s AND audit.event_id = event.id
-            AND audit.channel = 'recall'
-        JOIN sentence s ON s.collection_id = %(source)s AND s.id = audit.sentence_id
-        JOIN passage ON passage.collection_id = %(source)s AND passage.id = s.passage_id
-            AND passage.created_at <= %(until)s
-        WHERE event.collection_id = %(target)s AND event.question_id = ANY(%(ids)s)
+        FROM {IDS} {each("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
+        {each("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
+        {of_source("sentence s", "s.id = audit.sentence_id")} {PASSAGE.format(row="s")}
+        WHERE audit.channel = 'recall'
         """,
         parameters,
     )
@@ -275,13 +291,13 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], gone: 
 def units_credited(reader: Reader, copy: Copy, events: Sequence[int]) -> list[int]:
     """The copy's expansion units that these verdicts credit to passages, in id order."""
     rows = reader.rows(
-        """
-        SELECT DISTINCT unit_id FROM key_credit WHERE collection_id = %(target)s AND event_id = ANY(%(ids)s)
-        ORDER BY unit_id
+        f"""
+        SELECT DISTINCT credit.unit_id FROM {wanted("ids", collection="%(target)s")}
+        {each("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")} ORDER BY credit.unit_id
         """,
         copy.parameters(ids=list(events)),
     )
-    return [row[0] for row in rows]
+    return [row.unit_id for row in rows]
 
 
 def has_keys(reader: Reader, copy: Copy) -> bool:
@@ -316,17 +332,6 @@ def _count(reader: Reader, copy: Copy, what: str, table: str) -> int:
         f"SELECT count({what}) FROM {table} WHERE collection_id = %(target)s", copy.parameters()
     )
     return found
-
-
-def begin_belief(writer: Writer, copy: Copy, prior: str) -> None:
-    """Make room for what was learned from this prior on."""
-    writer.execute(
-        """
-        INSERT INTO ranking_belief (collection_id, prior, information, precision)
-        VALUES (%(target)s, %(prior)s, '{}', '{}') ON CONFLICT DO NOTHING
-        """,
-        copy.parameters(prior=prior),
-    )
 
 
 def learned(reader: Reader, copy: Copy) -> dict[str, int]:

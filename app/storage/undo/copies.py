@@ -17,6 +17,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
+from app.storage.lookups import each, wanted
 from app.storage.tables import metadata
 
 
@@ -53,10 +54,14 @@ class Corpus:
     events: int
 
 
-_PASSAGE = """
-    JOIN passage ON passage.collection_id = %(source)s AND passage.id = {row}.passage_id
-        AND passage.created_at <= %(until)s
-"""
+def of_source(table: str, condition: str, *, outer: bool = False) -> str:
+    """As ``each``, of the source's rows."""
+    return each(table, condition, outer=outer, collection="%(source)s")
+
+
+IDS = wanted("ids", collection="%(source)s")
+PASSAGE = of_source("passage", "passage.id = {row}.passage_id AND passage.created_at <= %(until)s")
+"""Those whose passage is copied."""
 
 
 def counted(row: str) -> str:
@@ -183,42 +188,37 @@ def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, lim
 def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy these passages, their sentences and what these say of times."""
     parameters = copy.parameters(ids=list(ids))
-    of_passage = "WHERE held.collection_id = %(source)s AND held.passage_id = ANY(%(ids)s)"
-    writer.execute(
-        rows_of("passage", "FROM passage held WHERE held.collection_id = %(source)s AND held.id = ANY(%(ids)s)"),
-        parameters,
-    )
+    writer.execute(rows_of("passage", f"FROM {IDS} {of_source('passage held', 'held.id = wanted.id')}"), parameters)
     writer.execute(
         rows_of(
             "time_expression",
             f"""
-            FROM time_expression held
-            WHERE held.collection_id = %(source)s AND held.id IN (
-                SELECT time_expression_id FROM sentence held {of_passage}
-            ) ORDER BY held.id ON CONFLICT DO NOTHING
+            FROM (
+                SELECT DISTINCT s.time_expression_id AS id
+                FROM {IDS} {of_source("sentence s", "s.passage_id = wanted.id")}
+            ) AS named {of_source("time_expression held", "held.id = named.id")}
+            ORDER BY held.id ON CONFLICT DO NOTHING
             """,
         ),
         parameters,
     )
     for table in ("sentence", "lexical_passage"):
-        writer.execute(rows_of(table, f"FROM {table} held {of_passage}"), parameters)
+        of_passage = of_source(f"{table} held", "held.passage_id = wanted.id")
+        writer.execute(rows_of(table, f"FROM {IDS} {of_passage}"), parameters)
 
 
 def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy those of these entities that a copied sentence names, and their links to such sentences."""
     parameters = copy.parameters(ids=list(ids))
-    naming = f"""
-        JOIN sentence ON sentence.collection_id = %(source)s AND sentence.id = {{link}}.sentence_id
-        {_PASSAGE.format(row="sentence")}
-    """
+    naming = of_source("sentence", "sentence.id = {link}.sentence_id") + PASSAGE.format(row="sentence")
     writer.execute(
         rows_of(
             "entity",
             f"""
-            FROM entity held WHERE held.collection_id = %(source)s AND held.id = ANY(%(ids)s) AND EXISTS (
+            FROM {IDS} {of_source("entity held", "held.id = wanted.id")} CROSS JOIN LATERAL (
                 SELECT FROM entity_sentence link {naming.format(link="link")}
-                WHERE link.collection_id = %(source)s AND link.entity_id = held.id
-            )
+                WHERE link.collection_id = %(source)s AND link.entity_id = held.id LIMIT 1
+            ) AS named
             """,
         ),
         parameters,
@@ -227,8 +227,8 @@ def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
         rows_of(
             "entity_sentence",
             f"""
-            FROM entity_sentence held {naming.format(link="held")}
-            WHERE held.collection_id = %(source)s AND held.entity_id = ANY(%(ids)s)
+            FROM {IDS} {of_source("entity_sentence held", "held.entity_id = wanted.id")}
+            {naming.format(link="held")}
             """,
         ),
         parameters,
@@ -237,31 +237,16 @@ def copy_entities(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 
 def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy the postings of these terms in copied passages, and the terms that have any, each with their number."""
+    postings = f"""
+        FROM {IDS} {of_source("lexical_posting held", "held.term_id = wanted.id")} {PASSAGE.format(row="held")}
+        ORDER BY held.term_id, held.passage_id
+    """
+    terms = f"FROM counted {of_source('lexical_term held', 'held.id = counted.term_id')}"
     writer.execute(
         f"""
-        WITH posting AS (
-            {
-            rows_of(
-                "lexical_posting",
-                f'''
-                FROM lexical_posting held {_PASSAGE.format(row="held")}
-                WHERE held.collection_id = %(source)s AND held.term_id = ANY(%(ids)s)
-                ORDER BY held.term_id, held.passage_id
-            ''',
-            )
-        }
-            RETURNING term_id
-        ), counted AS (SELECT term_id, count(*) AS passages FROM posting GROUP BY term_id)
-        {
-            rows_of(
-                "lexical_term",
-                '''
-            FROM counted JOIN lexical_term held
-                ON held.collection_id = %(source)s AND held.id = counted.term_id
-            ''',
-                passage_count="counted.passages",
-            )
-        }
+        WITH posting AS ({rows_of("lexical_posting", postings)} RETURNING term_id),
+        counted AS (SELECT term_id, count(*) AS passages FROM posting GROUP BY term_id)
+        {rows_of("lexical_term", terms, passage_count="counted.passages")}
         """,
         copy.parameters(ids=list(ids)),
     )

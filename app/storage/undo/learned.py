@@ -7,6 +7,7 @@ from app.storage.database import Writer
 # Audit rows go with their events, supports with their questions.
 TABLES = (
     "feedback_event",
+    "judged_query",
     "question",
     "sentence_memory",
     "key_evolution",

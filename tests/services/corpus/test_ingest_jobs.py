@@ -10,9 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from app.composition import Application
-from app.errors import NotFoundError
-from app.services.corpus.index import MAX_ATTEMPTS, IndexService
+from app.errors import ConflictError, NotFoundError
+from app.services.corpus.index import IndexService
+from app.services.jobs.runner import MAX_ATTEMPTS, Runner
 from tests.support import state
+from tests.support.jobs import run_again, runner
 
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
 MANY = [
@@ -37,8 +39,9 @@ class Disturbed:
         return self._embedder.embed(texts)
 
 
-def indexer(application: Application, embedder: Any, batch_size: int = 3) -> IndexService:
-    return IndexService(application.database, embedder, application.language, batch_size=batch_size)
+def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Runner:
+    ingest = IndexService(application.database, embedder, application.language, batch_size=batch_size)
+    return runner(application, ingest=ingest)
 
 
 def content(application: Application, collection: str) -> dict[str, list[Any]]:
@@ -61,14 +64,14 @@ class TestInterruptions:
         index = indexer(application, flaky)
         job_id = state.staged(application, collection, *MANY)
 
-        assert index.run_ready_jobs() == 0
+        assert index.run_ready() == 0
         halfway = application.jobs.job(application.access.scope(collection), job_id)
-        assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
+        assert (halfway.status, halfway.created, halfway.attempts) == ("queued", 3, 1)
         assert halfway.error == "RuntimeError: out of memory"
         assert state.counts(application, collection) == state.true_counts(application, collection)
         assert state.counts(application, collection)[0] == 3
 
-        assert index.run_ready_jobs() == 1
+        assert run_again(application, index) == 1
         finished = application.jobs.job(application.access.scope(collection), job_id)
         assert (finished.status, finished.created, finished.unchanged, finished.error) == ("succeeded", 7, 0, None)
 
@@ -78,53 +81,73 @@ class TestInterruptions:
         assert content(application, collection) == content(application, straight)
         assert state.counts(application, collection) == state.counts(application, straight)
 
-    def test_a_job_that_keeps_failing_fails_for_good(self, application: Application, collection: str) -> None:
-        def fail(_: Sequence[str]) -> None:
-            raise RuntimeError("out of memory")
+    def test_a_job_that_keeps_failing_fails_for_good_and_keeps_what_it_had_done(
+        self, application: Application, collection: str
+    ) -> None:
+        def fail_from_the_second_on(_: Sequence[str]) -> None:
+            if flaky.calls > 1:
+                raise RuntimeError("out of memory")
 
-        index = indexer(application, Disturbed(application, fail))
+        flaky = Disturbed(application, fail_from_the_second_on)
+        index = indexer(application, flaky)
         job_id = state.staged(application, collection, *MANY)
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            assert application.jobs.job(application.access.scope(collection), job_id).status == "queued"
-            assert index.run_ready_jobs() == 0
-            assert application.jobs.job(application.access.scope(collection), job_id).attempts == attempt
+        assert [run_again(application, index) for _ in range(MAX_ATTEMPTS)] == [0] * (MAX_ATTEMPTS - 1) + [1]
 
         failed = application.jobs.job(application.access.scope(collection), job_id)
         assert (failed.status, failed.error) == ("failed", "RuntimeError: out of memory")
-        assert failed.finished_at is not None
-        assert application.runner.run_ready() == 0
+        assert (failed.created, failed.waiting) == (3, 4)
+        assert state.rows(application, collection, "ingest_line") == []
+        assert state.counts(application, collection) == state.true_counts(application, collection)
 
-    def test_failures_count_from_the_last_batch_that_went_well(
+    def test_a_job_that_is_cancelled_keeps_what_it_had_done(
         self, application: Application, collection: str
     ) -> None:
-        def fail_but_once(_: Sequence[str]) -> None:
-            if flaky.calls != MAX_ATTEMPTS:
-                raise RuntimeError("out of memory")
+        def cancel(_: Sequence[str]) -> None:
+            if slow.calls == 2:
+                application.jobs.cancel(application.access.scope(collection), job_id)
 
-        flaky = Disturbed(application, fail_but_once)
+        slow = Disturbed(application, cancel)
         job_id = state.staged(application, collection, *MANY)
-        for _ in range(MAX_ATTEMPTS):
-            indexer(application, flaky).run_ready_jobs()
+        assert indexer(application, slow, batch_size=1).run_ready() == 1
 
-        halfway = application.jobs.job(application.access.scope(collection), job_id)
-        assert (halfway.status, halfway.created, halfway.attempts) == ("running", 3, 1)
+        cancelled = application.jobs.job(application.access.scope(collection), job_id)
+        assert (cancelled.status, cancelled.error) == ("cancelled", None)
+        assert 0 < cancelled.created < len(MANY)
+        assert state.counts(application, collection)[0] == cancelled.created
+        assert state.rows(application, collection, "ingest_line") == []
+        assert state.counts(application, collection) == state.true_counts(application, collection)
+        state.staged(application, collection, *MANY)
+        assert application.runner.run_ready() == 1
+        assert state.counts(application, collection)[0] == len(MANY)
+
+    def test_one_that_waits_is_cancelled_with_its_lines(self, application: Application, collection: str) -> None:
+        job_id = state.staged(application, collection, *MANY)
+        shown = application.jobs.cancel(application.access.scope(collection), job_id)
+        assert (shown.job.status, shown.job.waiting) == ("cancelled", len(MANY))
+        assert state.rows(application, collection, "ingest_line") == []
+        assert application.runner.run_ready() == 0
+
+    def test_one_that_is_still_receiving_cannot_be_cancelled(
+        self, application: Application, collection: str
+    ) -> None:
+        reception = application.ingest.receive(application.access.opening(collection))
+        reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
+        with pytest.raises(ConflictError, match="receiving"):
+            application.jobs.cancel(application.access.scope(collection), reception.job_id)
+        reception.finish()
+        assert application.jobs.job(application.access.scope(collection), reception.job_id).status == "queued"
 
     def test_a_worker_told_to_stop_leaves_the_rest_for_later(
         self, application: Application, collection: str
     ) -> None:
         index = indexer(application, application.embedder)
         job_id = state.staged(application, collection, *MANY)
-        answers = iter([False, True])
+        answers = iter([False, *[True] * 9])
 
-        index.run_ready_jobs(lambda: next(answers))
-        assert (
-            application.jobs.job(application.access.scope(collection), job_id).status,
-            state.counts(application, collection)[0],
-        ) == (
-            "running",
-            3,
-        )
-        index.run_ready_jobs()
+        index.run_ready(lambda: next(answers))
+        halfway = application.jobs.job(application.access.scope(collection), job_id)
+        assert (halfway.status, halfway.created, state.counts(application, collection)[0]) == ("queued", 3, 3)
+        index.run_ready()
         assert application.jobs.job(application.access.scope(collection), job_id).created == 7
 
     def test_lines_that_never_all_arrived_go(self, application: Application, collection: str) -> None:
@@ -138,7 +161,7 @@ class TestInterruptions:
                 {"id": reception.job_id},
             )
 
-        application.runner.run_ready()
+        assert application.ingest.discard_abandoned() == 1
 
         assert self.left_of(application, reception.job_id) == [0, 0, 0]
 
@@ -171,7 +194,7 @@ class TestTwoWorkers:
         busy = indexer(application, Disturbed(application, wait), batch_size=100)
         job_id = state.staged(application, collection, *MANY)
         worked: list[int] = []
-        first = threading.Thread(target=lambda: worked.append(busy.run_ready_jobs()))
+        first = threading.Thread(target=lambda: worked.append(busy.run_ready()))
         first.start()
         assert embedding.wait(30)
 
@@ -189,7 +212,7 @@ class TestTwoWorkers:
             name: [state.staged(application, name, *MANY[:4]), state.staged(application, name, *MANY[2:])]
             for name in names
         }
-        state.together(*[indexer(application, application.embedder, batch_size=2).run_ready_jobs] * 4)
+        state.together(*[indexer(application, application.embedder, batch_size=2).run_ready] * 4)
         application.runner.run_ready()
 
         for name in names:
@@ -214,7 +237,7 @@ class TestTwoWorkers:
         racing = Disturbed(application, delete_once)
         state.staged(application, collection, {"id": "new", "text": "Bo Falk met Ada Lund again in 1931."})
 
-        assert indexer(application, racing).run_ready_jobs() == 1
+        assert indexer(application, racing).run_ready() == 1
 
         assert {row["name"] for row in state.rows(application, collection, "entity")} == {"ada lund", "bo falk"}
         assert [row["text"] for row in state.rows(application, collection, "time_expression")] == ["1931"]
@@ -229,6 +252,6 @@ class TestTwoWorkers:
         )
         state.staged(application, collection, *MANY)
 
-        assert indexer(application, racing).run_ready_jobs() == 0
+        assert indexer(application, racing).run_ready() == 0
         with pytest.raises(NotFoundError):
             application.access.scope(collection)

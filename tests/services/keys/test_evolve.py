@@ -61,7 +61,7 @@ def give(
 ) -> Receipt:
     said = Verdict(
         query_id=query_id,
-        collection=collection,
+        scope=application.access.scope(collection),
         partial=True,
         supporting_passages=tuple(passages),
         expansions=tuple(expansions),
@@ -654,7 +654,7 @@ class TestAnyVerdicts:
         forget_keys(application, curie)
         with application.database.write() as writer:
             target = state.collection_id(application, curie)
-            writer.execute("DELETE FROM feedback_event WHERE collection_id = %(c)s", {"c": target})
+            writer.execute("DELETE FROM judged_query WHERE collection_id = %(c)s", {"c": target})
         rules = KeyRules(0.7, 0.25, units=2, capacity=3)
         learn = with_learning(application, rules=rules, most_waiting=10_000, patience=10_000)
         evolve = EvolveService(application.database, rules)

@@ -226,10 +226,10 @@ class TestEffect:
         counted = [credit.weight * credit.gain for credit in effect.credits]
         assert counted == sorted(counted, reverse=True)
         application.evolve.evolve(application.access.scope(curie))
-        later = application.feedback.event(curie, receipt.event.id).keys
+        later = application.feedback.event(application.access.scope(curie), receipt.event.id).keys
         assert later == replace(effect, status="taken in", generation=1)
         application.evolve.roll_back(application.access.scope(curie), 0)
-        later = application.feedback.event(curie, receipt.event.id).keys
+        later = application.feedback.event(application.access.scope(curie), receipt.event.id).keys
         assert later == replace(effect, status="rolled back", generation=1)
 
     def test_of_one_that_did_not(self, application: Application, curie: str) -> None:
@@ -241,4 +241,4 @@ class TestEffect:
     def test_of_one_that_waits_to_be_applied(self, application: Application, curie: str) -> None:
         query_id = state.given_episode(application, curie, QUESTION, [])
         event = state.judge(application, curie, query_id, expansions=(RIVER,)).event
-        assert application.feedback.event(curie, event.id).keys is None
+        assert application.feedback.event(application.access.scope(curie), event.id).keys is None

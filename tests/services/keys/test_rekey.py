@@ -9,23 +9,24 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.services.test_evolve import verdict
-from tests.services.test_jobs import Disturbed
 
 from app.composition import Application
 from app.core.key_text import KeyBuilding
 from app.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from app.providers.language import terms
-from app.services.corpus.index import MAX_ATTEMPTS, IndexService
+from app.services.corpus.index import IndexService
+from app.services.jobs.runner import MAX_ATTEMPTS, Runner
 from app.services.keys import rekey
 from app.services.keys.rekey import Rebase, RekeyService
 from app.storage.corpus import collections
 from app.storage.corpus import lexical as storage
 from app.storage.database import Writer
-from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
 from tests.conftest import CURIE, Ingest
+from tests.services.corpus.test_ingest_jobs import Disturbed
+from tests.services.keys.test_evolve import verdict
 from tests.support import lexical, state
+from tests.support.jobs import make_due, run_again, runner
 
 UNTITLED = {"id": "radium", "text": "Radium was discovered in Paris in 1898. It glows. It is rare. It is costly."}
 CORPUS: Sequence[dict[str, Any]] = (*map(dict, CURIE), UNTITLED)
@@ -55,19 +56,20 @@ def corpus(ingest: Ingest, collection: str) -> str:
 
 def worker(
     application: Application, embedder: Any = None, rebase: Rebase | None = None, batch_size: int = 4
-) -> IndexService:
-    return IndexService(
-        application.database,
-        embedder or application.embedder,
-        application.language,
-        batch_size=batch_size,
-        rebase=rebase,
+) -> Runner:
+    """Ingests and makes keys anew as told."""
+    encoder = embedder or application.embedder
+    how: dict[str, Any] = {"batch_size": batch_size, "rebase": rebase}
+    return runner(
+        application,
+        ingest=IndexService(application.database, encoder, application.language, **how),
+        rekey=RekeyService(application.database, encoder, **how),
     )
 
 
 def rekeyed(application: Application, name: str, building: KeyBuilding, **how: Any) -> Job:
     job_id = application.rekey.request(application.access.scope(name), building)
-    worker(application, **how).run_ready_jobs()
+    worker(application, **how).run_ready()
     return application.jobs.job(application.access.scope(name), job_id)
 
 
@@ -125,7 +127,7 @@ class TestKeys:
 
         job = rekeyed(application, corpus, building)
 
-        assert (job.status, job.key_building, job.error) == ("succeeded", building, None)
+        assert (job.status, job.payload, job.error) == ("succeeded", {"key_building": building}, None)
         assert (job.received, job.updated, job.unchanged, job.created) == (len(CORPUS), len(CORPUS), 0, 0)
         assert_keyed(application, corpus, building, KEY_TEXTS[building])
         assert state.snapshot(application, corpus, kept) == before
@@ -228,12 +230,12 @@ class TestSwap:
         before = state.snapshot(application, corpus, (*KEYS, "passage_key", "key_evolution"))
         job = rekeyed(application, corpus, "title", rebase=fail)
 
-        assert (job.status, job.error, job.updated) == ("running", "RuntimeError: killed", len(CORPUS))
+        assert (job.status, job.error, job.updated) == ("queued", "RuntimeError: killed", len(CORPUS))
         assert state.snapshot(application, corpus, (*KEYS, "passage_key", "key_evolution")) == before
         assert application.access.scope(corpus).collection.key_building == "full"
 
         embedder = Disturbed(application, lambda _: None)
-        assert worker(application, embedder).run_ready_jobs() == 1
+        assert run_again(application, worker(application, embedder)) == 1
         assert embedder.calls == 0
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
@@ -244,7 +246,7 @@ class TestSwap:
         job = rekeyed(application, corpus, "title", rebase=fail)
         for _ in range(MAX_ATTEMPTS - 1):
             assert state.rows(application, corpus, "staged_key") != []
-            worker(application, rebase=fail).run_ready_jobs()
+            run_again(application, worker(application, rebase=fail))
 
         assert application.jobs.job(application.access.scope(corpus), job.id).status == "failed"
         assert state.rows(application, corpus, "staged_key") == []
@@ -252,29 +254,46 @@ class TestSwap:
 
     def test_told_to_stop_within_it_starts_it_anew(self, application: Application, corpus: str) -> None:
         job_id = application.rekey.request(application.access.scope(corpus), "title")
-        # Before the job, three times while staging, before the first chunk of the swap; then stop.
+        # Three times while staging, before the first chunk of the swap; then stop.
         answers = iter([False] * 4 + [True] * 9)
         index = worker(application)
-        index.run_ready_jobs(lambda: next(answers))
+        index.run_ready(lambda: next(answers))
 
-        assert application.jobs.job(application.access.scope(corpus), job_id).status == "running"
+        assert application.jobs.job(application.access.scope(corpus), job_id).status == "queued"
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
-        index.run_ready_jobs()
+        assert index.run_ready() == 1
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
+
+    def test_one_that_is_cancelled_leaves_the_old_keys_and_nothing_staged(
+        self, application: Application, corpus: str
+    ) -> None:
+        def cancel(_: Sequence[str]) -> None:
+            if slow.calls == 2:
+                application.jobs.cancel(application.access.scope(corpus), job_id)
+
+        slow = Disturbed(application, cancel)
+        job_id = application.rekey.request(application.access.scope(corpus), "title")
+        assert worker(application, slow, batch_size=2).run_ready() == 1
+
+        job = _job(application, corpus, job_id)
+        assert (job.status, job.received, job.updated) == ("cancelled", 6, 4)
+        assert state.rows(application, corpus, "staged_key") == []
+        assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
+        application.rekey.request(application.access.scope(corpus), "title")  # it is open no more
 
 
 class TestStaging:
     def test_a_stopped_job_goes_on_where_it_was(self, application: Application, corpus: str) -> None:
         job_id = application.rekey.request(application.access.scope(corpus), "abstract")
-        answers = iter([False, True])
-        worker(application, batch_size=4).run_ready_jobs(lambda: next(answers))
+        answers = iter([False, *[True] * 9])
+        worker(application, batch_size=4).run_ready(lambda: next(answers))
 
         halfway = application.jobs.job(application.access.scope(corpus), job_id)
-        assert (halfway.status, halfway.received, halfway.updated) == ("running", 6, 4)
+        assert (halfway.status, halfway.received, halfway.updated) == ("queued", 6, 4)
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
         texts: list[str] = []
-        worker(application, Disturbed(application, texts.extend)).run_ready_jobs()
+        worker(application, Disturbed(application, texts.extend)).run_ready()
         assert texts == [KEY_TEXTS["abstract"]["tokyo"], KEY_TEXTS["abstract"]["radium"]]
         assert application.jobs.job(application.access.scope(corpus), job_id).status == "succeeded"
         assert_keyed(application, corpus, "abstract", KEY_TEXTS["abstract"])
@@ -286,9 +305,9 @@ class TestStaging:
 
         flaky = Disturbed(application, fail_once)
         job = rekeyed(application, corpus, "title", embedder=flaky)
-        assert (job.status, job.updated, job.error) == ("running", 4, "RuntimeError: out of memory")
+        assert (job.status, job.updated, job.error) == ("queued", 4, "RuntimeError: out of memory")
 
-        worker(application, flaky).run_ready_jobs()
+        run_again(application, worker(application, flaky))
         assert application.jobs.job(application.access.scope(corpus), job.id).error is None
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
@@ -310,32 +329,29 @@ class TestStaging:
         assert_keyed(application, corpus, "title", left)
 
     def test_what_is_ingested_between_two_tries_is_staged_too(self, application: Application, corpus: str) -> None:
-        job_id = application.rekey.request(application.access.scope(corpus), "title")
-        answers = iter([False, True])
-        worker(application).run_ready_jobs(lambda: next(answers))
+        """Passages that began to arrive before the request, and had arrived once the job was under way."""
         changed = [{"id": "curie", "title": "Maria", "text": "Maria sang."}, {"id": "new", "text": "Bees fly."}]
-        ingested = state.staged(application, corpus, *changed)
+        bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in changed]
+        reception = application.ingest.receive(application.access.opening(corpus))
+        reception.add(list(enumerate(bodies, start=1)), [])
+        job_id = application.rekey.request(application.access.scope(corpus), "title")
+        answers = iter([False, *[True] * 9])
+        worker(application).run_ready(lambda: next(answers))
+        reception.finish()
 
-        assert worker(application).run(_job(application, corpus, ingested))
-        assert_keyed(
-            application,
-            corpus,
-            "full",
-            KEY_TEXTS["full"] | {"curie": "Maria. Maria sang.", "new": "Bees fly."},
-        )
-        worker(application).run_ready_jobs()
+        assert worker(application).run_ready() == 2
 
-        assert application.jobs.job(application.access.scope(corpus), job_id).updated == 7
+        assert _job(application, corpus, job_id).updated == 7
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"curie": "Maria", "new": "Bees fly."})
 
     def test_jobs_of_a_collection_are_done_in_turn(self, application: Application, corpus: str) -> None:
         """Passages sent while keys are made anew are ingested after that, with the new keys."""
         held: list[int] = []
-        racing = Disturbed(application, lambda _: held.append(worker(application).run_ready_jobs()))
+        racing = Disturbed(application, lambda _: held.append(worker(application).run_ready()))
         application.rekey.request(application.access.scope(corpus), "title")
         state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
-        assert worker(application, racing, batch_size=100).run_ready_jobs() == 2
+        assert worker(application, racing, batch_size=100).run_ready() == 2
 
         assert set(held) == {0}
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"new": "Bee"})
@@ -347,7 +363,7 @@ class TestStaging:
         )
         application.rekey.request(application.access.scope(corpus), "title")
 
-        assert worker(application, racing).run_ready_jobs() == 0
+        assert worker(application, racing).run_ready() == 0
         with pytest.raises(NotFoundError):
             application.access.scope(corpus)
         with application.database.read() as reader:
@@ -355,24 +371,22 @@ class TestStaging:
                 assert not reader.scalar(f"SELECT count(*) FROM {table} WHERE collection_id = %(c)s", {"c": target})
 
 
-class TestLostLock:
-    """The lock that keeps ingest and re-keying apart goes with its connection; nothing may mix even then."""
+class TestOvertaken:
+    """A worker that was thought lost goes on beside the one that took its job over; nothing may mix."""
 
-    def test_a_batch_planned_for_the_old_keys_is_planned_anew(self, application: Application, corpus: str) -> None:
-        service = RekeyService(application.database, application.embedder, batch_size=4)
-        rekey_job = application.rekey.request(application.access.scope(corpus), "title")
-        state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
+    def test_a_batch_planned_for_the_old_keys_is_not_written(self, application: Application, corpus: str) -> None:
+        def overtake(_: Sequence[str]) -> None:
+            if slow.calls == 1:
+                make_due(application)
+                assert worker(application).run_ready() == 2
 
-        def swap(_: Sequence[str]) -> None:
-            if racing.calls == 1:
-                service.run(_job(application, corpus, rekey_job), "title")
+        slow = Disturbed(application, overtake)
+        job = state.staged(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
+        application.rekey.request(application.access.scope(corpus), "title")
 
-        racing = Disturbed(application, swap)
-        with application.database.read() as reader:
-            (ingest_job,) = (j for j in jobs.ready(reader) if j.collection == corpus and j.key_building is None)
-        assert worker(application, racing).run(ingest_job)
+        assert worker(application, slow).run_ready() == 0
 
-        assert racing.calls == 2
+        assert _job(application, corpus, job).created == 1
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"new": "Bee"})
 
     def test_what_comes_before_the_swap_is_staged_first(
@@ -397,7 +411,7 @@ class TestLostLock:
             job = rekeyed(application, corpus, "title")
 
         assert len(turns) == rekey.MAX_ROUNDS
-        assert (job.status, job.attempts) == ("running", 1)
+        assert (job.status, job.attempts) == ("queued", 1)
         assert job.error is not None
         assert "passages changed" in job.error
 
@@ -405,7 +419,7 @@ class TestLostLock:
     def test_a_worker_that_was_overtaken_changes_nothing(
         self, application: Application, corpus: str, at: int
     ) -> None:
-        job = _job(application, corpus, application.rekey.request(application.access.scope(corpus), "title"))
+        job_id = application.rekey.request(application.access.scope(corpus), "title")
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -413,30 +427,26 @@ class TestLostLock:
 
         def overtake(_: Sequence[str]) -> None:
             if slow.calls == at:
-                RekeyService(application.database, application.embedder, batch_size=2, rebase=count).run(
-                    job, "title"
-                )
+                make_due(application)
+                assert worker(application, rebase=count, batch_size=2).run_ready() == 1
 
         slow = Disturbed(application, overtake)
-        RekeyService(application.database, slow, batch_size=2, rebase=count).run(job, "title")
+        assert worker(application, slow, rebase=count, batch_size=2).run_ready() == 0
 
         assert rebased == [len(CORPUS)]
-        done = _job(application, corpus, job.id)
+        done = _job(application, corpus, job_id)
         assert (done.status, done.updated) == ("succeeded", len(CORPUS))
         assert state.rows(application, corpus, "staged_key") == []
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
     def test_two_workers_swap_once(self, application: Application, corpus: str) -> None:
-        job = _job(application, corpus, application.rekey.request(application.access.scope(corpus), "title"))
+        application.rekey.request(application.access.scope(corpus), "title")
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
             rebased.append(len(passages))
 
-        services = [
-            RekeyService(application.database, application.embedder, batch_size=2, rebase=count) for _ in range(2)
-        ]
-        state.together(*(lambda service=service: service.run(job, "title") for service in services))
+        state.together(*[worker(application, rebase=count, batch_size=2).run_ready] * 2)
 
         assert rebased == [len(CORPUS)]
         assert state.rows(application, corpus, "staged_key") == []
@@ -476,9 +486,9 @@ class TestEvolvedKeys:
         metadata = CORPUS[1] | {"metadata": {"a": 1}}
         changed = CORPUS[2] | {"text": "Bees fly."}
         state.staged(application, corpus, CORPUS[0], metadata, changed, {"id": "new", "text": "Fish swim."})
-        worker(application, rebase=rebase).run_ready_jobs()
+        worker(application, rebase=rebase).run_ready()
         state.staged(application, corpus, {"id": "newer", "text": "Fish swim."})
-        worker(application, rebase=rebase).run_ready_jobs()
+        worker(application, rebase=rebase).run_ready()
 
         ((passages, indexed),) = told
         assert passages == [state.passages(application, corpus)["vistula"]]
@@ -509,14 +519,14 @@ class TestEvolvedKeys:
 class TestRequests:
     def test_of_two_at_once_one_is_refused(self, application: Application, corpus: str) -> None:
         first = application.rekey.request(application.access.scope(corpus), "title")
-        with pytest.raises(ConflictError, match=f"to 'title' by job {first}"):
+        with pytest.raises(ConflictError, match=rf"rekey job under way \(title\): {first}"):
             application.rekey.request(application.access.scope(corpus), "abstract", "refused")
-        worker(application).run_ready_jobs()
+        worker(application).run_ready()
 
         application.rekey.request(
             application.access.scope(corpus), "abstract", "refused"
         )  # a refusal is no answer that is remembered
-        worker(application).run_ready_jobs()
+        worker(application).run_ready()
         assert application.access.scope(corpus).collection.key_building == "abstract"
 
     def test_senders_at_once_make_one_job(self, application: Application, corpus: str) -> None:
@@ -537,7 +547,7 @@ class TestRequests:
         state.together(
             *[lambda: made.append(application.rekey.request(application.access.scope(corpus), "title", "once"))] * 6
         )
-        worker(application).run_ready_jobs()
+        worker(application).run_ready()
 
         assert {application.rekey.request(application.access.scope(corpus), "title", "once"), *made} == {made[0]}
         with pytest.raises(IdempotencyConflictError):

@@ -1,16 +1,15 @@
 """Accepting verdicts: once per key, resolved to sentences, parked when they cannot be applied."""
 
 import uuid
-from typing import Any
 
 import pytest
-from psycopg.types.json import Jsonb
 
 from app.composition import Application
 from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from app.services.learning.feedback import Receipt
 from app.services.learning.verdict import Named, Verdict
-from app.storage.log import feedback
+from app.storage.log import audits
+from app.storage.log.verdicts import VERSION
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -22,12 +21,12 @@ def query_id(application: Application, curie: str) -> uuid.UUID:
     return state.given_episode(application, curie, QUESTION, state.all_sentences(application, curie)[:3])
 
 
-def damage(application: Application, event: int, verdict: Any) -> None:
-    """Put something else where the log keeps a verdict."""
+def of_version(application: Application, event: int, version: int) -> None:
+    """Have a verdict be of another version."""
     with application.database.write() as writer:
         writer.execute(
-            "UPDATE feedback_event SET verdict = %(verdict)s WHERE id = %(event)s",
-            {"verdict": Jsonb(verdict), "event": event},
+            "UPDATE feedback_event SET version = %(version)s WHERE id = %(event)s",
+            {"version": version, "event": event},
         )
 
 
@@ -101,9 +100,9 @@ class TestOneKey:
 
 class TestNaming:
     def accepted(self, application: Application, collection: str, query_id: uuid.UUID, *names: Named) -> list[int]:
-        verdict = Verdict(query_id=query_id, collection=collection, supporting=names)
+        verdict = Verdict(query_id=query_id, scope=application.access.scope(collection), supporting=names)
         event = application.feedback.accept(verdict, uuid.uuid4().hex).event.id
-        return list(application.feedback.event(collection, event).verdict.supports)
+        return list(application.feedback.event(application.access.scope(collection), event).verdict.supports)
 
     def test_a_sentence_is_found_by_its_text(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -178,7 +177,7 @@ class TestWhatCannotBeApplied:
 
         assert application.learn.apply(state.collection_id(application, curie), [event]) == 1
 
-        receipt = application.feedback.event(curie, event)
+        receipt = application.feedback.event(application.access.scope(curie), event)
         assert receipt.event.status == "applied"
         assert {row.sentence_id for row in receipt.changes or []}.isdisjoint({born, discovered})
         assert vistula in {row.sentence_id for row in receipt.changes or []}
@@ -193,32 +192,15 @@ class TestWhatCannotBeApplied:
 
         application.learn.apply(state.collection_id(application, curie), [event])
 
-        assert application.feedback.event(curie, event).event.status == "applied"
-        assert application.feedback.event(curie, event).changes == []
+        assert application.feedback.event(application.access.scope(curie), event).event.status == "applied"
+        assert application.feedback.event(application.access.scope(curie), event).changes == []
 
-    @pytest.mark.parametrize(
-        "verdict",
-        [
-            {},
-            [],
-            None,
-            "nonsense",
-            {"supports": ["Warsaw"], "rejects": [], "partial": True, "confidence": 1.0},
-            {"supports": [[1]], "rejects": [], "partial": True, "confidence": 1.0},
-            {"supports": 7, "rejects": [], "partial": True, "confidence": 1.0},
-            {"supports": [], "rejects": [], "partial": False, "confidence": 0.0},
-            {"supports": [], "rejects": [], "partial": False, "confidence": -1.0},
-            {"supports": [], "rejects": [], "partial": False, "confidence": 1e-320},
-            {"supports": [], "rejects": [], "partial": False, "confidence": "very"},
-            {"supports": [], "rejects": [], "partial": False, "confidence": None},
-        ],
-    )
-    def test_a_damaged_event_is_parked_and_holds_nobody_back(
-        self, application: Application, curie: str, query_id: uuid.UUID, verdict: Any
+    def test_an_event_of_a_version_that_is_not_known_is_parked_and_holds_nobody_back(
+        self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
         born = state.all_sentences(application, curie)[0]
         events = [state.judge(application, curie, query_id, [born]).event.id for _ in range(3)]
-        damage(application, events[1], verdict)
+        of_version(application, events[1], VERSION + 1)
         target = state.collection_id(application, curie)
 
         assert application.learn.apply(target, events) == 2
@@ -229,19 +211,19 @@ class TestWhatCannotBeApplied:
         assert state.event_statuses(application, curie) == dict(
             zip(events, ["applied", "parked", "applied"], strict=True)
         )
-        parked = application.feedback.page(curie, status="parked", after=0, limit=9)
+        parked = application.feedback.page(application.access.scope(curie), status="parked", after=0, limit=9)
         assert [(event.id, event.attempts, bool(event.error)) for event in parked] == [
             (events[1], application.settings.feedback_max_attempts, True)
         ]
         with application.database.read() as reader:
-            assert feedback.audit(reader, target, events[1]) == []
+            assert audits.read(reader, target, [events[1]]) == {events[1]: []}
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {2}
 
-    def test_waiting_for_a_damaged_event_ends_with_it_parked(
+    def test_waiting_for_such_an_event_ends_with_it_parked(
         self, application: Application, curie: str, query_id: uuid.UUID
     ) -> None:
         born = state.all_sentences(application, curie)[0]
-        damage(application, state.judge(application, curie, query_id, [born], key="once").event.id, {})
+        of_version(application, state.judge(application, curie, query_id, [born], key="once").event.id, VERSION + 1)
 
         receipt = state.judge(application, curie, query_id, [born], key="once", wait=True)
 

@@ -8,13 +8,13 @@ from uuid import uuid4
 import pytest
 
 from app.composition import Application, Servers
-from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError, UnavailableError
+from app.errors import GoneError, IdempotencyConflictError, InvalidRequestError, NotFoundError, UnavailableError
 from app.services.learning.intake import Intake
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.log import feedback
+from app.storage.log import intake as log
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -24,21 +24,23 @@ def verdict(application: Application, curie: str) -> Verdict:
     """On an answer, by the id of a sentence."""
     answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     sentence = answer.passages[0].sentences[0].sentence_id
-    return Verdict(query_id=answer.query_id, collection=curie, supporting=[Named(sentence)], partial=True)
+    return Verdict(
+        query_id=answer.query_id, scope=application.access.scope(curie), supporting=[Named(sentence)], partial=True
+    )
 
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many verdicts each statement stored."""
     sizes: list[int] = []
-    accept = feedback.accept
+    accept = log.accept
 
-    def noted(writer: object, events: list[feedback.NewEvent]) -> object:
+    def noted(writer: object, events: list[log.NewEvent]) -> object:
         found = accept(writer, events)  # type: ignore[arg-type]
         sizes.append(sum(one is not None for one in found))
         return found
 
-    monkeypatch.setattr("app.services.learning.intake.feedback.accept", noted)
+    monkeypatch.setattr("app.services.learning.intake.intake.accept", noted)
     return sizes
 
 
@@ -64,6 +66,7 @@ def test_what_is_wrong_with_one_is_said_of_that_one(
 ) -> None:
     application.intake.accept(verdict, first := f"key-{uuid4()}")
     passage = Named(passage_id="curie", text="Marie Curie was born in Warsaw")
+    nowhere = replace(verdict.scope, collection=replace(verdict.scope.collection, id=2**62))
     cases = {
         "as it was": (verdict, first, None),
         "new": (verdict, f"key-{uuid4()}", None),
@@ -72,7 +75,7 @@ def test_what_is_wrong_with_one_is_said_of_that_one(
         "no such sentence": (replace(verdict, rejected=[Named(2**62)]), f"key-{uuid4()}", InvalidRequestError),
         "for and against": (replace(verdict, rejected=verdict.supporting), f"key-{uuid4()}", InvalidRequestError),
         "no such query": (replace(verdict, query_id=uuid4()), f"key-{uuid4()}", NotFoundError),
-        "no such collection": (replace(verdict, collection="nowhere"), f"key-{uuid4()}", NotFoundError),
+        "a collection that is gone": (replace(verdict, scope=nowhere), f"key-{uuid4()}", GoneError),
         "not to be stored": (verdict, f"key\x00{uuid4()}", Exception),
         "new as well": (verdict, f"key-{uuid4()}", None),
     }
@@ -100,7 +103,7 @@ def test_one_that_nobody_waits_for_any_more_is_left(application: Application, ve
 
     assert kept.result(timeout=30).event.id
     with application.database.read() as reader:
-        assert feedback.by_key(reader, kept.result().collection_id, gone) is None
+        assert log.by_key(reader, kept.result().collection_id, gone) is None
     intake.close()
 
 
@@ -108,12 +111,11 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
     application: Application, verdict: Verdict, ingest: Ingest, collection: str
 ) -> None:
     ingest({"id": "mill", "text": "The Old Mill stands in Ely."}, into=f"{collection}-doomed")
-    answer = application.ask.query(
-        Query(text="Where is the Old Mill?", scope=application.access.scope(f"{collection}-doomed"))
-    )
-    doomed = replace(verdict, collection=f"{collection}-doomed", query_id=answer.query_id, supporting=())
+    scope = application.access.scope(f"{collection}-doomed")
+    answer = application.ask.query(Query(text="Where is the Old Mill?", scope=scope))
+    doomed = replace(verdict, scope=scope, query_id=answer.query_id, supporting=())
     with application.database.write() as writer:
-        collections.delete(writer, doomed.collection)
+        collections.delete(writer, scope.collection.id)
         keys = [f"key-{uuid4()}" for _ in range(4)]
         waiting = [application.intake.submit(doomed, key) for key in keys[:2]]
         others = [application.intake.submit(verdict, key) for key in keys[2:]]
@@ -122,7 +124,7 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
 
         assert done == set(others)
         assert not any(future.done() for future in waiting)
-    assert [type(future.exception(timeout=30)) for future in waiting] == [NotFoundError] * 2
+    assert [type(future.exception(timeout=30)) for future in waiting] == [GoneError] * 2
 
 
 def test_nothing_is_accepted_once_it_is_closed(application: Application, verdict: Verdict) -> None:

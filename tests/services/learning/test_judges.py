@@ -42,7 +42,7 @@ def say(
         if day:
             state.on_day(application, name, receipt.event.id, day)
         undo.apply(application, name, [receipt.event.id])
-        changes.append(application.feedback.event(name, receipt.event.id).changes)
+        changes.append(application.feedback.event(application.access.scope(name), receipt.event.id).changes)
     return changes
 
 
@@ -70,14 +70,14 @@ class TestNoise:
         application.judges.set(application.access.scope(curie), "noisy", positive=9.0)
         undo.assert_verified(application, curie)
         (event,) = state.rows(application, curie, "feedback_event")
-        assert event["constants"] == {
-            "positive": 4.0,
-            "negative": application.settings.observation_noise_negative,
-            "process": application.settings.process_noise,
-            "share": 0.5,
-            "contested": application.settings.judge_contested_share,
-            "comparisons": 7,
-        }
+        assert {
+            "observation_noise_positive": 4.0,
+            "observation_noise_negative": application.settings.observation_noise_negative,
+            "process_noise": application.settings.process_noise,
+            "daily_share": 0.5,
+            "contested_share": application.settings.judge_contested_share,
+            "daily_comparisons": 7,
+        }.items() <= event.items()
 
 
 class TestOneMemoryADay:
@@ -251,6 +251,31 @@ class TestRanking:
         undo.forgotten(application, curie)
         undo.apply(application, curie, [hostile])
         undo.assert_same(after, undo.learned(application, curie))
+
+    def test_what_nobody_contradicts_any_more_is_learned_also_where_nothing_was(
+        self, application: Application, curie: str
+    ) -> None:
+        passages = list(state.passages(application, curie).values())
+        first, second, *_ = everything = state.all_sentences(application, curie)
+        unranked = state.given_episode(application, curie, QUESTION, everything[:2])
+        ranked = state.given_episode(
+            application,
+            curie,
+            QUESTION,
+            everything[:2],
+            ranked=passages,
+            features=state.some_features(len(passages)),
+        )
+        honest = state.judge(application, curie, unranked, [first], judge="honest").event.id
+        hostile = state.judge(application, curie, ranked, [second], rejected=[first], judge="hostile").event.id
+        undo.apply(application, curie, [honest, hostile])
+        assert state.learned_weights(application, curie) is None
+
+        application.revoke.revoke(application.access.scope(curie), honest)
+        learned = state.learned_weights(application, curie)
+        assert learned is not None
+        assert learned.events == 1
+        undo.assert_verified(application, curie)
 
     def test_a_row_that_counts_though_it_must_not_is_found(self, application: Application, curie: str) -> None:
         application.judges.set(application.access.scope(curie), "busy", comparisons=1)

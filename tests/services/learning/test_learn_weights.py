@@ -491,7 +491,7 @@ class TestEpisodes:
         passage = state.passages(application, towns)["Townk"]
         verdict = Verdict(
             query_id=answer.query_id,
-            collection=towns,
+            scope=application.access.scope(towns),
             supporting=[Named(passage_id="Townk", text="Townk lies on the Townk River.")],
         )
         application.feedback.accept(verdict, f"weights-{towns}", wait=True)

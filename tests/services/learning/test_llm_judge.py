@@ -15,6 +15,7 @@ from app.services.learning.llm_judge import JudgeService
 from app.services.learning.verdict import Verdict
 from app.settings import Settings
 from app.storage.database import Database
+from tests.conftest import Scoped
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 
 QUESTION = "Where was Marie Curie born?"
@@ -30,6 +31,7 @@ def judging(application: Application, settings: Settings, addresses: Servers) ->
     def build(llm_base_url: str | None, **changed: Any) -> JudgeService:
         update = {"llm_base_url": llm_base_url, "judge_interval_seconds": 0.01, "llm_max_attempts": 1} | changed
         built.append(Application(settings.model_copy(update=update), addresses))
+        built[-1].embedder, built[-1].language = application.embedder, application.language
         return built[-1].judge
 
     yield build
@@ -53,12 +55,14 @@ def verdict(http: TestClient, collection: str, event: dict[str, Any]) -> dict[st
     return read
 
 
-def test_each_episode_is_judged_exactly_once(http: TestClient, curie: str, judging: Judging) -> None:
+def test_each_episode_is_judged_exactly_once(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
     asked = ask(http, curie, QUESTION, OTHER)
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(curie, once=True) == 2
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 2
         assert len(server.requests) == 2
-        assert judging(server.base_url).run(curie, once=True) == 0
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
         assert len(server.requests) == 2
     given = events(http, curie)
     assert sorted(event["query_id"] for event in given) == sorted(asked)
@@ -75,12 +79,12 @@ def test_each_episode_is_judged_exactly_once(http: TestClient, curie: str, judgi
 
 @pytest.mark.parametrize("strategy", ["dense", "lexical", "hybrid"])
 def test_of_a_plain_search_all_that_it_found_is_judged(
-    http: TestClient, curie: str, judging: Judging, strategy: str
+    http: TestClient, curie: str, judging: Judging, strategy: str, scoped: Scoped
 ) -> None:
     body = {"collection": curie, "query": QUESTION, "arm": {"strategy": strategy}, "include": ["sentences"]}
     answer = http.post("/query", json=body | {"top_k": 2}).json()
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(curie, once=True) == 1
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
     (event,) = events(http, curie)
     read = verdict(http, curie, event)
     assert event["query_id"] == answer["query_id"]
@@ -90,21 +94,23 @@ def test_of_a_plain_search_all_that_it_found_is_judged(
     assert set(read["supports"]) | set(read["rejects"]) == found
 
 
-def test_what_was_explored_is_judged_as_well(http: TestClient, curie: str, judging: Judging) -> None:
+def test_what_was_explored_is_judged_as_well(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
     setting = {"exploration": {"share": 1.0, "slots": 2, "seed": 1}}
     assert http.patch(f"/collections/{curie}", json=setting).status_code == 200
     answer = http.post("/query", json={"collection": curie, "query": QUESTION, "top_k": 3, "unit": "user"}).json()
     explored = [row["sentence_id"] for hit in answer["passages"] if hit["explored"] for row in hit["sentences"]]
     assert len(explored) >= 2
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(curie, once=True) == 1
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
     (event,) = events(http, curie)
     read = verdict(http, curie, event)
     assert set(explored) <= {*read["supports"], *read["rejects"]}
 
 
 def test_what_somebody_judged_is_left_alone(
-    http: TestClient, application: Application, curie: str, judging: Judging
+    http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     first, second = ask(http, curie, QUESTION, OTHER)
     body = {"collection": curie, "query_id": first, "partial": True}
@@ -112,58 +118,60 @@ def test_what_somebody_judged_is_left_alone(
 
     def judged_meanwhile(request: dict[str, Any]) -> str:
         """Another judge comes first while this one's model is thinking, and finds otherwise."""
-        other = Verdict(query_id=third, collection=curie, partial=True, judge="llm-judge")
+        other = Verdict(query_id=third, scope=application.access.scope(curie), partial=True, judge="llm-judge")
         application.feedback.accept(other, f"llm-judge:{third}")
         return keyword_handler(request)
 
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(curie, once=True) == 1
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
     assert {event["query_id"] for event in events(http, curie)} == {first, second}
     (third,) = map(UUID, ask(http, curie, QUESTION))
     with OpenAiServer(judged_meanwhile) as server:
-        assert judging(server.base_url).run(curie, once=True) == 0
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
     assert [event["query_id"] for event in events(http, curie)].count(str(third)) == 1
 
 
-def test_old_episodes_are_left_alone(http: TestClient, curie: str, judging: Judging) -> None:
+def test_old_episodes_are_left_alone(http: TestClient, curie: str, judging: Judging, scoped: Scoped) -> None:
     ask(http, curie, QUESTION)
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url, judge_window_hours=1e-9).run(curie, once=True) == 0
+        assert judging(server.base_url, judge_window_hours=1e-9).run(lambda: scoped(curie), once=True) == 0
         assert server.requests == []
 
 
 def test_nothing_found_is_judged_without_asking(
-    http: TestClient, application: Application, judging: Judging
+    http: TestClient, application: Application, judging: Judging, scoped: Scoped
 ) -> None:
     """A question that activated no sentence has nothing to ask the model about."""
     application.ingest.receive(application.access.opening("judge-empty")).finish()
     ask(http, "judge-empty", QUESTION)
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run("judge-empty", once=True) == 1
+        assert judging(server.base_url).run(lambda: scoped("judge-empty"), once=True) == 1
         assert server.requests == []
     (event,) = events(http, "judge-empty")
     assert verdict(http, "judge-empty", event)["retrieval_success"] is False
     assert http.delete("/collections/judge-empty").status_code == 204
 
 
-def test_a_sentence_that_was_not_shown_cannot_be_supported(http: TestClient, curie: str, judging: Judging) -> None:
+def test_a_sentence_that_was_not_shown_cannot_be_supported(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
     ask(http, curie, QUESTION)
     with OpenAiServer(lambda _: json.dumps({"supporting": [99], "confidence": 1.0})) as server:
         with pytest.raises(LlmError, match="99 is not a sentence number"):
-            judging(server.base_url).run(curie, once=True)
+            judging(server.base_url).run(lambda: scoped(curie), once=True)
         assert len(server.requests) == 2  # asked once more, with the reason
     assert events(http, curie) == []
 
 
-def test_without_an_endpoint_or_a_collection(curie: str, judging: Judging) -> None:
+def test_without_an_endpoint_or_a_collection(curie: str, judging: Judging, scoped: Scoped) -> None:
     with pytest.raises(LlmNotConfiguredError, match="ENGRAM_LLM_BASE_URL"):
-        judging(None).run(curie, once=True)
+        judging(None).run(lambda: scoped(curie), once=True)
     with OpenAiServer(keyword_handler) as server, pytest.raises(NotFoundError):
-        judging(server.base_url).run("no-such-collection", once=True)
+        judging(server.base_url).run(lambda: scoped("no-such-collection"), once=True)
 
 
 def test_no_connection_is_held_while_the_model_thinks(
-    http: TestClient, curie: str, settings: Settings, addresses: Servers
+    http: TestClient, curie: str, settings: Settings, addresses: Servers, scoped: Scoped
 ) -> None:
     ask(http, curie, QUESTION)
     held: list[int] = []
@@ -174,7 +182,7 @@ def test_no_connection_is_held_while_the_model_thinks(
 
     with OpenAiServer(thinking) as server:
         app = Application(settings.model_copy(update={"llm_base_url": server.base_url}), addresses)
-        assert app.judge.run(curie, once=True) == 1
+        assert app.judge.run(lambda: scoped(curie), once=True) == 1
         app.close()
     assert held == [0]
 
@@ -184,7 +192,9 @@ def checked_out(database: Database) -> int:
     return sum(engine.pool.checkedout() for engine in engines)  # type: ignore[attr-defined]
 
 
-def test_a_failing_episode_does_not_hold_up_the_others(http: TestClient, curie: str, judging: Judging) -> None:
+def test_a_failing_episode_does_not_hold_up_the_others(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
     """It waits behind them, is tried again, and the judge goes on until it is stopped."""
     failing, fine = ask(http, curie, QUESTION, OTHER)
     mended = threading.Event()
@@ -196,7 +206,7 @@ def test_a_failing_episode_does_not_hold_up_the_others(http: TestClient, curie: 
 
     with OpenAiServer(fussy) as server:
         service = judging(server.base_url)
-        thread = threading.Thread(target=service.run, args=(curie,), kwargs={"once": False})
+        thread = threading.Thread(target=service.run, args=(lambda: scoped(curie),), kwargs={"once": False})
         thread.start()
         try:
             wait_for(lambda: {event["query_id"] for event in events(http, curie)} == {fine})
@@ -217,12 +227,12 @@ def wait_for(reached: Callable[[], bool]) -> None:
 
 
 def test_evidence_that_vanished_is_not_shown(
-    http: TestClient, application: Application, curie: str, judging: Judging
+    http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     (asked,) = ask(http, curie, QUESTION)
     application.ingest.delete_passage(application.access.scope(curie), "curie")
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(curie, once=True) == 1
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
         assert all(
             "Marie Curie was born" not in request.json["messages"][1]["content"] for request in server.requests
         )

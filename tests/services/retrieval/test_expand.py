@@ -19,7 +19,7 @@ from app.providers.language import terms
 from app.providers.llm import Llm
 from app.services.retrieval.expand import KEY_TERMS, ExpandService
 from app.storage.corpus import collections, lexical
-from app.storage.retrieval.hops import GraphLimits
+from app.storage.retrieval.focus import GraphLimits
 from tests.conftest import CURIE, Ingest, Scoped
 from tests.support.openai_server import Handler, OpenAiServer, Reply
 

@@ -153,7 +153,7 @@ def test_what_nobody_expected_or_saw_is_not_rejected(application: Application, r
     sentences = {s for name in spared for s in state.sentences(application, rivers, name).values()}
     assert usual & sentences, "the walk came upon some of them"
     assert activated == usual - sentences
-    verdict = Verdict(query_id=answer.query_id, collection=rivers, judge="j")
+    verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(rivers), judge="j")
     changes = application.feedback.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {change.sentence_id for change in changes} == activated
@@ -163,7 +163,9 @@ def test_a_verdict_on_what_was_explored_teaches(application: Application, rivers
     explores(application, rivers, slots=2)
     answer = ask(application, rivers, memory="off")
     named = next(hit for hit in answer.passages if hit.explored).sentences[0].sentence_id
-    verdict = Verdict(query_id=answer.query_id, collection=rivers, supporting=[Named(named)], judge="j")
+    verdict = Verdict(
+        query_id=answer.query_id, scope=application.access.scope(rivers), supporting=[Named(named)], judge="j"
+    )
     changes = application.feedback.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {(c.channel, c.target) for c in changes if c.sentence_id == named} >= {("task", 1), ("recall", 1)}
@@ -199,7 +201,13 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
     assert touches() == {"tokyo": 1}, "one answer, however many of its sentences"
     state.given_episode(application, rivers, "Who?", sentences[:1])
     assert touches() == {"tokyo": 2}
-    verdict = Verdict(query_id=first, collection=rivers, rejected=[Named(sentences[0])], partial=True, judge="j")
+    verdict = Verdict(
+        query_id=first,
+        scope=application.access.scope(rivers),
+        rejected=[Named(sentences[0])],
+        partial=True,
+        judge="j",
+    )
     application.feedback.accept(verdict, str(uuid4()), wait=True)
     assert touches() == {"tokyo": 3}
     explores(application, rivers, slots=1)

@@ -118,7 +118,7 @@ def sample(application: Application) -> str:
     for question in questions()[::3]:
         answer = application.ask.query(Query(text=question.text, scope=application.access.scope(name)))
         supporting = [Named(passage_id=passage, text=text) for passage, text in question.supporting]
-        verdict = Verdict(query_id=answer.query_id, collection=name, supporting=supporting)
+        verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(name), supporting=supporting)
         application.feedback.accept(verdict, f"reference-{question.id}", wait=True)
     return name
 

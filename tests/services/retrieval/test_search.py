@@ -20,7 +20,7 @@ from app.services.retrieval.answer import Answer
 from app.services.retrieval.plan import term_weights
 from app.services.retrieval.query import Query, Strategy
 from app.storage.corpus import collections, lexical
-from app.storage.retrieval import hops
+from app.storage.retrieval import keyed
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.keys import evolve, statements
@@ -109,7 +109,7 @@ class TestStrategies:
         taught = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
         support = [Named(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
         application.feedback.accept(
-            Verdict(query_id=taught.query_id, collection=curie, missed=support), "k", wait=True
+            Verdict(query_id=taught.query_id, scope=application.access.scope(curie), missed=support), "k", wait=True
         )
         with statements(application) as sent:
             ask(application, curie, strategy)
@@ -309,8 +309,8 @@ class TestExpansions:
     ) -> None:
         """All statements but those over passage keys look at the question's own vector."""
         focused = []
-        nearest = hops.nearest_passages
-        monkeypatch.setattr(hops, "nearest_passages", lambda *a: focused.append(a[1]) or nearest(*a))
+        nearest = keyed.nearest_passages
+        monkeypatch.setattr(keyed, "nearest_passages", lambda *a: focused.append(a[1]) or nearest(*a))
         ask(application, curie, "graph", expansions=UNITS)
         vectors = application.embedder.embed([QUESTION, *(unit.text for unit in UNITS)])
         np.testing.assert_allclose(focused[0].vector, vectors[0], atol=1e-5)

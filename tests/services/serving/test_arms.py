@@ -39,7 +39,9 @@ def recorded_arm(application: Application, collection: str, query_id: UUID) -> s
 def teach(application: Application, collection: str, query_id: UUID) -> None:
     """A verdict in favour of everything that speaks of Warsaw."""
     sentence = state.sentences(application, collection, "warsaw")["Warsaw is the capital of Poland."]
-    verdict = Verdict(query_id=query_id, collection=collection, supporting=[Named(sentence)], judge="judge")
+    verdict = Verdict(
+        query_id=query_id, scope=application.access.scope(collection), supporting=[Named(sentence)], judge="judge"
+    )
     receipt = application.feedback.accept(verdict, str(uuid4()), wait=True)
     assert receipt.event.status == "applied"
 

@@ -11,10 +11,9 @@ from app.composition import Application
 from app.core.lift import Sums, mean_difference, share_difference
 from app.errors import InvalidRequestError
 from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.plan import new_query_id
 from app.services.retrieval.query import Query
 from app.services.serving.lift import ArmLift, Lift
-from app.storage.corpus import collections
-from app.storage.retrieval import episodes
 from app.storage.retrieval.episodes import EpisodeRow
 from app.storage.serving import lift
 from tests.support import state
@@ -32,26 +31,26 @@ def asked(
     total_ms: float = 10.0,
 ) -> UUID:
     """A query of an arm that was answered these passages."""
-    answer = {
-        "passages": [{"passage_id": name} for name in passages],
-        "hops": hops,
-        "timings": {"total_ms": total_ms},
-    }
+    ids = state.passages(application, collection)
     row = EpisodeRow(
-        id=uuid4(),
+        id=new_query_id(),
         question="Where?",
         embedding=application.embedder.embed(["Where?"])[0],
         time_constraint=None,
         time_embedding=None,
         memory="read",
         profile="default",
+        strategy="graph",
+        filter=None,
         activated=[],
-        answer=answer,
-        trace={},
+        shown=[ids[name] for name in passages],
+        hops=hops,
+        total_ms=total_ms,
+        answer={"passages": [{"score": 1.0, "sentences": []} for _ in passages]},
+        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
-    with application.database.write() as writer:
-        episodes.insert(writer, collections.find(writer, collection).id, row)
+    application.ask.keep(state.collection_id(application, collection), row)
     return row.id
 
 
@@ -63,7 +62,7 @@ def judged(application: Application, collection: str, query: UUID, **said: Any) 
 
     words = [word for word in ("supporting", "rejected", "missed") if word in said]
     named = {word: [first(passage) for passage in said.pop(word)] for word in words}
-    verdict = Verdict(query_id=query, collection=collection, judge="j", **named, **said)
+    verdict = Verdict(query_id=query, scope=application.access.scope(collection), judge="j", **named, **said)
     receipt = application.feedback.accept(verdict, str(uuid4()), wait=True)
     assert receipt.event.status == "applied", receipt.event.error
     return receipt.event.id
@@ -180,7 +179,9 @@ def test_a_query_whose_only_verdict_was_revoked_is_neither(application: Applicat
 
 
 def test_a_verdict_that_waits_does_not_count_yet(application: Application, curie: str) -> None:
-    verdict = Verdict(query_id=asked(application, curie, None), collection=curie, retrieval_success=True)
+    verdict = Verdict(
+        query_id=asked(application, curie, None), scope=application.access.scope(curie), retrieval_success=True
+    )
     application.feedback.accept(verdict, str(uuid4()))
     arm = only(application, curie)
     assert (arm.judged, arm.unjudged) == (0, 0)

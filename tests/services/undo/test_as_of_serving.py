@@ -4,14 +4,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from app.composition import Application
-from app.errors import ConflictError, InvalidRequestError, UnavailableError
+from app.errors import ConflictError, IdempotencyConflictError, InvalidRequestError, UnavailableError
+from app.services.jobs.runner import MAX_ATTEMPTS
+from app.services.jobs.work import Work
 from app.services.retrieval.query import Query
+from app.storage.database import Writer
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
+from tests.support.jobs import run_again
 from tests.support.past import corpus, learned, meant, nothing_left, now, replayed, rows_of_collection
 
 BERLIN = {
@@ -55,10 +60,8 @@ class TestServing:
         assert past.collection == f"{taught}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
         row = rows_of_collection(application, past.collection)[0]
         assert (row["serving"], row["experiment"], row["exploration"]) == ("shadow", None, None)
-        assert application.access.scope(past.collection).collection.past == {
-            "of": taught,
-            "until": until.isoformat(),
-        }
+        marked = application.access.scope(past.collection).collection.past or {}
+        assert (marked["of"], marked["until"]) == (taught, until.isoformat())
         assert application.access.scope(taught).collection.past is None
         application.serving.configure(application.access.scope(past.collection), {"serving": "live"})
         assert rows_of_collection(application, past.collection)[0]["serving"] == "live"
@@ -85,7 +88,7 @@ class TestServing:
     def test_a_copy_can_be_copied(self, application: Application, taught: str) -> None:
         until = now(application)
         past = replayed(application, taught, until)
-        again = application.past.replay(application.access.scope(past.collection), until, into=f"{taught}-again")
+        again = replayed(application, past.collection, until, into=f"{taught}-again")
         undo.assert_verified(application, again.collection)
         undo.assert_same(learned(application, again.collection), learned(application, taught))
         undo.assert_same(corpus(application, again.collection), corpus(application, taught))
@@ -113,7 +116,7 @@ class TestMaking:
             assert name not in application.verify.names()
 
         name = f"{taught}-past"
-        past = application.past.replay(application.access.scope(taught), until, into=name, report=meanwhile)
+        past = application.past.make(application.access.scope(taught).collection, until, name, meanwhile)
         assert stages == [
             "passages", "entities", "terms", "verdicts", "statistics", "memories", "questions", "keys",
             "statistics of states",
@@ -131,18 +134,18 @@ class TestMaking:
 
         name = f"{taught}-past"
         with pytest.raises(RuntimeError, match="the machine is gone"):
-            application.past.replay(application.access.scope(taught), now(application), into=name, report=fail)
+            application.past.make(application.access.scope(taught).collection, now(application), name, fail)
         assert name not in application.verify.names()
         nothing_left(application)
-        assert application.past.replay(application.access.scope(taught), now(application), into=name).events == 16
+        assert replayed(application, taught, now(application), into=name).events == 16
 
     def test_it_stops_when_told_to(self, application: Application, taught: str) -> None:
         stages: list[str] = []
         with pytest.raises(UnavailableError):
-            application.past.replay(
-                application.access.scope(taught),
+            application.past.make(
+                application.access.scope(taught).collection,
                 now(application),
-                into=f"{taught}-past",
+                f"{taught}-past",
                 report=lambda stage, *_: stages.append(stage),
                 should_stop=lambda: "verdicts" in stages,
             )
@@ -177,17 +180,80 @@ class TestMaking:
         undo.assert_same(meant(application, past.collection), then)
 
     def test_what_cannot_be_done_is_an_error(self, application: Application, taught: str) -> None:
-        moment = now(application)
+        moment, scope = now(application), application.access.scope(taught)
         with pytest.raises(InvalidRequestError, match="yet to come"):
-            application.past.replay(application.access.scope(taught), moment + timedelta(hours=1))
+            application.past.request(scope, moment + timedelta(hours=1))
         with pytest.raises(InvalidRequestError, match="offset"):
-            application.past.replay(application.access.scope(taught), datetime(2026, 5, 1))
+            application.past.request(scope, datetime(2026, 5, 1))
         with pytest.raises(InvalidRequestError, match="no name"):
-            application.past.replay(application.access.scope(taught), moment, into="not a name")
+            application.past.request(scope, moment, into="not a name")
         with pytest.raises(ConflictError, match="already"):
-            application.past.replay(application.access.scope(taught), moment, into=taught)
+            application.past.request(scope, moment, into=taught)
         with (
             application.database.hold_lock(f"replay:{taught}-past"),
             pytest.raises(ConflictError, match="Another process"),
         ):
-            application.past.replay(application.access.scope(taught), moment, into=f"{taught}-past")
+            application.past.make(scope.collection, moment, f"{taught}-past")
+        assert {row["kind"] for row in state.rows(application, taught, "job")} == {"ingest"}
+
+
+class TestJobs:
+    def asked(self, application: Application, taught: str) -> UUID:
+        return application.past.request(
+            application.access.scope(taught), now(application), into=f"{taught}-past", key="once"
+        )
+
+    def test_a_key_repeats_the_first_answer(self, application: Application, taught: str) -> None:
+        scope, moment = application.access.scope(taught), now(application)
+        first = application.past.request(scope, moment, key="once")
+        assert application.past.request(scope, moment, key="once") == first
+        with pytest.raises(IdempotencyConflictError):
+            application.past.request(scope, moment - timedelta(seconds=1), key="once")
+
+    def test_one_that_was_made_before_its_worker_was_lost_is_not_made_again(
+        self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def lost(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        job_id = self.asked(application, taught)
+        with monkeypatch.context() as patched:
+            patched.setattr(Work, "finish", lost)
+            with pytest.raises(KeyboardInterrupt):
+                application.runner.run_ready()
+        made = application.access.scope(f"{taught}-past")
+        assert run_again(application, application.runner) == 1
+        job = application.jobs.job(application.access.scope(taught), job_id)
+        assert (job.status, (job.result or {})["events"], job.stage) == ("succeeded", 16, "statistics of states")
+        assert application.access.scope(f"{taught}-past") == made
+
+    def test_one_that_is_cancelled_leaves_nothing(
+        self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job_id = self.asked(application, taught)
+        report = Work.report
+
+        def cancel(work: Work, writer: Writer, **said: Any) -> None:
+            if said["stage"] == "verdicts":
+                application.jobs.cancel(application.access.scope(taught), job_id)
+            report(work, writer, **said)
+
+        monkeypatch.setattr(Work, "report", cancel)
+        assert application.runner.run_ready() == 1
+        job = application.jobs.job(application.access.scope(taught), job_id)
+        assert (job.status, job.stage, job.result) == ("cancelled", "verdicts", None)
+        assert f"{taught}-past" not in application.verify.names()
+        nothing_left(application)
+
+    def test_one_whose_name_was_taken_meanwhile_fails(
+        self, application: Application, taught: str, ingest: Ingest
+    ) -> None:
+        job_id = self.asked(application, taught)
+        ingest(BERLIN, into=f"{taught}-past")
+        for _ in range(MAX_ATTEMPTS):
+            run_again(application, application.runner)
+        job = application.jobs.job(application.access.scope(taught), job_id)
+        assert (job.status, job.error) == (
+            "failed",
+            f"ConflictError: There is a collection '{taught}-past' already.",
+        )

@@ -11,10 +11,12 @@ import pytest
 
 from app.composition import Application
 from app.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from app.services.jobs.runner import Runner
 from app.services.undo.revoke import RevokeService
-from app.storage.log import feedback
+from app.storage.log import feedback, verdicts
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
+from tests.support.jobs import run_again, runner
 
 
 def revoke(application: Application, collection: str, events: Sequence[int]) -> None:
@@ -85,7 +87,9 @@ class TestStates:
         assert state.snapshot(application, curie, tuple(graph)) == graph
         log = log_of(application, curie)
         assert [log[event]["status"] for event in events] == ["revoked"] * 10
-        assert all(log[event]["verdict"]["supports"] for event in events)
+        with application.database.read() as reader:
+            said = verdicts.read(reader, state.collection_id(application, curie), events)
+        assert all(said[event].supports for event in events)
         undo.assert_verified(application, curie)
 
     def test_a_question_reads_as_the_first_event_that_is_left_put_it(
@@ -284,6 +288,9 @@ class TestJobs:
             application.database, application.attribution, application.evolve, batch_size=batch_size
         )
 
+    def runner(self, application: Application, batch_size: int) -> Runner:
+        return runner(application, revocation=self.service(application, batch_size))
+
     def test_a_judge_is_taken_back_by_a_job(self, application: Application, curie: str) -> None:
         events = undo.stream(application, curie, 20, seed=31)
         undo.apply(application, curie, events[:16], 4)
@@ -293,7 +300,6 @@ class TestJobs:
         assert all(log_of(application, curie)[event]["status"] == "revoked" for event in waiting)
         queued = application.jobs.job(application.access.scope(curie), job_id)
         assert (queued.status, queued.received, queued.updated) == ("queued", len(careless), len(waiting))
-        assert application.runner.run_ready() == 0
 
         late = state.judge(application, curie, self.asked(application, curie), judge="careless").event.id
         assert application.runner.run_ready() == 1
@@ -330,13 +336,13 @@ class TestJobs:
 
         monkeypatch.setattr(service, "_revoke", die)
         with pytest.raises(KeyboardInterrupt):
-            service.run_ready_jobs()
+            runner(application, revocation=service).run_ready()
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
         half = application.jobs.job(application.access.scope(curie), job_id)
         assert (half.status, half.received, half.updated) == ("running", 12, 5)
 
-        self.service(application, batch_size=5).run_ready_jobs()
+        assert run_again(application, self.runner(application, batch_size=5)) == 1
         job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.updated) == ("succeeded", 12)
         undo.assert_verified(application, curie)
@@ -344,11 +350,31 @@ class TestJobs:
     def test_it_stops_between_batches_when_told_to(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 6, seed=33), 6)
         job_id = application.revoke.request(application.access.scope(curie))
-        answers = iter([False, False, True])
-        self.service(application, batch_size=2).run_ready_jobs(lambda: next(answers))
+        answers = iter([False, *[True] * 9])
+        self.runner(application, batch_size=2).run_ready(lambda: next(answers))
         assert application.jobs.job(application.access.scope(curie), job_id).updated == 2
-        self.service(application, batch_size=2).run_ready_jobs()
+        self.runner(application, batch_size=2).run_ready()
         assert application.jobs.job(application.access.scope(curie), job_id).updated == 6
+
+    def test_one_that_is_cancelled_leaves_what_it_did_and_the_rest_counting(
+        self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        undo.apply(application, curie, undo.stream(application, curie, 12, seed=36), 12)
+        job_id = application.revoke.request(application.access.scope(curie))
+        service = self.service(application, batch_size=5)
+        revoke = service._revoke
+
+        def cancel(*arguments: Any) -> int:
+            application.jobs.cancel(application.access.scope(curie), job_id)
+            return revoke(*arguments)
+
+        monkeypatch.setattr(service, "_revoke", cancel)
+        assert runner(application, revocation=service).run_ready() == 1
+
+        job = application.jobs.job(application.access.scope(curie), job_id)
+        assert (job.status, job.received, job.updated, job.waiting) == ("cancelled", 12, 5, 7)
+        assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
+        undo.assert_verified(application, curie)
 
     def test_a_batch_that_cannot_be_revoked_fails_the_job_and_changes_nothing(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
@@ -363,7 +389,7 @@ class TestJobs:
         with monkeypatch.context() as patch:
             patch.setattr(application.attribution, "withdraw", fail)
             for _ in range(5):
-                application.runner.run_ready()
+                run_again(application, application.runner)
         job = application.jobs.job(application.access.scope(curie), job_id)
         assert (job.status, job.error) == ("failed", "ValueError: broken")
         undo.assert_same(before, undo.learned(application, curie))

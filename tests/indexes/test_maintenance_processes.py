@@ -1,25 +1,18 @@
 """Index maintenance as the command and the worker run it, in processes of their own."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from app.composition import Application
+from app.composition import Application, Servers
 from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.upkeep import maintenance
-from tests.support.command import NOWHERE, ROOT, Cli
+from tests.support.command import NOWHERE, Cli
 from tests.support.databases import index_all
-
-PATIENCE_SECONDS = 120.0
+from tests.support.processes import Process, eventually
 
 
 @pytest.fixture
@@ -28,20 +21,14 @@ def cli(tmp_path: Path, settings: Settings) -> Cli:
 
 
 @pytest.fixture
-def env(env: dict[str, str]) -> dict[str, str]:
+def env(env: dict[str, str], own: Servers) -> dict[str, str]:
     """As everywhere, but every collection is large and every dead row one too many."""
     return env | {
+        "DATABASE_URL": own.database_url,
         "ENGRAM_EXACT_SEARCH_LIMIT": "0",
         "ENGRAM_MAINTENANCE_DEAD_ROWS": "1",
         "ENGRAM_MAINTENANCE_DEAD_SHARE": "0.000001",
     }
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 def dead_passages(application: Application) -> int:
@@ -79,25 +66,6 @@ def outdate(application: Application, name: str) -> None:
             {"name": name},
         )
     assert changed
-
-
-@contextmanager
-def running(*arguments: str, folder: Path, **env: str) -> Iterator["subprocess.Popen[str]"]:
-    """An ``engram`` command until the block ends."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", *arguments],
-        cwd=folder,
-        env=kept | {"PYTHONPATH": str(ROOT)} | env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_the_command_heals_and_reports(cli: Cli, application: Application, curie: str, env: dict[str, str]) -> None:
@@ -144,7 +112,7 @@ def test_a_worker_heals(application: Application, curie: str, env: dict[str, str
     outdate(application, curie)
     index = of_passages(application, curie)
     before = identity(application, index)
-    with running("worker", folder=tmp_path, **env, ENGRAM_MAINTENANCE_INTERVAL_SECONDS="3600"):
+    with Process("worker", tmp_path, env | {"ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "3600"}):
         eventually(lambda: identity(application, index) != before and not leftovers(application))
 
 
@@ -154,11 +122,11 @@ def test_a_worker_told_to_end_gives_up_a_build(
     index_all(application)
     outdate(application, curie)
     assert leftovers(application) == []
-    with application.database.write() as writer, running("worker", folder=tmp_path, **env) as worker:
+    with application.database.write() as writer, Process("worker", tmp_path, env) as worker:
         writer.execute("UPDATE passage SET title = title WHERE false")
         eventually(lambda: [name[-6:] for name in leftovers(application)] == ["_ccnew"])
         worker.terminate()
-        code = worker.wait(PATIENCE_SECONDS)
+        code = worker.ended()
         left = leftovers(application)
 
     assert code == 0

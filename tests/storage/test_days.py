@@ -3,7 +3,7 @@
 import pytest
 
 from app.composition import Application
-from app.storage.log.days import DAY, on_day
+from app.storage.days import DAY, on_day
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles"])

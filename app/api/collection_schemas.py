@@ -1,0 +1,57 @@
+"""A collection on the wire: what it holds, and how it serves."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.core.key_text import KeyBuilding
+from app.core.profiles import ProfileName
+from app.services.retrieval.query import Memory, Strategy
+from app.services.serving.arms import Serving
+
+
+class ExperimentArmOut(BaseModel):
+    """An arm of an experiment."""
+
+    name: str
+    percent: float
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+
+
+class ExperimentOut(BaseModel):
+    """The arms that queries are given which say none themselves."""
+
+    arms: list[ExperimentArmOut]
+
+
+class ExplorationOut(BaseModel):
+    """How answers make room for passages that rank too low to be seen."""
+
+    share: float
+    slots: int
+    seed: int | None
+
+
+class PastOut(BaseModel):
+    """What a copy is a copy of."""
+
+    of: str = Field(description="The collection's name at the time.")
+    until: datetime
+
+
+class CollectionOut(BaseModel):
+    """A collection and what it holds."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    passage_count: int
+    sentence_count: int
+    entity_count: int
+    key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
+    serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
+    experiment: ExperimentOut | None
+    exploration: ExplorationOut | None
+    past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")

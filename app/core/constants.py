@@ -1,0 +1,23 @@
+"""By what a verdict is applied: the noises of the filter, and the caps of its judge."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Kept with every applied verdict, so that later settings leave the past alone.
+
+    Attributes:
+        positive, negative, process: R_pos, R_neg and Q (GAM-RAG, Appendix C).
+        share: of the distance to what its verdicts of a day say, how much a judge may close of one memory, in
+            [0, 1].
+        contested: the same where its verdict goes against what other judges said, in [0, 1].
+        comparisons: verdicts of a judge and day that may teach the ranking; None: all.
+    """
+
+    positive: float
+    negative: float
+    process: float
+    share: float = 1.0
+    contested: float = 1.0
+    comparisons: int | None = None

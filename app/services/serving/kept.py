@@ -1,0 +1,227 @@
+"""What is kept of an answer: ids and numbers. Read again, it shows the texts that there still are.
+
+A passage, sentence, entity or unit that was deleted since is left out, and one that was changed is shown as it is.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from app.services.retrieval.answer import Answer, PassageAnswer
+from app.services.retrieval.retrieve import Retrieved
+from app.services.retrieval.trace import HopTrace, PassageTrace, Trace
+from app.services.retrieval.walk import Hop
+from app.storage.corpus import passages
+from app.storage.corpus.collections import Collection
+from app.storage.corpus.passages import StoredPassage, StoredSentence
+from app.storage.database import Reader
+from app.storage.reasons import influence
+from app.storage.retrieval import episodes
+from app.storage.retrieval.episodes import EpisodeRow, StoredEpisode
+
+
+def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
+    """What is kept of an answer and of how it came about."""
+    plan, ranking, explored = found.plan, found.ranking, found.explored
+    ids = {stored.external_id: passage for passage, stored in found.passages.items()}
+    recorded = explored.recorded(ranking)
+    return EpisodeRow(
+        id=answer.query_id,
+        question=answer.query,
+        embedding=plan.focus.vector,
+        time_constraint=plan.constraint,
+        time_embedding=plan.focus.time_vector,
+        memory=answer.memory,
+        profile=answer.profile,
+        strategy=answer.strategy,
+        filter=plan.query.metadata,
+        activated=explored.activated(found.walk),
+        shown=[ids[hit.passage_id] for hit in answer.passages],
+        explored=list(explored.passages),
+        hops=answer.hops,
+        total_ms=answer.timings.total_ms,
+        arm=answer.arm,
+        answer={
+            "collection": answer.collection,
+            "expanded": answer.expanded,
+            "expansions": [asdict(expansion) for expansion in plan.query.expansions],
+            "sufficiency": answer.sufficiency,
+            "stop_reason": answer.stop_reason,
+            "shadow": answer.shadow,
+            "timings": asdict(answer.timings),
+            "passages": [_passage(hit) for hit in answer.passages],
+        },
+        trace={
+            "time_constraint": trace.time_constraint,
+            "entities": [_without(asdict(entity), "name") for entity in trace.entities],
+            "recalled": [asdict(recalled) for recalled in trace.recalled],
+            "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
+            "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
+        },
+        ranked=ranking.candidates[recorded] if ranking.teaches else None,
+        features=ranking.features[recorded].astype(np.float32) if ranking.teaches else None,
+    )
+
+
+def _passage(hit: PassageAnswer) -> dict[str, Any]:
+    """As ``shown`` has it in the same place."""
+    return {
+        "score": hit.score,
+        "sentences": [
+            {"sentence_id": sentence.sentence_id, "score": sentence.score, "hops": list(sentence.hops)}
+            for sentence in hit.sentences
+        ],
+    }
+
+
+def _hop(trace: HopTrace, hop: Hop) -> dict[str, Any]:
+    active = hop.start.activation
+    return {
+        "hop": trace.hop,
+        "entities": [[entity, score] for entity, score in active.items()],
+        "candidates": trace.candidates,
+        "coverage": trace.coverage,
+        "sentences": [
+            _without(_json(asdict(sentence)), "passage_id", "text")
+            | {
+                "activated_by": [
+                    entity for entity in hop.evidence[sentence.sentence_id].entities if entity in active
+                ]
+            }
+            for sentence in trace.sentences
+        ],
+    }
+
+
+def _explained(trace: PassageTrace, ids: Mapping[str, int]) -> dict[str, Any]:
+    row: dict[str, Any] = _json(asdict(trace)) | {"passage_id": ids[trace.passage_id]}
+    if row["key"] is not None:
+        row["key"]["units"] = [_without(unit, "method", "text") for unit in row["key"]["units"]]
+    return row
+
+
+def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
+
+
+def _json(value: Any) -> Any:
+    """The same with moments as text."""
+    if isinstance(value, Mapping):
+        return {name: _json(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_json(inner) for inner in value]
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+class Reading:
+    """An answer read again: what its ids stand for now."""
+
+    def __init__(self, reader: Reader, collection: Collection, episode: StoredEpisode) -> None:
+        self._collection = collection
+        self._episode = episode
+        trace = episode.trace
+        sentences = {
+            *(row["sentence_id"] for hit in episode.answer["passages"] for row in hit["sentences"]),
+            *(row["sentence_id"] for hop in trace["hops"] for row in hop["sentences"]),
+            *(row["sentence_id"] for row in trace["recalled"]),
+        }
+        entities = {
+            *(row["entity_id"] for row in trace["entities"]),
+            *(entity for hop in trace["hops"] for entity, _ in hop["entities"]),
+        }
+        units = {unit["unit_id"] for row in trace["passages"] or () if row["key"] for unit in row["key"]["units"]}
+        self._sentences: Mapping[int, StoredSentence] = passages.sentences_by_id(reader, collection.id, sentences)
+        of_sentences = {sentence.passage_id for sentence in self._sentences.values()}
+        self._passages: Mapping[int, StoredPassage] = passages.by_id(
+            reader, collection.id, {*episode.shown, *of_sentences}
+        )
+        self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
+        self._units = influence.unit_texts(reader, collection.id, sorted(units)) if units else {}
+
+    def answer(self) -> dict[str, Any]:
+        """What was answered, in the shape of an answer."""
+        episode, said = self._episode, self._episode.answer
+        return _without(said, "passages") | {
+            "query_id": episode.id,
+            "query": episode.question,
+            "memory": episode.memory,
+            "profile": episode.profile,
+            "strategy": episode.strategy,
+            "arm": episode.arm,
+            "hops": episode.hops,
+            "filter": episode.filter,
+            "collection": self._collection.name,
+            "passages": [
+                self._hit(self._passages[passage], hit, explored=passage in episode.explored)
+                for passage, hit in zip(episode.shown, said["passages"], strict=True)
+                if passage in self._passages
+            ],
+        }
+
+    def trace(self) -> dict[str, Any]:
+        """How it came about, in the shape of a trace."""
+        trace = self._episode.trace
+        explained = trace["passages"]
+        return trace | {
+            "entities": [
+                row | {"name": self._surfaces[row["entity_id"]]}
+                for row in trace["entities"]
+                if row["entity_id"] in self._surfaces
+            ],
+            "recalled": list(self._standing(trace["recalled"])),
+            "hops": [self._hop(hop) for hop in trace["hops"]],
+            "passages": None if explained is None else list(self._explained(explained)),
+        }
+
+    def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
+        return {
+            "passage_id": passage.external_id,
+            "title": passage.title,
+            "text": passage.text,
+            "metadata": passage.metadata,
+            "score": hit["score"],
+            "explored": explored,
+            "sentences": [
+                row | {"position": sentence.position, "text": sentence.text}
+                for row in self._standing(hit["sentences"])
+                for sentence in (self._sentences[row["sentence_id"]],)
+            ],
+        }
+
+    def _hop(self, hop: Mapping[str, Any]) -> dict[str, Any]:
+        names = self._surfaces
+        return {
+            **hop,
+            "entities": {names[entity]: score for entity, score in hop["entities"] if entity in names},
+            "sentences": [
+                row
+                | {
+                    "passage_id": self._passages[sentence.passage_id].external_id,
+                    "text": sentence.text,
+                    "activated_by": [names[entity] for entity in row["activated_by"] if entity in names],
+                }
+                for row in self._standing(hop["sentences"])
+                for sentence in (self._sentences[row["sentence_id"]],)
+            ],
+        }
+
+    def _explained(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        for row in rows:
+            if row["passage_id"] in self._passages:
+                told = {**row, "passage_id": self._passages[row["passage_id"]].external_id}
+                if told["key"] is not None:
+                    told["key"] = told["key"] | {"units": list(self._brought(told["key"]["units"]))}
+                yield told
+
+    def _brought(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        for row in rows:
+            if row["unit_id"] in self._units:
+                method, text = self._units[row["unit_id"]]
+                yield {**row, "method": method, "text": text}
+
+    def _standing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+        """Of rows about sentences, those of sentences that there are."""
+        return (dict(row) for row in rows if row["sentence_id"] in self._sentences)

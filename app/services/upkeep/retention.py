@@ -1,0 +1,106 @@
+"""Retention: what is kept for a time only goes when it is over."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+import structlog
+
+from app.storage.database import Database
+from app.storage.jobs import idempotency, jobs
+from app.storage.retrieval import weeks
+from app.storage.retrieval.weeks import WEEK, monday_of
+
+log = structlog.get_logger(__name__)
+
+BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """For how many days something is kept; 0: for ever.
+
+    Attributes:
+        queries: answered queries, from the end of the week (UTC) they came in. Verdicts keep what they go by.
+        jobs: jobs that ended, with the lines they rejected.
+        keys: first answers of keyed writes other than feedback.
+    """
+
+    queries: int
+    jobs: int
+    keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """What a run removed: weeks of queries by their Mondays, and how many jobs and keys."""
+
+    weeks: list[date]
+    jobs: int
+    keys: int
+
+
+class RetentionService:
+    """Removes what was kept long enough, and makes room for the weeks to come."""
+
+    def __init__(self, database: Database, keep: Keep) -> None:
+        self._database = database
+        self._keep = keep
+
+    def run(self, now: datetime | None = None, should_stop: Callable[[], bool] = lambda: False) -> Retired | None:
+        """Do so once; None if another process is at it.
+
+        Args:
+            now: the moment (with its zone) to go by; by default the present one.
+            should_stop: polled; once true, the rest is left to the next run.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached.
+        """
+        now = datetime.now(UTC) if now is None else now
+        with self._database.hold_lock("retention") as held:
+            if not held:
+                return None
+            for moment in (now, now + WEEK):
+                with self._database.write() as writer:
+                    weeks.make(writer, monday_of(moment))
+            retired = Retired(
+                self._drop_weeks(now, should_stop),
+                self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),
+                self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
+            )
+        if retired != Retired([], 0, 0):
+            log.info(
+                "retired", weeks=[str(monday) for monday in retired.weeks], jobs=retired.jobs, keys=retired.keys
+            )
+        return retired
+
+    def _drop_weeks(self, now: datetime, should_stop: Callable[[], bool]) -> list[date]:
+        if not self._keep.queries:
+            return []
+        before = now - timedelta(days=self._keep.queries)
+        dropped = []
+        with self._database.administer(should_stop) as administrator:
+            for monday in weeks.standing(administrator):
+                over = datetime.combine(monday, time(), UTC) + WEEK <= before
+                if over and not should_stop():
+                    weeks.drop(administrator, monday)
+                    dropped.append(monday)
+        return dropped
+
+    def _delete(
+        self,
+        delete: Callable[..., int],
+        now: datetime,
+        days: int,
+        should_stop: Callable[[], bool],
+    ) -> int:
+        """Rows removed, batch by batch."""
+        removed = 0
+        while days and not should_stop():
+            with self._database.write_once() as writer:
+                gone = delete(writer, now - timedelta(days=days), BATCH)
+            removed += gone
+            if gone < BATCH:
+                break
+        return removed

@@ -1,0 +1,47 @@
+"""Parts of statements that look rows up by their keys, one after the other.
+
+The planner knows from statistics how large collections are, which tell nothing of one that came since: it takes
+that for empty, and reads it from end to end where a few rows are to be looked up, in the worst case for each row of
+something else. So the form of a statement says how it is carried out. Ids come as rows (``wanted``), and what
+belongs to each is looked up in a sub-select of its own (``each``) that OFFSET 0 keeps from being merged into the
+statement: no order of joins is left to choose. The choice of the index is left, and is made without regard to which
+collection is asked for: see ``database`` and the migrations.
+
+Statements that mean a collection as a whole (an exact search, a copy, a verification) name it as usual;
+tests/storage/test_plans.py lists them.
+"""
+
+
+def wanted(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
+    """The parameter, an array of ``kind``, as rows ``wanted(collection_id, id)``, each once.
+
+    Rows to be changed or removed cannot be looked up by ``each``. Joined to these by both columns they are found
+    one by one as well: no condition on their table alone leads to a collection as a whole.
+    """
+    columns = f"{collection}::bigint AS collection_id, unnest(%({parameter})s::{kind}[]) AS id"
+    return f"(SELECT DISTINCT {columns}) AS wanted"
+
+
+WANTED = wanted("ids")
+
+
+def given(rows: str, *, collection: str = "%(collection)s") -> str:
+    """Rows that parameters give as ``new``, the collection's id before their columns, to change others by."""
+    return f"(SELECT {collection}::bigint AS collection_id, * FROM {rows} OFFSET 0) AS new"
+
+
+def each(table: str, condition: str, *, outer: bool = False, collection: str = "%(collection)s") -> str:
+    """Join to each row before it those rows of the collection that meet the condition, found by an index.
+
+    Args:
+        table: with its alias, as "sentence s".
+        condition: on columns that one index begins with after the collection.
+        outer: keep rows that nothing is found for.
+        collection: whose rows.
+    """
+    alias = table.rsplit(maxsplit=1)[-1]
+    return f"""
+        {"LEFT" if outer else "INNER"} JOIN LATERAL (
+            SELECT {alias}.* FROM {table} WHERE {alias}.collection_id = {collection} AND {condition} OFFSET 0
+        ) AS {alias} ON true
+    """

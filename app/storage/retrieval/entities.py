@@ -1,0 +1,41 @@
+"""The entities that a question's names are aligned to, by name or by embedding.
+
+Embeddings have unit length, so the negative inner product ``<#>`` is minus the cosine and costs less.
+"""
+
+from collections.abc import Sequence
+
+from app.storage.corpus.collections import Collection
+from app.storage.database import Reader
+from app.storage.lookups import each, wanted
+from app.storage.retrieval.focus import GraphLimits, Vector
+from app.storage.retrieval.nearness import nearness
+
+NEAR_ENTITIES = 10
+"""Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
+
+
+def exact_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Normalised name -> (entity, surface) for the names that an entity bears; a cosine of 1 by definition."""
+    rows = reader.rows(
+        f"SELECT e.name, e.id, e.surface FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}",
+        {"collection": collection.id, "names": list(names)},
+    )
+    return {row.name: (row.id, row.surface) for row in rows}
+
+
+def nearest_entity(
+    reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
+) -> tuple[int, str, float] | None:
+    """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3)."""
+    near = nearness(collection, "entity", "embedding", "v", exact=limits.exact)
+    row = reader.row(
+        f"""
+        SELECT * FROM (
+            SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
+            WHERE collection_id = {near.collection} ORDER BY {near.order} LIMIT %(limit)s
+        ) AS nearest ORDER BY similarity DESC LIMIT 1
+        """,
+        {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},
+    )
+    return None if row is None else (row.id, row.surface, row.similarity)

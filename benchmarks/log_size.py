@@ -1,0 +1,87 @@
+"""How many bytes does an answered query take on disk, and how many a verdict on it?
+
+    python benchmarks/log_size.py DATASET_DIR [--passages N] [--queries N]
+
+The first passages of DATASET_DIR (a BEIR folder) fill a collection that is removed again. Its questions are asked,
+and then each answer is judged once: two sentences of the first passage helped, which rejects all others that were
+selected. A table's bytes are what its pages, indexes and out-of-line values grew by, over the number of queries or
+verdicts. An update leaves its former row behind until a vacuum; this is part of it.
+
+DATABASE_URL and REDIS_URL, or the embedded servers of ENGRAM_DATA_DIR, are used; nothing else may write beside.
+"""
+
+import argparse
+import uuid
+from itertools import islice
+from pathlib import Path
+
+import common
+from app.composition import Application
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.query import Query
+from app.storage.tables import metadata
+
+BATCH = 50
+
+
+def sizes(app: Application) -> dict[str, int]:
+    """Table -> bytes, indexes and out-of-line values included."""
+    with app.database.read() as reader:
+        rows = reader.rows(
+            "SELECT name, pg_total_relation_size(name::regclass) AS bytes FROM unnest(%(names)s::text[]) AS name",
+            {"names": list(metadata.tables)},
+        )
+    return {row.name: row.bytes for row in rows}
+
+
+def asked(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
+    """The questions, answered, each with what is to be said of its answer."""
+    answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in questions]
+    return [
+        Verdict(
+            query_id=answer.query_id,
+            collection=collection,
+            supporting=[Named(sentence.sentence_id) for sentence in islice(answer.passages[0].sentences, 2)],
+            judge="judge",
+        )
+        for answer in answers
+    ]
+
+
+def judge(app: Application, collection: str, verdicts: list[Verdict]) -> None:
+    """Accept the verdicts and apply them in batches."""
+    target = app.access.scope(collection).collection.id
+    for some in common.chunks(verdicts, BATCH):
+        events = [app.feedback.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
+        if app.learn.apply(target, events) != len(events):
+            raise SystemExit("a worker applies verdicts beside")
+
+
+def report(what: str, before: dict[str, int], after: dict[str, int], count: int) -> None:
+    """Print what grew."""
+    grown = {name: (after[name] - before[name]) / count for name in after if after[name] > before[name]}
+    rows = sorted(grown.items(), key=lambda row: -row[1])
+    common.table((f"bytes per {what}", ""), [*rows, ("in all", sum(grown.values()))])
+    print()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--passages", type=int, default=1_000)
+    parser.add_argument("--queries", type=int, default=500)
+    arguments = parser.parse_args()
+    questions = common.questions(arguments.dataset, arguments.queries)
+    with common.application() as (app, _), common.scratch_collection(app) as collection:
+        common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
+        app.runner.run_ready()
+        empty = sizes(app)
+        verdicts = asked(app, collection, questions)
+        answered = sizes(app)
+        judge(app, collection, verdicts)
+        report("query", empty, answered, len(verdicts))
+        report("verdict", answered, sizes(app), len(verdicts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Jobs over HTTP: what they are about, where they stand in the queue, pages of them, and how one is ended."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from tests.api.conftest import Counts
+from tests.api.operations import assert_problem
+from tests.conftest import CURIE, Ingest
+from tests.support import state, undo
+
+NEW = {"id": "new", "text": "It is new."}
+
+
+def listed(http: TestClient, collection: str, **page: int) -> Any:
+    return http.get(f"/collections/{collection}/jobs", params=page).json()
+
+
+def cancel(http: TestClient, collection: str, job: object) -> Any:
+    return http.delete(f"/jobs/{job}", params={"collection": collection})
+
+
+def test_jobs_of_all_kinds_are_listed_the_latest_first(
+    http: TestClient, application: Application, curie: str
+) -> None:
+    until = datetime.now(UTC).isoformat()
+    http.post(f"/collections/{curie}/rekey", json={"key_building": "title"})
+    http.post("/feedback/revoke", json={"collection": curie, "judge": "careless"})
+    http.post(f"/collections/{curie}/replay", json={"until": until, "into": f"{curie}-past"})
+    state.staged(application, curie, NEW)
+
+    found = listed(http, curie)
+    assert (found["collection"], found["next_before"]) == (curie, None)
+    assert [(job["kind"], job["status"], job["ahead"]) for job in found["jobs"]] == [
+        ("ingest", "queued", 1),  # the re-key job comes first
+        ("replay", "queued", 0),
+        ("revocation", "queued", 0),
+        ("rekey", "queued", 0),
+        ("ingest", "succeeded", None),
+    ]
+    new, replay, revocation, rekey, old = found["jobs"]
+    assert (rekey["key_building"], revocation["revocation"]["judge"]) == ("title", "careless")
+    assert (replay["replay"]["into"], datetime.fromisoformat(replay["replay"]["until"]).isoformat()) == (
+        f"{curie}-past", until,
+    )  # fmt: skip
+    assert [new[name] for name in ("key_building", "revocation", "replay", "result")] == [None] * 4
+    assert (old["received"], old["created"], old["waiting"]) == (len(CURIE), len(CURIE), 0)
+    alone = http.get(f"/jobs/{new['job_id']}", params={"collection": curie}).json()
+    assert {name: alone[name] for name in new} == new
+
+    application.runner.run_ready()
+    assert {job["status"] for job in listed(http, curie)["jobs"]} == {"succeeded"}
+
+
+def test_pages_follow_each_other(http: TestClient, application: Application, collection: str) -> None:
+    ids = [str(state.staged(application, collection, NEW)) for _ in range(5)]
+    state.staged(application, f"{collection}-other", NEW)
+    first = listed(http, collection, limit=2)
+    second = listed(http, collection, limit=2, before=first["next_before"])
+    third = listed(http, collection, limit=2, before=second["next_before"])
+    seen = [job["job_id"] for page in (first, second, third) for job in page["jobs"]]
+    assert (seen, third["next_before"]) == (ids[::-1], None)
+
+
+def test_one_that_waits_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
+    job = state.staged(application, curie, NEW)
+    done = cancel(http, curie, job)
+    assert (done.status_code, done.json()["status"], done.json()["waiting"]) == (200, "cancelled", 1)
+    assert done.json()["cancel_requested_at"] == done.json()["finished_at"]
+    again = cancel(http, curie, job)
+    assert (again.status_code, again.json()) == (200, done.json())
+    application.runner.run_ready()
+    assert http.get("/passages/new", params={"collection": curie}).status_code == 404
+
+
+def test_one_that_runs_is_asked_to_end(http: TestClient, application: Application, curie: str) -> None:
+    job = state.staged(application, curie, NEW)
+    runner = application.runner
+    running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))
+    assert running is not None
+    asked = cancel(http, curie, job)
+    assert (asked.status_code, asked.json()["status"], asked.json()["finished_at"]) == (202, "running", None)
+    assert asked.json()["cancel_requested_at"] is not None
+
+    assert runner.carry_out(running, lambda: False)
+    shown = http.get(f"/jobs/{job}", params={"collection": curie}).json()
+    assert shown["status"] == "cancelled"
+
+
+def test_what_cannot_be_cancelled_stays_as_it_is(
+    http: TestClient, application: Application, finished: tuple[str, Any], counts: Counts
+) -> None:
+    before, (collection, over) = counts(), finished
+    receiving = application.ingest.receive(application.access.opening(collection))
+    receiving.add([(1, {"id": "a", "text": "Bees fly."})], [])
+    for job, status in ((over, 409), (receiving.job_id, 409), (uuid4(), 404)):
+        refused = cancel(http, collection, job)
+        assert refused.status_code == status
+        assert_problem(refused)
+    receiving.abort()
+    assert counts() == before
+
+
+def test_a_past_moment_is_brought_back_by_a_job(
+    http: TestClient, application: Application, curie: str, ingest: Ingest
+) -> None:
+    undo.apply(application, curie, undo.stream(application, curie, 6, seed=61), 6)
+    until = datetime.now(UTC).isoformat()
+    then = undo.learned(application, curie)
+    application.revoke.revoke(application.access.scope(curie), state.applied_order(application, curie)[0])
+    headers = {"idempotency-key": "once"}
+    asked = http.post(f"/collections/{curie}/replay", json={"until": until}, headers=headers)
+    assert asked.status_code == 202
+    assert asked.headers["location"] == asked.json()["status_url"]
+    again = http.post(f"/collections/{curie}/replay", json={"until": until}, headers=headers)
+    assert again.json() == asked.json()
+    name = http.get(asked.json()["status_url"]).json()["replay"]["into"]
+
+    application.runner.run_ready()
+
+    job = http.get(asked.json()["status_url"]).json()
+    assert (job["status"], job["error"]) == ("succeeded", None)
+    assert (job["result"]["collection"], job["result"]["of"], job["result"]["events"]) == (name, curie, 6)
+    assert datetime.fromisoformat(job["result"]["until"]).isoformat() == until
+    assert http.get(f"/collections/{name}").json()["past"]["of"] == curie
+    made = undo.learned(application, name)
+    assert {table: len(rows) for table, rows in made.items()} == {table: len(rows) for table, rows in then.items()}
+    taken = http.post(f"/collections/{curie}/replay", json={"until": until, "into": name})
+    assert taken.status_code == 409
+    assert_problem(taken)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"until": "yesterday"},
+        {"until": "2026-05-01T12:00:00"},
+        {"until": 5},
+        {"until": "2999-01-01T00:00:00Z"},
+        {"until": "2026-05-01T12:00:00Z", "into": "not a name"},
+        {"until": "2026-05-01T12:00:00Z", "of": 1},
+    ],
+)
+def test_a_moment_that_is_none_changes_nothing(body: Any, http: TestClient, curie: str, counts: Counts) -> None:
+    before = counts()
+    refused = http.post(f"/collections/{curie}/replay", json=body)
+    assert refused.status_code == 422
+    assert_problem(refused)
+    assert counts() == before

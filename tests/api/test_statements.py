@@ -1,0 +1,116 @@
+"""How often a question goes to the database: connections taken from the pool, and statements sent on them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import Engine, event
+from sqlalchemy.pool import Pool
+
+from app.composition import Application
+from tests.support.state import given_episode, judge, sentences
+
+CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
+UNKNOWN = "Into which sea flows the river of the Curies and of Kopernik?"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What goes to the database: connections taken from a pool, and what was sent on each of them."""
+
+    connections: list[list[str]] = field(default_factory=list)
+
+    @property
+    def statements(self) -> int:
+        """How many in all."""
+        return sum(map(len, self.connections))
+
+
+@contextmanager
+def watched() -> Iterator[Sent]:
+    """All that goes through any pool during the block."""
+    sent = Sent()
+
+    def taken(*_: object) -> None:
+        sent.connections.append([])
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        sent.connections[-1].append(statement.split(maxsplit=1)[0])
+
+    event.listen(Pool, "checkout", taken)
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(Pool, "checkout", taken)
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> str:
+    """The five passages, and a verdict on ``CHAIN``."""
+    ids: Sequence[int] = list(sentences(application, curie, "vistula").values())
+    judge(application, curie, given_episode(application, curie, CHAIN, ids), ids, wait=True)
+    return curie
+
+
+def asked(http: TestClient, collection: str, query: str = CHAIN, hops: int = 3, **body: Any) -> Sent:
+    """What one question sends whose walk makes so many hops; 0 for a strategy that makes none."""
+    bounds = {"max_hops": hops, "sufficiency": "none"} if hops else {}
+    body = {"query": query, "collection": collection, "top_k": 2} | bounds | body
+    with watched() as sent:
+        answer = http.post("/query", json=body).raise_for_status().json()
+    assert answer["hops"] == hops
+    return sent
+
+
+SCOPE = 1
+ALIGNED = 1
+RECALLED = 1
+HOP = 2
+KEYS = 1
+TERMS = 1
+TEXTS = 1
+
+
+@pytest.mark.parametrize(
+    ("arm", "hops", "statements"),
+    [
+        # By features: terms, keys, the terms of these passages, and learned weights.
+        ({"profile": "default", "memory": "read"}, 3, ALIGNED + RECALLED + 3 * HOP + 4 + TEXTS),
+        ({"profile": "default", "memory": "off"}, 3, ALIGNED + 3 * HOP + 3 + TEXTS),
+        ({"profile": "paper", "memory": "read"}, 3, ALIGNED + 3 * HOP + KEYS + TEXTS),
+        ({"profile": "paper", "memory": "off"}, 3, ALIGNED + 3 * HOP + KEYS + TEXTS),
+        ({"strategy": "dense"}, 0, KEYS + TEXTS),
+        ({"strategy": "lexical"}, 0, TERMS + TEXTS),
+        ({"strategy": "hybrid"}, 0, KEYS + TERMS + TEXTS),
+    ],
+)
+def test_a_question_takes_one_connection_to_read_and_one_to_write(
+    http: TestClient, taught: str, arm: dict[str, str], hops: int, statements: int
+) -> None:
+    scope, read, written = asked(http, taught, hops=hops, arm=arm).connections
+    assert len(scope) == SCOPE
+    assert len(read) == statements
+    assert not {"INSERT", "UPDATE", "DELETE"} & {*read}
+    assert written == ["INSERT"]
+
+
+def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: TestClient, taught: str) -> None:
+    body = {"hops": 1, "arm": {"memory": "off"}}
+    known = asked(http, taught, **body)
+    scope, looked, read, written = asked(http, taught, UNKNOWN, **body).connections
+    assert (len(scope), len(looked), written) == (SCOPE, ALIGNED, ["INSERT"])
+    assert len(read) == len(known.connections[1]) + 2, "the two names' nearest entities"
+
+
+@pytest.mark.parametrize(("strategy", "statements"), [("dense", 4), ("lexical", 4), ("hybrid", 5)])
+@pytest.mark.parametrize("memory", ["off", "read"])
+def test_plain_search_sends_as_much_with_memory_as_without(
+    http: TestClient, taught: str, strategy: str, memory: str, statements: int
+) -> None:
+    sent = asked(http, taught, hops=0, arm={"strategy": strategy, "memory": memory})
+    assert sent.statements == statements

@@ -1,0 +1,169 @@
+"""Workers killed with SIGKILL in the middle of jobs: another goes on where they were, and each job is done once."""
+
+import signal
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from app.composition import Application
+from tests.conftest import CURIE
+from tests.faults.conftest import Start, Working
+from tests.support import state, undo
+from tests.support.orphans import orphans
+from tests.support.processes import eventually
+
+QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2"}
+INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
+NEW = [{"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)]
+ANY_KIND = {
+    "claimed and not begun": ("app.services.jobs.runner:Runner.carry_out", "before"),
+    "closed and not committed": ("app.storage.jobs.jobs:close", "after"),
+}
+INGEST = ANY_KIND | {
+    "a batch written and not counted": ("app.storage.jobs.jobs:advance", "before", "2"),
+    "a batch counted and not committed": ("app.storage.jobs.jobs:advance", "after", "2"),
+    "between two batches": ("app.services.corpus.index:IndexService._write", "after", "2"),
+}
+REKEY = ANY_KIND | {
+    "keys staged and not committed": ("app.storage.keys.staged_keys:stage", "after", "2"),
+    "between two batches": ("app.storage.keys.staged_keys:unstaged", "before", "3"),
+    "half of the keys in place": ("app.storage.keys.staged_keys:put_in_place", "after", "2"),
+}
+REVOCATION = ANY_KIND | {
+    "verdicts revoked and not counted": ("app.storage.jobs.jobs:advance", "before"),
+    "a batch done": ("app.storage.undo.revocations:following", "before", "2"),
+}
+REPLAY = ANY_KIND | {
+    "half of it copied": ("app.storage.undo.copied_log:copy_events", "after"),
+    "all written and not committed": ("app.storage.undo.copies:describe", "after"),
+    "made and not said so": ("app.services.undo.as_of:PastService.make", "after"),
+}
+Killed = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def killed_and_made_good(application: Application, start: Start, working: Working) -> Killed:
+    """Has a worker die at a job, and another do it; the job's row at the end."""
+
+    def run(collection: str, job: UUID, *where: str) -> dict[str, Any]:
+        dying = start("worker", *where, **QUICK)
+        assert dying.ended() == -signal.SIGKILL, dying.output
+        left = row(application, collection, job)
+        assert (left["status"], left["attempts"], left["error"]) == ("running", 0, None)
+        with working(job_lease_seconds=1.0, ingest_batch_size=2):
+            eventually(lambda: row(application, collection, job)["status"] not in {"running", "queued"})
+        done = row(application, collection, job)
+        assert (done["status"], done["error"], done["claimant"]) == ("succeeded", None, None)
+        return done
+
+    return run
+
+
+def row(application: Application, collection: str, job: UUID) -> dict[str, Any]:
+    (found,) = [row for row in state.rows(application, collection, "job") if row["id"] == str(job)]
+    return found
+
+
+def content(application: Application, collection: str) -> dict[str, list[Any]]:
+    """The graph without the ids that sequences drew."""
+    tables = ("passage", "sentence", "entity", "time_expression")
+    graph = state.snapshot(application, collection, tables, INCIDENTAL)
+    return {table: sorted(rows, key=str) for table, rows in graph.items()}
+
+
+@pytest.mark.parametrize("step", INGEST)
+def test_killed_while_it_ingests(
+    application: Application, collection: str, killed_and_made_good: Killed, step: str
+) -> None:
+    job = state.staged(application, collection, *NEW)
+    done = killed_and_made_good(collection, job, *INGEST[step])
+    assert (done["created"], done["updated"], done["unchanged"]) == (len(NEW), 0, 0)
+    assert state.counts(application, collection) == state.true_counts(application, collection)
+    assert orphans(application, collection) == {}
+
+    straight = f"{collection}-straight"
+    state.staged(application, straight, *NEW)
+    application.runner.run_ready()
+    without = [dict(entry, embedding=None) for entry in content(application, straight)["passage"]]
+    assert [dict(entry, embedding=None) for entry in content(application, collection)["passage"]] == without
+    assert state.counts(application, collection) == state.counts(application, straight)
+
+
+@pytest.mark.parametrize("step", REKEY)
+def test_killed_while_it_makes_keys_anew(
+    application: Application, curie: str, killed_and_made_good: Killed, step: str
+) -> None:
+    job = application.rekey.request(application.access.scope(curie), "title")
+    done = killed_and_made_good(curie, job, *REKEY[step])
+    assert (done["received"], done["updated"], done["unchanged"]) == (len(CURIE), len(CURIE), 0)
+    assert application.access.scope(curie).collection.key_building == "title"
+    assert state.rows(application, curie, "staged_key") == []
+    assert orphans(application, curie) == {}
+
+
+@pytest.mark.parametrize("step", REVOCATION)
+def test_killed_while_it_revokes(
+    application: Application, curie: str, killed_and_made_good: Killed, step: str
+) -> None:
+    events = undo.stream(application, curie, 12, seed=71)
+    undo.apply(application, curie, events, 12)
+    job = application.revoke.request(application.access.scope(curie))
+    done = killed_and_made_good(curie, job, *REVOCATION[step])
+    assert (done["received"], done["updated"], done["unchanged"]) == (12, 12, 0)
+    assert set(state.event_statuses(application, curie).values()) == {"revoked"}
+    assert orphans(application, curie) == {}
+    undo.assert_verified(application, curie)
+
+
+@pytest.mark.parametrize("step", REPLAY)
+def test_killed_while_it_brings_back_the_past(
+    application: Application, curie: str, killed_and_made_good: Killed, step: str
+) -> None:
+    undo.apply(application, curie, undo.stream(application, curie, 8, seed=72), 8)
+    past = f"{curie}-past"
+    job = application.past.request(application.access.scope(curie), datetime.now(UTC), past)
+    done = killed_and_made_good(curie, job, *REPLAY[step])
+    assert (done["result"]["collection"], done["result"]["events"]) == (past, 8)
+    assert orphans(application, past) == {}
+    undo.assert_verified(application, past)
+
+
+def test_two_workers_do_each_job_once_also_when_one_is_killed(
+    application: Application, collection: str, start: Start
+) -> None:
+    """One collection has many jobs, others one each; the worker that is killed has some in hand."""
+    names = [collection, *(f"{collection}-{n}" for n in range(3))]
+    jobs: Mapping[str, list[UUID]] = {
+        name: [state.staged(application, name, *NEW, {"id": "own", "text": f"It is {n}."}) for n in range(count)]
+        for name, count in zip(names, (8, 1, 1, 1), strict=True)
+    }
+    revoking = application.revoke.request(application.access.scope(collection))
+    workers = [start("worker", **QUICK) for _ in range(2)]
+    dying = start("worker", "app.storage.jobs.jobs:advance", "after", "3", **QUICK)
+    assert dying.ended() == -signal.SIGKILL, dying.output
+
+    def statuses() -> set[str]:
+        return {row["status"] for name in names for row in state.rows(application, name, "job")}
+
+    eventually(lambda: statuses() == {"succeeded"})
+    for worker in workers:
+        worker.terminate()
+    assert [worker.ended() for worker in workers] == [0, 0]
+
+    output = "".join(process.output for process in (*workers, dying))
+    everything = [*(job for ids in jobs.values() for job in ids), revoking]
+    finished = [line for line in output.splitlines() if "job finished" in line]
+    assert [sum(str(job) in line for line in finished) for job in everything] == [1] * len(everything)
+    assert "taken over" not in output
+    for name in names:
+        ingests = [row for row in state.rows(application, name, "job") if row["kind"] == "ingest"]
+        assert {row["created"] + row["updated"] + row["unchanged"] for row in ingests} == {len(NEW) + 1}
+        assert sum(row["created"] for row in ingests) == len(NEW) + 1
+        assert state.counts(application, name) == state.true_counts(application, name)
+        assert orphans(application, name) == {}
+    # The later of two jobs with the same passage wins.
+    (own,) = [row for row in state.rows(application, collection, "passage") if row["external_id"] == "own"]
+    assert own["text"] == "It is 7."

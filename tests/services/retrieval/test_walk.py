@@ -1,0 +1,136 @@
+"""A walk as a value: stored and loaded again, stopped and resumed."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.composition import Application
+from app.services.retrieval import propagate
+from app.services.retrieval.plan import Plan
+from app.services.retrieval.query import Query
+from app.services.retrieval.walk import Frontier, Walk, loaded
+from app.storage.database import Reader
+from tests.support.state import given_episode, judge, sentences
+
+CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
+FAR = "Tokyo lies on Tokyo Bay."
+
+Planned = Callable[..., Plan]
+
+
+@pytest.fixture
+def planned(application: Application, curie: str) -> Planned:
+    """Plans of a question that no evidence but three hops' ends."""
+
+    def plan(**more: Any) -> Plan:
+        return application.retrieve.plan(
+            Query(
+                text=CHAIN,
+                scope=application.access.scope(curie),
+                **{"sufficiency": "none", "time_constraint": "in 1867"} | more,
+            )
+        )
+
+    return plan
+
+
+@pytest.fixture
+def reader(application: Application) -> Iterator[Reader]:
+    """A reader of the test's own."""
+    with application.database.read() as opened:
+        yield opened
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> str:
+    """A verdict on the very question, in favour of what its first hop does not reach."""
+    ids = sentences(application, curie, "tokyo") | sentences(application, curie, "vistula")
+    query_id = given_episode(application, curie, CHAIN, list(ids.values()))
+    judge(application, curie, query_id, [ids[FAR]], wait=True)
+    return curie
+
+
+def through(application: Application, plan: Plan) -> Walk:
+    return application.retrieve.find(plan).walk
+
+
+def kept(walk: Walk) -> Walk:
+    """The walk after a way through JSON."""
+    return loaded(json.loads(json.dumps(walk.stored(), allow_nan=False)))
+
+
+@pytest.mark.parametrize("profile", ["paper", "default"])
+@pytest.mark.usefixtures("taught")
+def test_a_stored_walk_is_loaded_as_it_was(application: Application, planned: Planned, profile: str) -> None:
+    walk = through(application, planned(profile=profile))
+    assert len(walk.hops) > 1
+    assert bool(walk.recalled) == bool(walk.priors) == (profile == "default")
+    again = kept(walk)
+    assert again.stored() == walk.stored()
+    assert again.evidence == walk.evidence
+    for one, other in zip(again.hops, walk.hops, strict=True):
+        assert one.order.tolist() == other.order.tolist()
+        assert one.candidates.sentence_ids.dtype == other.candidates.sentence_ids.dtype
+
+
+@pytest.mark.parametrize("profile", ["paper", "default"])
+@pytest.mark.usefixtures("taught")
+def test_a_walk_stored_after_each_hop_and_resumed_is_one_that_ran_through(
+    application: Application, planned: Planned, reader: Reader, profile: str
+) -> None:
+    whole = through(application, planned(profile=profile, max_hops=3))
+    assert len(whole.hops) == 3
+    walk = through(application, planned(profile=profile, max_hops=1))
+    assert (len(walk.hops), walk.stop_reason) == (1, "max_hops")
+    for most in (2, 3):
+        walk = propagate.resume(reader, planned(profile=profile, max_hops=most), kept(walk))
+        assert len(walk.hops) == most
+    assert walk.stored() == whole.stored()
+
+
+def test_a_walk_that_may_go_no_further_stays_as_it_is(
+    application: Application, planned: Planned, reader: Reader
+) -> None:
+    walk = through(application, planned(max_hops=2))
+    again = propagate.resume(reader, planned(max_hops=2), walk)
+    assert (again.hops, again.stop_reason) == (walk.hops, "max_hops")
+
+
+def test_a_walk_goes_on_from_entities_that_it_is_given(
+    application: Application, planned: Planned, reader: Reader
+) -> None:
+    first = through(application, planned(max_hops=1))
+    other = replace(planned(max_hops=1).query, text="What is Tokyo the capital of?")
+    entities = application.retrieve.find(application.retrieve.plan(other)).entities
+    start = Frontier({entities[0].entity_id: 0.5}, {entities[0].entity_id: entities[0].name})
+    assert FAR not in through(application, planned(max_hops=2)).texts
+    walk = propagate.resume(reader, planned(max_hops=2), first, start)
+    assert walk.hops[1].start.activation[entities[0].entity_id] == 0.5
+    assert FAR in walk.texts
+    assert walk.hops[0] is first.hops[0]
+
+
+def test_a_walk_takes_in_sentences_that_nothing_leads_to(
+    application: Application, planned: Planned, reader: Reader, curie: str
+) -> None:
+    far = sentences(application, curie, "tokyo")[FAR]
+    first = through(application, planned(max_hops=1))
+    walk = propagate.resume(reader, planned(max_hops=2), first, sentences=[far])
+    assert far in walk.hops[1].selected
+    assert walk.hops[1].score(far) == 0.0
+    assert walk.evidence[far].text == FAR
+
+
+def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
+    application: Application, planned: Planned, reader: Reader, curie: str
+) -> None:
+    ended = through(application, planned(max_hops=10))
+    assert ended.stop_reason == "no_entities"
+    again = propagate.resume(reader, planned(max_hops=10), ended)
+    assert (again.hops, again.stop_reason) == (ended.hops, "no_entities")
+    far = sentences(application, curie, "tokyo")[FAR]
+    walk = propagate.resume(reader, planned(max_hops=10), ended, sentences=[far])
+    assert walk.hops[len(ended.hops)].selected == [far]

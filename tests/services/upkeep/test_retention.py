@@ -1,0 +1,157 @@
+"""Retention on the real Postgres: what goes when its time is over, and what must not depend on it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+
+from app.composition import Application, Servers
+from app.errors import NotFoundError
+from app.services.retrieval.query import Query
+from app.services.upkeep.retention import Keep, RetentionService, Retired
+from app.settings import Settings
+from app.storage.retrieval import weeks
+from app.storage.retrieval.weeks import WEEK, monday_of
+from tests.support import state, undo
+from tests.support.databases import application_on, migrated
+from tests.support.past import replayed
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture(scope="module")
+def application(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """One on a database of its own: weeks are everybody's."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        yield services
+
+
+def retention(application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0) -> RetentionService:
+    return RetentionService(application.database, Keep(queries, jobs, keys))
+
+
+def run(service: RetentionService, now: datetime | None = None) -> Retired:
+    retired = service.run(now)
+    assert retired is not None
+    return retired
+
+
+def standing(application: Application) -> list[date]:
+    with application.database.read() as reader:
+        return weeks.standing(reader)
+
+
+def ask(application: Application, name: str) -> UUID:
+    return application.ask.query(Query(text=QUESTION, scope=application.access.scope(name))).query_id
+
+
+@dataclass(frozen=True)
+class Judged:
+    collection: str
+    query_id: UUID
+
+
+@pytest.fixture
+def judged(application: Application, curie: str) -> Judged:
+    """A collection with a question that was asked and judged."""
+    query_id = ask(application, curie)
+    sentence = min(state.sentences(application, curie, "curie").values())
+    state.judge(application, curie, query_id, [sentence], wait=True)
+    return Judged(curie, query_id)
+
+
+class TestQueries:
+    def test_a_week_goes_once_it_ended_as_many_days_ago(self, application: Application, judged: Judged) -> None:
+        now = datetime.now(UTC)
+        end = datetime.combine(monday_of(now), datetime.min.time(), UTC) + WEEK
+        service = retention(application, queries=30)
+
+        assert run(service, end + timedelta(days=30, seconds=-1)).weeks == []
+        application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+
+        assert run(service, end + timedelta(days=30)).weeks == [monday_of(now)]
+        with pytest.raises(NotFoundError, match=str(judged.query_id)):
+            application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+
+    def test_they_are_kept_for_ever_where_nothing_is_said(self, application: Application, judged: Judged) -> None:
+        assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
+        application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+
+    def test_what_was_learned_does_not_depend_on_them(self, application: Application, judged: Judged) -> None:
+        sentence = min(state.sentences(application, judged.collection, "curie").values())
+        again = ask(application, judged.collection)
+        state.judge(application, judged.collection, again, [sentence], wait=True)
+        before = state.rows(application, judged.collection, "sentence_memory")
+        now = datetime.now(UTC)
+
+        assert monday_of(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
+
+        undo.assert_verified(application, judged.collection)
+        copied = replayed(application, judged.collection, datetime.now(UTC))
+        undo.assert_verified(application, copied.collection)
+        assert state.rows(application, judged.collection, "sentence_memory") == before
+        last = max(state.applied_order(application, judged.collection))
+        application.revoke.revoke(application.access.scope(judged.collection), last)
+        undo.assert_verified(application, judged.collection)
+        assert ask(application, judged.collection)
+
+    def test_queries_of_a_week_nobody_made_room_for_are_kept(self, application: Application, curie: str) -> None:
+        now = datetime.now(UTC)
+        run(retention(application, queries=1), now + timedelta(days=9))
+        assert monday_of(now) not in standing(application)
+
+        query_id = ask(application, curie)
+
+        assert monday_of(now) in standing(application)
+        assert application.ask.episode(application.access.scope(curie), query_id).judged == 0
+
+    def test_room_is_made_before_it_is_needed(self, application: Application) -> None:
+        now = datetime.now(UTC) + timedelta(days=1000)
+        run(retention(application), now)
+        assert {monday_of(now), monday_of(now + WEEK)} <= set(standing(application))
+
+    def test_a_week_half_dropped_is_dropped_by_the_next_run(self, application: Application) -> None:
+        gone = datetime(2020, 1, 8, tzinfo=UTC)
+        with application.database.write() as writer:
+            weeks.make(writer, monday_of(gone))
+        with application.database.administer() as administrator:
+            administrator.execute("ALTER TABLE episode DETACH PARTITION episode_20200106 CONCURRENTLY")
+        assert monday_of(gone) in standing(application)
+
+        assert run(retention(application, queries=1)).weeks == [date(2020, 1, 6)]
+        assert monday_of(gone) not in standing(application)
+
+
+class TestJobsAndKeys:
+    def test_jobs_go_as_many_days_after_they_ended(self, application: Application, curie: str) -> None:
+        service, now = retention(application, jobs=7), datetime.now(UTC)
+        held = len(state.rows(application, curie, "job"))
+        assert held > 0
+
+        assert run(service, now + timedelta(days=6)).jobs == 0
+        assert run(service, now + timedelta(days=8)).jobs >= held
+        assert state.rows(application, curie, "job") == []
+        assert state.rows(application, curie, "passage")
+
+    def test_first_answers_go_with_their_days(self, application: Application, curie: str) -> None:
+        key = uuid4().hex
+        with application.database.write() as writer:
+            writer.execute(
+                """
+                INSERT INTO idempotency (collection_id, key, body_hash, answer)
+                SELECT id, %(key)s, '', '{}' FROM collection WHERE name = %(name)s
+                """,
+                {"key": key, "name": curie},
+            )
+        service, now = retention(application, keys=7), datetime.now(UTC)
+
+        run(service, now + timedelta(days=6))
+        assert [row["key"] for row in state.rows(application, curie, "idempotency")] == [key]
+        assert run(service, now + timedelta(days=8)).keys >= 1
+        assert state.rows(application, curie, "idempotency") == []
+
+    def test_a_second_run_leaves_it_to_the_first(self, application: Application) -> None:
+        with application.database.hold_lock("retention"):
+            assert retention(application, queries=1).run() is None

@@ -1,0 +1,95 @@
+"""What the database computes of GAM-RAG because only it has all rows at hand, held against the core's words."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.composition import Application
+from app.core.profiles import Policy
+from app.core.propagation import sentence_weights
+from app.core.recall import net_support
+from app.core.states import RECALL, Audit
+from app.storage.corpus import collections
+from app.storage.learning import experience
+from app.storage.reasons import influence
+from app.storage.retrieval import hops
+from app.storage.retrieval.hops import Focus, GraphLimits
+from tests.support import state, undo
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> str:
+    """A collection that verdicts of several judges moved back and forth, in both channels."""
+    undo.apply(application, curie, undo.stream(application, curie, 20, seed=6), 5)
+    return curie
+
+
+def focus(application: Application, collection: str, *, use_memory: bool, learned_only: bool) -> Focus:
+    question, constraint = application.embedder.embed(["Who was born in Warsaw?", "1867"])
+    with application.database.read() as reader:
+        found = collections.find(reader, collection)
+    return Focus(found, question, constraint, use_memory, Policy(learned_only=learned_only))
+
+
+@pytest.mark.parametrize("use_memory", [True, False])
+@pytest.mark.parametrize("learned_only", [True, False])
+def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_entities(
+    application: Application, taught: str, use_memory: bool, learned_only: bool
+) -> None:
+    asked = focus(application, taught, use_memory=use_memory, learned_only=learned_only)
+    with application.database.read() as reader:
+
+        def candidates(limit: int) -> Any:
+            return hops.all_sentences(reader, asked, None, [], GraphLimits(hub_limit=100, candidate_limit=limit))
+
+        every = candidates(100)
+        weights = sentence_weights(every, learned_only=learned_only)
+        assert len(set(weights.tolist())) == len(every) > 5
+        assert (weights > 0).all()
+        order = every.sentence_ids[np.argsort(-weights)].tolist()
+        for limit in range(1, len(order)):
+            assert candidates(limit).sentence_ids.tolist() == sorted(order[:limit])
+
+
+@pytest.mark.parametrize(
+    ("support", "perplexity"),
+    [(0.25, 0.5), (0.25, 0.5000001), (0.2499999, 0.5), (0.0, 1.0), (0.0, 0.001), (1.0, 0.001), (0.3, 0.9)],
+)
+def test_recall_hears_what_is_supported_rather_than_rejected(
+    application: Application, taught: str, support: float, perplexity: float
+) -> None:
+    asked = focus(application, taught, use_memory=True, learned_only=True)
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE question_support SET support = %(s)s, perplexity = %(p)s WHERE collection_id = %(c)s",
+            {"s": support, "p": perplexity, "c": asked.collection.id},
+        )
+    with application.database.read() as reader:
+        heard = experience.recall(reader, asked, [], 0.0, 100)
+    stored = state.rows(application, taught, "question_support")
+    assert len(heard) == (len(stored) if net_support(support, perplexity) > 0 else 0)
+
+
+def test_the_strongest_movers_are_those_that_moved_a_memory_furthest(application: Application, taught: str) -> None:
+    everything = state.all_sentences(application, taught)
+    audit = [
+        Audit(**row)
+        for row in state.rows(application, taught, "memory_audit", ("collection_id",))
+        if row["channel"] != RECALL
+    ]
+
+    def strongest(sentence: int) -> Sequence[int]:
+        moved: dict[int, float] = {}
+        for row in audit:
+            if row.sentence_id == sentence:
+                moved[row.event_id] = moved.get(row.event_id, 0.0) + row.strength
+        return sorted(moved, key=lambda event: (-moved[event], -event))[:3]
+
+    with application.database.read() as reader:
+        target = collections.find(reader, taught).id
+        movers = influence.strongest_movers(reader, target, everything, ("task", "time"), 3)
+    for sentence in everything:
+        found = [mover.event_id for mover in movers if mover.sentence_id == sentence]
+        assert found == strongest(sentence)

@@ -1,0 +1,132 @@
+"""What statements read in a collection that the planner has not heard of, beside one of thousands of passages."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+from structlog.testing import capture_logs
+
+from app.composition import Application, Servers
+from app.settings import Settings
+from tests.support import knowledge, large, workload
+from tests.support.databases import application_on, migrated, new_database
+from tests.support.plans import TENANTS, Watch, watched
+
+FUNCTIONS = 180
+"""Of the storage layer that are run, at least: so many that none is left out by mistake."""
+# Everything else looks up what it needs, whatever the planner knows.
+WHOLE_COLLECTIONS = {
+    "collections.delete": "a collection goes with all that is in it",
+    "learned.<dictcomp>": "all that was learned is forgotten",
+    "hops.all_sentences": "a question that names nothing may be about any sentence",
+    "hops.nearest_passages": "exact search: a collection without a vector index is small",
+    "experience.recall": "exact search, as well",
+    "influence.near_questions": "exact search, as well",
+    "influence.latest_terms": "the terms of the ranking weights are explained by the latest of all",
+    "history.terms": "the sum of the ranking weights is made of all terms",
+    "history.term_sums": "the sum of the ranking weights is made of all terms",
+    "history.priors": "a verification asks for all priors",
+    "history.left_behind": "a verification looks for what should not be there",
+    "revocations.begin": "a job revokes all verdicts that match",
+    "generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
+    "generations.open_next": "evolutions are few, and the next one has the next number",
+    "generations.page": "evolutions are few, and listed",
+    "generations.touched": "a rollback looks for what the evolutions took in",
+    "evolved_keys.due": "one row a collection says whether an evolution is due",
+    "staged_keys.unstaged": "a re-key job goes through all passages",
+    "staged_keys.count": "what a re-key job staged is as much as there are passages",
+    "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
+    "copied_log.copy_generations": "a copy",
+    "copied_log.count_generations": "a copy",
+    "copied_log.settle_restored": "a copy; evolutions are few",
+    "copied_log.revoked_since": "a copy",
+    "copied_log.has_keys": "a copy",
+    "copied_log.learned": "a copy",
+    "copied_log._count": "a copy",
+    "copies.census": "a copy",
+    "copies.open_copy": "a copy",
+    "copies.settle_counts": "a copy",
+}
+# Of these one scan is inside a loop of few rows.
+REPEATED = {
+    "copied_log.settle_restored": "evolutions are few",
+    "copies.census": "for the one row of the collection",
+}
+# While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
+SMALL_TABLES = {
+    "memories.withdraw", "passages.set_links", "weights.contest", "weights.recount", "copied_log.settle_restored",
+}  # fmt: skip
+# Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.
+PAGES = {
+    "copied_log.events", "feedback.page", "history.events", "history.question_ids", "revocations.following",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def filled(addresses: Servers, settings: Settings) -> Iterator[Servers]:
+    """A database with the large collection, never analysed."""
+    with migrated(addresses) as servers:
+        with _connect(servers.database_url) as connection:
+            large.fill(connection, dimension=settings.embedding_dimension)
+        yield servers
+
+
+def _connect(url: str) -> "psycopg.Connection[tuple[object, ...]]":
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    return psycopg.connect(plain, autocommit=True)
+
+
+def _watched(servers: Servers, settings: Settings, application: Application) -> Watch:
+    with application_on(servers, settings, application) as apart, watched(apart.database) as watch, capture_logs():
+        workload.run(apart, "fresh")
+    assert len(watch.runs) > FUNCTIONS
+    return watch
+
+
+@pytest.mark.parametrize("kind", knowledge.KINDS)
+def test_a_new_collection_is_looked_up(
+    kind: str, filled: Servers, settings: Settings, application: Application
+) -> None:
+    with new_database(filled.database_url, copied=True) as url:
+        with _connect(url) as connection:
+            knowledge.misinform(connection, kind)
+        watch = _watched(Servers(url, filled.redis_url), settings, application)
+    expected = WHOLE_COLLECTIONS.keys() | (set() if kind in {"large", "small"} else PAGES)
+    assert [reading for reading in watch.readings if reading.statement not in expected] == []
+    assert {reading.statement for reading in watch.readings if reading.again} <= REPEATED.keys()
+
+
+def test_plans_made_while_there_is_nothing_serve_when_there_is(
+    addresses: Servers, settings: Settings, application: Application
+) -> None:
+    with migrated(addresses) as servers:
+        watch = _watched(servers, settings, application)
+    expected = WHOLE_COLLECTIONS.keys() | SMALL_TABLES | PAGES
+    unexpected = [reading for reading in watch.readings if reading.statement not in expected]
+    assert unexpected == []
+    assert {reading.statement for reading in watch.readings if reading.again} <= REPEATED.keys() | SMALL_TABLES
+
+
+def test_plans_are_made_for_any_collection(application: Application) -> None:
+    for pool in (application.database.read, application.database.write, application.database.write_long):
+        with pool() as connection:
+            assert connection.scalar("SHOW plan_cache_mode") == "force_generic_plan"
+            assert connection.scalar("SHOW enable_seqscan") == "off"
+
+
+def test_the_planner_takes_any_collection_for_as_large_as_its_table(application: Application) -> None:
+    with application.database.read() as reader:
+        rows = reader.rows(
+            """
+            SELECT t.relname, stats.n_distinct, a.attoptions FROM pg_attribute a
+            JOIN pg_class t ON t.oid = a.attrelid AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace
+            LEFT JOIN pg_stats stats ON stats.tablename = t.relname AND stats.attname = 'collection_id'
+            WHERE a.attname = 'collection_id'
+            """
+        )
+        version = reader.scalar("SELECT current_setting('server_version_num')::int")
+    assert {row.relname for row in rows} == TENANTS
+    assert {tuple(row.attoptions) for row in rows} == {("n_distinct=1",)}
+    if version >= 180000:
+        assert {row.n_distinct for row in rows} == {1}

@@ -1,0 +1,46 @@
+"""The encoder as all tests have it: exported once, and asked once about each text."""
+
+import hashlib
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.providers import embedder
+from app.providers.embedder import Embedder
+from app.providers.embedder.folder import DEFAULT_MODEL, open_model
+from app.providers.embedder.onnx import exported_graph
+
+
+def exported(cache: Path) -> Path:
+    """The default encoder's graph below ``cache``, made by the first process that asks, with the code as it is."""
+    made_by = hashlib.sha256(version("torch").encode())
+    for path in sorted(Path(embedder.__file__).parent.glob("*.py")):
+        made_by.update(path.read_bytes())
+    return exported_graph(open_model(DEFAULT_MODEL), cache / made_by.hexdigest()[:16])
+
+
+def lend(graph: Path, data: Path) -> None:
+    """Let a data directory have the graph as if it had been exported there."""
+    (data / "encoders").mkdir()
+    (data / "encoders" / graph.name).symlink_to(graph)
+
+
+class Remembering:
+    """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times."""
+
+    def __init__(self, encoder: Embedder) -> None:
+        self._encoder = encoder
+        self._known: dict[str, NDArray[np.float32]] = {}
+        self.model, self.fingerprint, self.dimension = encoder.model, encoder.fingerprint, encoder.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As the encoder's."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._encoder.embed(new), strict=True))
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self._known[text]
+        return vectors

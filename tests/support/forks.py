@@ -1,0 +1,169 @@
+"""Python programs in processes of their own that need not import Engram first: they are forked from one that has.
+
+Importing takes longer than what most commands do. All else is as if Python had been started: arguments,
+environment, working directory, output, exit code, signals.
+"""
+
+import atexit
+import gc
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from struct import Struct
+from typing import IO
+
+ROOT = Path(__file__).resolve().parents[2]
+WIDE = {"COLUMNS": "300"}
+"""Consoles are as wide as they were told to be when they were imported."""
+_NUMBER = Struct("i")
+
+
+class Forked:
+    """The part of ``subprocess.Popen`` that tests need."""
+
+    def __init__(
+        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: IO[bytes], stderr: IO[bytes]
+    ) -> None:
+        """``arguments``: a script, or "-m" and a module, and what it is told."""
+        self.arguments = list(arguments)
+        self.returncode: int | None = None
+        self._reports, theirs = socket.socketpair()
+        order = {"arguments": self.arguments, "cwd": str(cwd), "env": dict(env)}
+        with theirs, tempfile.TemporaryFile() as told:
+            told.write(json.dumps(order).encode())
+            told.seek(0)
+            socket.send_fds(_server(), [b"."], [file.fileno() for file in (told, theirs, stdout, stderr)])
+        self.pid = self._report()
+
+    def poll(self) -> int | None:
+        """The exit code, -n after signal n; None while it runs."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+        if self.returncode is None:
+            self._reports.settimeout(timeout)
+            try:
+                self.returncode = self._report()
+            except (BlockingIOError, TimeoutError):
+                raise subprocess.TimeoutExpired(self.arguments, timeout or 0.0) from None
+            self._reports.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _report(self) -> int:
+        """The next thing said of it: its id, then how it ended."""
+        said = self._reports.recv(_NUMBER.size)
+        assert said, "the server of forks has ended"
+        (number,) = _NUMBER.unpack(said)
+        return int(number)
+
+
+def run(
+    arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float
+) -> "subprocess.CompletedProcess[str]":
+    """As ``subprocess.run``, the output captured."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = Forked(arguments, cwd=cwd, env=env, stdout=out, stderr=err)
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.kill()
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(process.arguments, code, out.read().decode(), err.read().decode())
+
+
+@cache
+def _server() -> socket.socket:
+    """The socket of the server, which ends with this process."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.forks"],
+            cwd=ROOT,
+            env={**os.environ, **WIDE, "PYTHONPATH": str(ROOT)},
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+        )
+    atexit.register(server.wait)
+    atexit.register(ours.close)  # first
+    return ours
+
+
+def _serve() -> list[str]:
+    """Fork for each order; returns in a forked process, and with what it is to run."""
+    import app.cli
+    import app.main
+    import app.worker  # noqa: F401
+    from app.providers.language.spacy_pipeline import torch_hidden
+
+    with torch_hidden():
+        import spacy  # noqa: F401
+
+    gc.freeze()  # else each process copies all of this when it looks for garbage at its end
+    with socket.socket(fileno=os.dup(0)) as orders:
+        while True:
+            _, descriptors, _, _ = socket.recv_fds(orders, 1, 4)
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            if not descriptors:
+                os._exit(0)
+            if os.fork() == 0:
+                break
+            for descriptor in descriptors:
+                os.close(descriptor)
+    return _kept(*descriptors)
+
+
+def _kept(told: int, reports: int, out: int, err: int) -> list[str]:
+    """Fork the process, and say its id and how it ended; returns in that process only."""
+    child = os.fork()
+    if child:
+        with socket.socket(fileno=reports) as reporting, suppress(BrokenPipeError):
+            reporting.send(_NUMBER.pack(child))
+            _, status = os.waitpid(child, 0)
+            reporting.send(_NUMBER.pack(os.waitstatus_to_exitcode(status)))
+        os._exit(0)
+    with open(told, "rb") as file:
+        order = json.load(file)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for place, descriptor in enumerate((nothing, out, err)):
+        os.dup2(descriptor, place)
+    for descriptor in (nothing, reports, out, err):
+        os.close(descriptor)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    arguments: list[str] = order["arguments"]
+    return arguments
+
+
+if __name__ == "__main__":
+    sys.argv = _serve()
+    if sys.argv[0] == "-m":
+        del sys.argv[0]
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,0 +1,143 @@
+"""A collection of thousands of passages with everything that verdicts leave behind, made by the server itself."""
+
+from typing import Any
+
+import psycopg
+
+PASSAGES = 6_000
+VECTORS = 200
+"""Different directions; every row's vector is the sum of two of them."""
+
+# Of {passages} passages p: sentences 4p-3 to 4p, each with 5 of as many entities; 40 of 10,000 terms in each;
+# a verdict for each of the first half, on four sentences, crediting two units to it and the next passage.
+# Triggers are off: checking the foreign keys would take most of the time.
+_ROWS = """
+SET session_replication_role = replica;
+CREATE TEMP TABLE direction AS
+SELECT n, (SELECT array_agg(sin(n * 37 + k * k)) FROM generate_series(1, {dimension}) AS k)::vector AS v
+FROM generate_series(0, {vectors} - 1) AS n;
+CREATE UNIQUE INDEX ON direction (n);
+CREATE FUNCTION pg_temp.at(place bigint) RETURNS vector STABLE LANGUAGE sql AS $$
+    SELECT l2_normalize(a.v + b.v) FROM direction a, direction b
+    WHERE a.n = place % {vectors} AND b.n = (place / {vectors} * 7 + 1 + place) % {vectors}
+$$;
+
+INSERT INTO collection (id, name, passage_count, sentence_count, entity_count, lexical_length, key_generation)
+OVERRIDING SYSTEM VALUE VALUES (1, 'large', {passages}, {sentences}, {sentences}, {passages} * 60, 2);
+INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
+SELECT 1, n, 'p' || n, 'Title ' || n, repeat('word ', 60), jsonb_build_object('part', n % 10),
+       sha256(n::text::bytea), pg_temp.at(n)
+FROM generate_series(1, {passages}::bigint) AS n;
+INSERT INTO time_expression (collection_id, id, text, starts_on, ends_on, embedding)
+SELECT 1, n, (1000 + n)::text, make_date(1000 + n::int, 1, 1), make_date(1000 + n::int, 12, 31), pg_temp.at(n)
+FROM generate_series(1, 1000::bigint) AS n;
+INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
+SELECT 1, n, (n + 3) / 4, (n + 3) % 4, repeat('word ', 15), CASE WHEN n % 5 = 0 THEN n % 1000 + 1 END,
+       pg_temp.at(n)
+FROM generate_series(1, {sentences}::bigint) AS n;
+INSERT INTO entity (collection_id, id, name, surface, embedding)
+SELECT 1, n, 'name ' || n, 'Name ' || n, pg_temp.at(n) FROM generate_series(1, {sentences}::bigint) AS n;
+INSERT INTO entity_sentence (collection_id, entity_id, sentence_id)
+SELECT DISTINCT 1, 1 + (n * (k * k + 1)) % ({sentences} / (1 + 20 * (k % 2))), n
+FROM generate_series(1, {sentences}::bigint) AS n, generate_series(0, 4) AS k;
+INSERT INTO lexical_term (collection_id, id, term, passage_count)
+SELECT 1, n, 'term' || n, {passages} * 40 / 10000 FROM generate_series(1, 10000::bigint) AS n;
+INSERT INTO lexical_passage (collection_id, passage_id, analyser, length, term_ids)
+SELECT 1, n, 1, 60, ARRAY(SELECT 1 + (n * 40 + k) % 10000 FROM generate_series(1, 40) AS k)
+FROM generate_series(1, {passages}::bigint) AS n;
+INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
+SELECT 1, term, passage_id, 1, 60 FROM lexical_passage, unnest(term_ids) AS term;
+
+INSERT INTO episode (collection_id, id, question, embedding, time_embedding, memory, profile, activated, answer,
+                     trace, ranked, features, created_at)
+SELECT 1, md5(n::text)::uuid, 'Question ' || n, pg_temp.at(n), pg_temp.at(n + 1), 'read', 'default',
+       ARRAY[4 * n, 4 * n + 1], '{{"passages": []}}', '{{}}', ARRAY[n, n + 1], '',
+       now() - n * interval '1 minute'
+FROM generate_series(1, {passages}::bigint) AS n;
+INSERT INTO question (collection_id, id, text_hash, text, embedding)
+SELECT 1, n, sha256(n::text::bytea), 'Question ' || n, pg_temp.at(n)
+FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, ranked,
+                          features)
+SELECT collection_id, id, question, embedding, time_embedding, profile, activated, ranked, features FROM episode
+ORDER BY created_at DESC LIMIT {events};
+INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_hash, judge, version, partial,
+                            confidence, spared, status, received_at, applied_at, applied_sequence, question_id,
+                            observation_noise_positive, observation_noise_negative, process_noise, daily_share,
+                            contested_share, daily_comparisons)
+SELECT 1, n, md5(n::text)::uuid, 'key ' || n, '', 'judge ' || n % 20, 1, false, 1, '{{}}',
+       CASE WHEN n % 50 = 0 THEN 'revoked' WHEN n % 50 = 1 THEN 'parked' ELSE 'applied' END,
+       now() - n * interval '1 minute', now(), n, n, 0.5, 0.5, 0.01, 0.98, 0.1, 50
+FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO verdict_sentence (collection_id, event_id, sentence_id, role)
+SELECT 1, n, 4 * n + k, 'supported' FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
+INSERT INTO verdict_passage (collection_id, event_id, passage_id)
+SELECT 1, n, n FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO verdict_expansion (collection_id, event_id, place, method, text)
+SELECT 1, n, 1, 'facet', 'Unit ' || n FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise, gain, residual,
+                          perplexity_before, perplexity_after, process_noise)
+SELECT 1, n, 4 * n + k, channel, 1, 0.5, 0.5, 0.1, 1, 0.5, 0.01
+FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
+     unnest('{{task,time,recall}}'::text[]) AS channel;
+INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
+SELECT 1, n, 4 * n + k, 1, 0.2, 1, true FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k;
+INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count,
+                             time_expression_id)
+SELECT 1, 4 * n + k, channel, pg_temp.at(n + k), 0.5, 1, CASE channel WHEN 'time' THEN n % 1000 + 1 END
+FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 3) AS k,
+     unnest('{{task,time}}'::text[]) AS channel;
+INSERT INTO ranking_belief (collection_id, prior, information, precision, events)
+VALUES (1, 'prior', array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196]), {events});
+INSERT INTO ranking_audit (collection_id, event_id, prior, observation_noise, surprise, information, precision)
+SELECT 1, n, 'prior', 0.5, 0.5, array_fill(0::float8, ARRAY[14]), array_fill(0::float8, ARRAY[196])
+FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO judge (collection_id, name) SELECT 1, 'judge ' || n FROM generate_series(1, 500) AS n;
+
+INSERT INTO expansion_unit (collection_id, id, text_hash, method, text, embedding, terms, frequencies)
+SELECT 1, n, sha256(n::text::bytea), 'facet', 'Unit ' || n, pg_temp.at(n), ARRAY['term' || n], ARRAY[1]
+FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO key_generation (collection_id, number, parent, active, reason, rules, events, passages)
+SELECT 1, n, n - 1, true, 'pending', '{{}}', {events} / 100, {events} / 100 FROM generate_series(1, 100) AS n;
+INSERT INTO key_evidence (collection_id, event_id, gate, gain, strength, generation)
+SELECT 1, n, 'retrieval', 0.1, 0.5, CASE WHEN n % 10 > 0 THEN n % 100 + 1 END
+FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO key_credit (collection_id, event_id, passage_id, unit_id, gain, weight)
+SELECT 1, n, n + p, 1 + (n + u) % {events}, 0.1, 0.5
+FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 1) AS p, generate_series(0, 1) AS u;
+INSERT INTO expansion_memory (collection_id, passage_id, unit_id, score)
+SELECT collection_id, passage_id, unit_id, sum(gain * weight) FROM key_credit GROUP BY 1, 2, 3;
+INSERT INTO passage_key (collection_id, passage_id, generation, vector, units, scores)
+SELECT 1, n, 1, pg_temp.at(n + 7), ARRAY[n], ARRAY[0.1] FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO evolved_posting (collection_id, term, passage_id, base, frequency, length)
+SELECT 1, 'term' || 1 + (n * 8 + k) % 10000, n, 0, 1, 60
+FROM generate_series(1, {events}::bigint) AS n, generate_series(1, 8) AS k;
+INSERT INTO key_evolution (collection_id) VALUES (1);
+
+INSERT INTO job (collection_id, id, kind, lane, status, received)
+SELECT 1, md5(n::text)::uuid, 'ingest', 'graph', 'succeeded', 100 FROM generate_series(1, 1000) AS n;
+INSERT INTO ingest_line (collection_id, job_id, line, passage)
+SELECT 1, md5((n % 10)::text)::uuid, n, '{{}}' FROM generate_series(1, {passages}) AS n;
+INSERT INTO ingest_error (collection_id, job_id, line, reason)
+SELECT 1, md5((n % 10)::text)::uuid, n, 'empty' FROM generate_series(1, {passages}) AS n;
+INSERT INTO staged_key (collection_id, job_id, passage_id, content_hash, embedding)
+SELECT 1, md5('1')::uuid, n, '', pg_temp.at(n) FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO idempotency (collection_id, key, body_hash, answer)
+SELECT 1, 'key ' || n, '', '{{}}' FROM generate_series(1, {passages}) AS n;
+
+SELECT setval(pg_get_serial_sequence(name, 'id'), 10 * {sentences}) FROM unnest(
+    '{{collection,passage,time_expression,sentence,entity,lexical_term,question,feedback_event,expansion_unit}}'::text[]
+) AS name;
+SELECT setval('feedback_applied', 10 * {sentences});
+RESET session_replication_role;
+DROP TABLE direction CASCADE;
+"""
+
+
+def fill(connection: "psycopg.Connection[Any]", *, dimension: int, passages: int = PASSAGES) -> None:
+    """Make the collection ``large``, of id 1, in a database that has none; nothing is analysed."""
+    connection.execute(
+        _ROWS.format(
+            dimension=dimension, vectors=VECTORS, passages=passages, sentences=4 * passages, events=passages // 2
+        )
+    )

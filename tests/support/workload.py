@@ -1,0 +1,140 @@
+"""Everything that a collection is asked, by the calls that the API, workers and commands make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from app.composition import Application
+from app.services.access.scope import Scope
+from app.services.learning.verdict import Expansion, Named, Verdict
+from app.services.retrieval.plan import Exploring, as_asked
+from app.services.retrieval.query import Query
+from tests.conftest import CURIE
+from tests.support import past, state, undo
+
+QUESTIONS = (
+    "Where was Marie Curie born?",
+    "What is the capital of the country that polonium is named after?",
+    "What happened in 1898?",
+    "what flows into the sea?",
+)
+UNITS = (Expansion("facet", "river, capital, Poland"),)
+EVERYTHING = frozenset({"trace", "entities", "sentences"})
+FILTER = {"part": 1}
+EVENTS = 12
+
+
+def run(application: Application, name: str) -> None:
+    """Make a collection, do with it all that can be done, and delete it."""
+    _ingest(application, name, *CURIE[:3], *(dict(passage) | {"metadata": FILTER} for passage in CURIE[3:]))
+    scope = application.access.scope(name)
+    _ask(application, scope)
+    _give_verdicts(application, scope)
+    application.lift.lift(scope, since=None, before=None, baseline=None)
+    events = undo.stream(application, name, EVENTS, seed=1)
+    half = EVENTS // 2
+    for some in (events[:half], events[half:]):
+        application.learn.apply(scope.collection.id, some)
+    application.evolve.evolve(scope)
+    scope = application.access.scope(name)
+    _ask(application, scope)
+    _look(application, scope, events)
+    _change(application, scope)
+    _undo(application, scope, events)
+    application.ingest.delete_collection(scope)
+
+
+def _ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
+    state.staged(application, name, *passages, key=uuid4().hex)
+    application.runner.run_ready()
+
+
+def _ask(application: Application, scope: Scope) -> None:
+    for text in QUESTIONS:
+        one = Query(text=text, scope=scope)
+        for profile in ("paper", "default"):
+            for memory in ("off", "read"):
+                for metadata in (None, FILTER):
+                    application.ask.query(replace(one, profile=profile, memory=memory, metadata=metadata))
+        for strategy in ("graph", "dense", "lexical", "hybrid"):
+            wide = replace(one, strategy=strategy, expansions=UNITS, include=EVERYTHING)
+            application.ask.query(wide)
+            application.ask.query(replace(wide, metadata=FILTER))
+        application.ask.query(one, replace(as_asked(one), exploring=Exploring(2, 7)))
+        application.compare.compare(one, replace(one, memory="off"))
+        application.expand.expand(scope, text, ["prf"], 3)
+        application.dense.search(scope, text, 5)
+
+
+def _give_verdicts(application: Application, scope: Scope) -> None:
+    """By ids, by passages and in the words of a passage; repeated, awaited, and several at once."""
+    name = scope.collection.name
+    answer = application.ask.query(Query(text=QUESTIONS[0], scope=scope))
+    passage = answer.passages[0]
+    sentence = passage.sentences[0]
+    by_id = Verdict(query_id=answer.query_id, scope=scope, supporting=(Named(sentence.sentence_id),))
+    by_words = Verdict(
+        query_id=answer.query_id,
+        scope=scope,
+        supporting=(Named(passage_id=passage.passage_id, text=sentence.text),),
+        supporting_passages=("warsaw",),
+        expansions=UNITS,
+        retrieval_success=True,
+    )
+    for wait in (False, True):
+        for verdict in (by_id, by_id, by_words, by_words):
+            application.feedback.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
+    for accepted in [application.intake.submit(by_id, uuid4().hex) for _ in range(4)]:
+        accepted.result()
+    application.learn.apply_overdue(0.0, 100)
+    application.evolve.run_due()
+
+
+def _look(application: Application, scope: Scope, events: Sequence[int]) -> None:
+    name = scope.collection.name
+    for status in (None, "applied"):
+        stored = application.feedback.page(scope, status=status, after=0, limit=10)
+    for event in events[:3]:
+        application.feedback.event(scope, event)
+    application.ask.episode(scope, stored[0].query_id)
+    sentences = state.all_sentences(application, name)
+    application.explain.memories(scope, sentences)
+    for sentence in sentences[:3]:
+        application.explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
+    for passage in ("warsaw", "curie", "tokyo"):
+        application.key_view.view(scope, passage, 10)
+        application.ingest.passage(scope, passage)
+    application.evolve.standing(scope)
+    application.evolve.generations(scope, None, 10)
+    application.judges.page(scope, "", 10)
+    application.jobs.page(scope, None, 10)
+    application.ingest.collections(None, 10)
+    application.feedback.retry_all(scope)
+    application.feedback.retry_all(scope, "careless")
+    application.verify.verify(scope)
+    application.health.readiness()
+
+
+def _change(application: Application, scope: Scope) -> None:
+    changed = dict(CURIE[1]) | {"text": "Warsaw lies on the Vistula. Warsaw was destroyed in 1944."}
+    _ingest(application, scope.collection.name, changed, CURIE[0])
+    application.ingest.delete_passage(scope, "tokyo")
+    application.rekey.request(scope, "title")
+    application.runner.run_ready()
+    for generation in (0, 1):
+        application.evolve.roll_back(scope, generation)
+
+
+def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None:
+    name = scope.collection.name
+    moment = past.now(application)
+    application.revoke.revoke(scope, events[0])
+    application.revoke.request(scope, judge="careless")
+    application.runner.run_ready()
+    application.verify.verify(scope)
+    past.replayed(application, name, moment, f"{name}-past")
+    copy = application.access.scope(f"{name}-past")
+    _ask(application, copy)
+    application.ingest.delete_collection(copy)
+    application.forget.reset(scope)

@@ -1,0 +1,56 @@
+"""Jobs from the command line."""
+
+import json
+import re
+from uuid import uuid4
+
+import pytest
+
+from app.composition import Application
+from tests.support import state
+from tests.support.command import NOWHERE, Cli
+
+
+@pytest.fixture
+def waiting(application: Application, curie: str) -> list[str]:
+    """Two jobs that wait for a worker."""
+    return [str(state.staged(application, curie, {"id": f"p{n}", "text": "Bees fly."})) for n in range(2)]
+
+
+def test_they_are_listed_and_cancelled(cli: Cli, application: Application, curie: str, waiting: list[str]) -> None:
+    first, second = waiting
+    heading, *rows, more = cli("jobs", "-c", curie, "--limit", "2").stdout.splitlines()
+    assert heading.split() == ["job", "kind", "status", "done", "of", "asked", "for"]
+    assert re.fullmatch(rf"{second}  ingest  queued +0   1  \S+ \S+  1 ahead", rows[0])
+    assert re.fullmatch(rf"{first}  ingest  queued +0   1  \S+ \S+", rows[1])
+    before = re.fullmatch(rf"more: engram jobs -c {curie} --before (\d+)", more)
+    assert before
+    shown = json.loads(cli("jobs", "-c", curie, "--before", before[1], "--json").stdout)
+    assert [job["status"] for job in shown["jobs"]] == ["succeeded"]
+
+    assert cli("jobs", "cancel", first, "-c", curie).stdout == f"job {first}: cancelled, 0 of 1 done\n"
+    done = json.loads(cli("jobs", "cancel", second, "-c", curie, "--json").stdout)
+    assert (done["job_id"], done["status"]) == (second, "cancelled")
+    assert cli("jobs", "-c", curie).stdout.count("cancelled") == 2
+
+
+def test_one_that_runs_is_said_to_end_soon(
+    cli: Cli, application: Application, curie: str, waiting: list[str]
+) -> None:
+    runner = application.runner
+    running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))
+    assert running is not None
+    said = cli("jobs", "cancel", str(running.id), "-c", curie).stdout
+    assert said == f"job {running.id}: ends as soon as what is in hand is whole, 0 of 1 done so far\n"
+    assert "to be cancelled" in cli("jobs", "-c", curie).stdout
+    assert runner.carry_out(running, lambda: False)
+
+
+def test_what_went_wrong_is_said_in_one_line(cli: Cli, application: Application, curie: str) -> None:
+    (over,) = json.loads(cli("jobs", "-c", curie, "--json").stdout)["jobs"]
+    assert "is over" in cli.fails("jobs", "cancel", over["job_id"], "-c", curie)
+    assert "There is no job" in cli.fails("jobs", "cancel", str(uuid4()), "-c", curie)
+    assert "Invalid request" in cli.fails("jobs", "cancel", "x", "-c", curie)
+    for command in (["jobs"], ["jobs", "cancel", str(uuid4())]):
+        assert "no collection 'nowhere'" in cli.fails(*command, "-c", "nowhere")
+        assert "is `engram up` running?" in cli.fails(*command, "--url", NOWHERE).lower()
