@@ -130,7 +130,7 @@ InCollection = Annotated[CollectionName, Query(alias="collection", description="
 
 
 def _in_query(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
-    return app.access.scope(collection, asker)
+    return app.access.asked(collection, asker)
 
 
 async def _opening(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Opening:
@@ -138,7 +138,7 @@ async def _opening(app: App, asker: Asker, collection: InCollection = DEFAULT_CO
 
 
 def _in_path(app: App, asker: Asker, name: CollectionName) -> Scope:
-    return app.access.scope(name, asker)
+    return app.access.asked(name, asker)
 
 
 class InBody(Protocol):
@@ -163,7 +163,7 @@ def posted(model: type[B]) -> Callable[..., Posted[B]]:
     """A dependency that reads the body, once, and resolves the collection that it names."""
 
     def read(app: App, asker: Asker, body: B) -> Posted[B]:
-        return Posted(body, app.access.scope(body.collection, asker))
+        return Posted(body, app.access.asked(body.collection, asker))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
@@ -178,7 +178,7 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
     async def read(app: App, asker: Asker, body: B) -> Posted[B]:
         scope = app.access.remembered(body.collection, asker)
         if scope is None:
-            scope = await run_in_threadpool(app.access.scope, body.collection, asker)
+            scope = await run_in_threadpool(app.access.asked, body.collection, asker)
         return Posted(body, scope)
 
     read.__annotations__["body"] = model

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from app.errors import NotFoundError
 from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.database import Database, Writer
@@ -42,6 +43,26 @@ class Scope:
     collection: Collection
 
 
+class Missing(Scope):
+    """A scope whose collection is not there, which whoever looks at it is told."""
+
+    __slots__ = ("_error",)
+    _error: NotFoundError
+
+    def __init__(self, principal: Principal, error: NotFoundError) -> None:
+        object.__setattr__(self, "principal", principal)
+        object.__setattr__(self, "_error", error)
+
+    @property
+    def collection(self) -> Collection:
+        """Nothing.
+
+        Raises:
+            NotFoundError: whenever it is asked for.
+        """
+        raise self._error
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """A principal at a collection that is made, if it does not exist, by the first thing that is put into it."""
@@ -73,6 +94,16 @@ class AccessService:
             self._remembered.clear()
         self._remembered[principal, name] = scope
         return scope
+
+    def asked(self, name: str, principal: Principal = LOCAL) -> Scope:
+        """As ``scope``, but that there is no such collection is told by the scope, to whoever looks at it.
+
+        For requests: what is wrong with one comes before what it names is missing.
+        """
+        try:
+            return self.scope(name, principal)
+        except NotFoundError as error:
+            return Missing(principal, error)
 
     def remembered(self, name: str, principal: Principal = LOCAL) -> Scope | None:
         """As ``scope`` answered this process last; None if it never did, or forgot.
