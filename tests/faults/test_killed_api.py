@@ -33,8 +33,8 @@ INGEST_STEPS = {
 }
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
-    "before it is stored": (("app.storage.log.feedback:accept", "before"), False, None),
-    "stored and neither answered nor announced": (("app.storage.log.feedback:accept", "after"), False, "pending"),
+    "before it is stored": (("app.storage.log.intake:accept", "before"), False, None),
+    "stored and neither answered nor announced": (("app.storage.log.intake:accept", "after"), False, "pending"),
     "while it applies the verdict": (("app.storage.log.feedback:mark_applied", "after"), True, "pending"),
     "applied and not answered": (("app.services.learning.learn:LearnService.apply", "after"), True, "applied"),
 }

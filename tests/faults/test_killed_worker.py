@@ -21,14 +21,14 @@ STEPS = {
     "memories written": ("app.storage.learning.memories:store", "after", "2"),
     "supports written": ("app.storage.learning.experience:store_supports", "after", "2"),
     "audit written": ("app.storage.learning.memories:record", "after", "2"),
-    "credits written": ("app.storage.keys.evolved_keys.key_credits:add_evidence", "after", "2"),
-    "expansion memories written": ("app.storage.keys.evolved_keys.key_credits:refresh_memory", "after", "2"),
+    "credits written": ("app.storage.keys.key_credits:add_evidence", "after", "2"),
+    "expansion memories written": ("app.storage.keys.key_credits:refresh_memory", "after", "2"),
     "weights added": ("app.storage.learning.weights:add", "after", "2"),
     "marked and not committed": ("app.storage.log.feedback:mark_applied", "after", "2"),
     "committed and not acknowledged": ("app.storage.stream:WakeStream.done", "before", "2"),
 }
 EVOLVING = {
-    "with a generation opened": ("app.storage.keys.evolved_keys.generations:open_next", "after"),
+    "with a generation opened": ("app.storage.keys.generations:open_next", "after"),
     "with keys written": ("app.storage.keys.evolved_keys:replace_keys", "after"),
     "evolved and not committed": ("app.storage.keys.evolved_keys:set_progress", "after", "2"),
     "evolved and not acknowledged": ("app.storage.stream:WakeStream.done", "before"),
