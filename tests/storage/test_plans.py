@@ -20,7 +20,7 @@ WHOLE_COLLECTIONS = {
     "collections.delete": "a collection goes with all that is in it",
     "learned.<dictcomp>": "all that was learned is forgotten",
     "hops.all_sentences": "a question that names nothing may be about any sentence",
-    "hops.nearest_passages": "exact search: a collection without a vector index is small",
+    "keyed.nearest_passages": "exact search: a collection without a vector index is small",
     "experience.recall": "exact search, as well",
     "influence.near_questions": "exact search, as well",
     "influence.latest_terms": "the terms of the ranking weights are explained by the latest of all",
@@ -120,7 +120,8 @@ def test_the_planner_takes_any_collection_for_as_large_as_its_table(application:
         rows = reader.rows(
             """
             SELECT t.relname, stats.n_distinct, a.attoptions FROM pg_attribute a
-            JOIN pg_class t ON t.oid = a.attrelid AND t.relkind = 'r' AND t.relnamespace = 'public'::regnamespace
+            JOIN pg_class t ON t.oid = a.attrelid AND t.relkind IN ('r', 'p') AND NOT t.relispartition
+                AND t.relnamespace = 'public'::regnamespace
             LEFT JOIN pg_stats stats ON stats.tablename = t.relname AND stats.attname = 'collection_id'
             WHERE a.attname = 'collection_id'
             """

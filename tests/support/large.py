@@ -48,10 +48,15 @@ FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
 SELECT 1, term, passage_id, 1, 60 FROM lexical_passage, unnest(term_ids) AS term;
 
-INSERT INTO episode (collection_id, id, question, embedding, time_embedding, memory, profile, activated, answer,
-                     trace, ranked, features, created_at)
-SELECT 1, md5(n::text)::uuid, 'Question ' || n, pg_temp.at(n), pg_temp.at(n + 1), 'read', 'default',
-       ARRAY[4 * n, 4 * n + 1], '{{"passages": []}}', '{{}}', ARRAY[n, n + 1], '',
+CREATE TABLE episode_20240101 PARTITION OF episode
+FOR VALUES FROM ('018cc251-f400-0000-0000-000000000000') TO ('018ce62b-cc00-0000-0000-000000000000');
+CREATE FUNCTION pg_temp.query(n bigint) RETURNS uuid IMMUTABLE LANGUAGE sql AS $$
+    SELECT ('018cc251-f400-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid
+$$;
+INSERT INTO episode (collection_id, id, question, embedding, time_embedding, memory, profile, strategy, activated,
+                     shown, hops, total_ms, answer, trace, ranked, features, created_at)
+SELECT 1, pg_temp.query(n), 'Question ' || n, pg_temp.at(n), pg_temp.at(n + 1), 'read', 'default', 'graph',
+       ARRAY[4 * n, 4 * n + 1], ARRAY[n], 3, 10, '{{}}', '{{}}', ARRAY[n, n + 1], '',
        now() - n * interval '1 minute'
 FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO question (collection_id, id, text_hash, text, embedding)
@@ -65,7 +70,7 @@ INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_h
                             confidence, spared, status, received_at, applied_at, applied_sequence, question_id,
                             observation_noise_positive, observation_noise_negative, process_noise, daily_share,
                             contested_share, daily_comparisons)
-SELECT 1, n, md5(n::text)::uuid, 'key ' || n, '', 'judge ' || n % 20, 1, false, 1, '{{}}',
+SELECT 1, n, pg_temp.query(n), 'key ' || n, '', 'judge ' || n % 20, 1, false, 1, '{{}}',
        CASE WHEN n % 50 = 0 THEN 'revoked' WHEN n % 50 = 1 THEN 'parked' ELSE 'applied' END,
        now() - n * interval '1 minute', now(), n, n, 0.5, 0.5, 0.01, 0.98, 0.1, 50
 FROM generate_series(1, {events}::bigint) AS n;

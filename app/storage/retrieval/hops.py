@@ -42,9 +42,9 @@ _VECTORS = {"task": "q", "time": "q_time"}
 
 _TIME = each("time_expression t", "t.id = s.time_expression_id", outer=True)
 
-_ALL_IN_SCOPE = """
-    JOIN passage p ON p.collection_id = s.collection_id AND p.id = s.passage_id AND p.metadata @> %(metadata)s
-"""
+_SCOPE = """(
+    SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.metadata @> %(metadata)s OFFSET 0
+) AS scope"""
 _ALL_MEMORY = """
     LEFT JOIN sentence_memory {channel} ON {channel}.collection_id = s.collection_id
         AND {channel}.sentence_id = s.id AND {channel}.channel = '{channel}'
@@ -112,12 +112,13 @@ def all_sentences(
         passages: look only into these passages; None for the whole collection.
         recalled: sentences that are candidates in any case.
     """
-    if passages is None:
-        found = f"sentence s {_ALL_IN_SCOPE if focus.metadata else ''} {_all_factors(focus)}"
-        found += " WHERE s.collection_id = %(collection)s"
-    else:
+    if passages is not None:
         found = f"{wanted('passages')} {each('sentence s', 's.passage_id = wanted.id')}"
         found += f" {_IN_SCOPE if focus.metadata else ''} {_factors(focus)}"
+    elif focus.metadata:  # how many sentences it leaves is not known, so the rest is looked up
+        found = f"{_SCOPE} {each('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
+    else:
+        found = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     statement = f"""
         WITH weighed AS (
             SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
