@@ -130,4 +130,5 @@ def test_the_planner_takes_any_collection_for_as_large_as_its_table(application:
     assert {row.relname for row in rows} == TENANTS
     assert {tuple(row.attoptions) for row in rows} == {("n_distinct=1",)}
     if version >= 180000:
-        assert {row.n_distinct for row in rows} == {1}
+        # A table in partitions has no rows of its own, and no statistics.
+        assert {row.n_distinct for row in rows if row.relname != "episode"} == {1}

@@ -20,10 +20,15 @@ KEPT_BY: Mapping[tuple[str, str], str] = {
     ("lexical_posting", "passage_id"): "lexical_posting without its term or passage",
     ("lexical_passage", "term_ids"): "lexical_passage without a term",
     ("feedback_event", "question_id"): "feedback_event without its question",
+    ("episode", "collection_id"): "episode of a collection that is gone",
 }
 """Column without a foreign key -> the search that covers it."""
 
 SEARCHES: Mapping[str, str] = {
+    "episode of a collection that is gone": """
+        SELECT count(*) FROM episode WHERE collection_id = %(c)s
+            AND NOT EXISTS (SELECT FROM collection WHERE id = %(c)s)
+    """,
     "lexical_posting without its term or passage": """
         SELECT count(*) FROM lexical_posting p WHERE p.collection_id = %(c)s AND NOT (
             EXISTS (SELECT FROM lexical_term t WHERE t.collection_id = p.collection_id AND t.id = p.term_id)

@@ -227,7 +227,7 @@ class TestBesideWorkers:
             while not waiting_locks(application):
                 assert not done.is_set()
                 time.sleep(0.01)
-            feedback.mark_applied(writer, target, {event: 1}, {event: {}})
+            feedback.mark_applied(writer, target, {event: 1}, {event: application.noise})
         thread.join(30)
         assert log_of(application, curie)[event]["status"] == "revoked"
 
