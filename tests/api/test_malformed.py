@@ -116,8 +116,8 @@ PASSAGE_CASES = cases(
     title=["\x00", SURROGATE, "x" * 2_001, 1, [], {}],
     text=[*TEXTS, 1, None, []],
     metadata=[None, *NOT_OBJECTS, *NOT_STORABLE],
-    metadata__sentences=[[1], [""], ["a", " "], [ENDLESS], [SURROGATE], ["\x00"], [None]],
-    sentences=[[], [""], [ENDLESS], [" "], ["\x00"], [SURROGATE], [1], [None], "text", 1, {}],
+    metadata__sentences=[[1], [""], ["a", " "], [ENDLESS], ["x" * 20_000] * 26, [SURROGATE], ["\x00"], [None]],
+    sentences=[[], [""], [ENDLESS], ["x" * 20_000] * 26, [" "], ["\x00"], [SURROGATE], [1], [None], "text", 1, {}],
     unknown=[1, None],
 )
 REKEY = "/collections/{name}/rekey"

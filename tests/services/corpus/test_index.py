@@ -1,11 +1,20 @@
 """Ingest: what a change keeps, what it takes along, and that coming again changes nothing."""
 
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from app.composition import Application
 from app.services.corpus import index
+from app.services.keys import rekey
+from app.storage.corpus import passages, staged_lines
+from app.storage.database import Writer
+from app.storage.jobs.jobs import Job
+from app.storage.keys import staged_keys
+from app.storage.keys.staged_keys import StagedKey
 from tests.conftest import CURIE, Ingest
 from tests.support import lexical, state
 
@@ -273,3 +282,79 @@ class TestDeletion:
             application.ingest.delete_collection(application.access.scope(curie))
 
             assert not any(reader.scalar(held.format(table), target) for table in tables)
+
+
+class TestSmallBatches:
+    """However little is done at once, all of it is done, and comes out the same."""
+
+    @pytest.mark.parametrize(
+        ("module", "bound", "value", "batches"),
+        [
+            # Each passage has two or more sentences and names.
+            (index, "BATCH_ROWS", 1, [[1], [2], [3], [4], [5]]),
+            (index, "BATCH_CHARACTERS", 1, [[1], [2], [3], [4], [5]]),
+            (passages, "ROWS", 2, [[1, 2, 3, 4, 5]]),
+        ],
+    )
+    def test_an_ingest_in_small_steps(
+        self,
+        application: Application,
+        collection: str,
+        ingest: Ingest,
+        monkeypatch: pytest.MonkeyPatch,
+        module: ModuleType,
+        bound: str,
+        value: int,
+        batches: list[list[int]],
+    ) -> None:
+        ingest(*CURIE, into=f"{collection}-whole")
+        taken: list[list[int]] = []
+        take = staged_lines.take
+
+        def noted(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:
+            taken.append(list(lines))
+            take(writer, collection_id, job, lines)
+
+        monkeypatch.setattr(staged_lines, "take", noted)
+        monkeypatch.setattr(module, bound, value)
+        assert ingest(*CURIE)["created"] == 5
+        # A changed text moves sentences and takes links away.
+        changed = {
+            **CURIE_PASSAGE,
+            "text": "Marie Curie discovered polonium in 1898. Marie Curie was born in Warsaw.",
+        }
+        for name in (collection, f"{collection}-whole"):
+            assert ingest(changed, into=name)["updated"] == 1
+
+        assert taken[:-2] == batches
+        assert links(application, collection) == links(application, f"{collection}-whole")
+        assert state.counts(application, collection) == state.true_counts(application, collection)
+        assert state.counts(application, collection) == state.counts(application, f"{collection}-whole")
+
+    def test_unchanged_passages_are_no_work(
+        self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(index, "BATCH_ROWS", 1)
+
+        again = ingest(*CURIE, passage("new", "Lund lies in Scania."))
+
+        assert (again["created"], again["unchanged"]) == (1, 5)
+
+    def test_keys_are_made_anew_in_small_steps(
+        self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rekey, "BATCH_CHARACTERS", 1)
+        staged: list[int] = []
+        stage = staged_keys.stage
+
+        def noted(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:
+            staged.append(len(keys))
+            stage(writer, job, keys)
+
+        monkeypatch.setattr(staged_keys, "stage", noted)
+        application.rekey.request(application.access.scope(curie), "title")
+        application.runner.run_ready()
+
+        assert staged == [1, 1, 1, 1, 1]
+        assert application.access.scope(curie).collection.key_building == "title"
+        assert state.counts(application, curie) == state.true_counts(application, curie)

@@ -1,0 +1,96 @@
+"""Names: what is too long or too much to be any, and what is kept of them."""
+
+import unicodedata
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.sizes import SENTENCES
+from app.providers.language import PassageText, normalise_entity
+from app.providers.language.base import NAMES_PER_PASSAGE, NAMES_PER_QUESTION, NAMES_PER_SENTENCE
+from app.providers.language.characters import MARKS, normalised
+from app.providers.language.names import MAX_NAME_CHARACTERS, _kept_key, distinct_entities
+from app.providers.language.rules import RuleLanguage
+from app.providers.language.sentences import split_sentences
+
+
+@pytest.fixture(scope="module")
+def rules() -> RuleLanguage:
+    return RuleLanguage(lambda: spacy.blank("en"))
+
+
+def many(count: int) -> list[str]:
+    """Names, all different."""
+    return [f"Lund{number}" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("surfaces", "kept"),
+    [
+        (["Lund", "the  Lund", "Oslo"], ("Lund", "Oslo")),
+        (["x" * MAX_NAME_CHARACTERS], ("x" * MAX_NAME_CHARACTERS,)),
+        (["x" * (MAX_NAME_CHARACTERS + 1)], ()),
+        (["x" * 150 + " " * 100 + "y"], ("x" * 150 + " y",)),
+        (["ﷺ" * 12], ()),  # as a key each is 18 characters: 12 * 18 = 216
+        (["!!!", " "], ("!!!",)),
+    ],
+)
+def test_what_is_a_name(surfaces: list[str], kept: tuple[str, ...]) -> None:
+    assert distinct_entities(surfaces, 10) == kept
+
+
+def test_a_long_text_is_not_kept() -> None:
+    before = _kept_key.cache_info().currsize
+
+    assert normalise_entity("The " * 5_000 + "End of Lund") == "end of lund"
+    assert _kept_key.cache_info().currsize == before
+
+
+def test_a_sentence_has_so_many_names(rules: RuleLanguage) -> None:
+    names = many(NAMES_PER_SENTENCE + 5)
+    ((sentence,),) = rules.analyse_passages([PassageText("Oslo", "", (" saw ".join(names),))])
+
+    assert sentence.entities == ("Oslo", *names[: NAMES_PER_SENTENCE - 1])
+
+
+def test_a_passage_has_so_many_names(rules: RuleLanguage) -> None:
+    names = many(NAMES_PER_PASSAGE + 1_000)
+    sentences = tuple(" saw ".join(names[start : start + 400]) for start in range(0, len(names), 400))
+    (first, *_, last) = rules.analyse_passages([PassageText("Oslo", "", (*sentences, f"Oslo saw {names[0]}"))])[0]
+    (found,) = rules.analyse_passages([PassageText("Oslo", "", sentences)])
+
+    assert len(first.entities) == 401
+    assert last.entities == ("Oslo", "Lund0")
+    # 1 + 25 * 400 = 10,001 are the first not below the bound; after them only names that are known count.
+    assert len({name for sentence in found for name in sentence.entities}) == 10_001
+    assert found[25].entities == ("Oslo",)
+
+
+def test_a_question_has_so_many_names(rules: RuleLanguage) -> None:
+    names = many(NAMES_PER_QUESTION + 5)
+
+    assert rules.analyse_question(f"who saw {' or '.join(names)}?").entities == tuple(names[:NAMES_PER_QUESTION])
+
+
+def test_a_passage_has_so_many_sentences() -> None:
+    sentences = split_sentences("Ab. " * (SENTENCES + 7))
+
+    assert len(sentences) == SENTENCES
+    assert sentences[-2:] == ["Ab.", "Ab. " * 7 + "Ab."]
+
+
+def test_marks_pile_up_so_high() -> None:
+    pile = "\u0316" * MARKS
+
+    assert normalised("NFC", f"x{pile}") == f"x{pile}"
+    assert normalised("NFC", f"x{pile}\u0301") == f"x{pile}"
+    assert normalised("NFC", f"x{pile}e\u0301") == f"x{pile}é"
+    assert normalised("NFC", "─" * 100) == "─" * 100
+
+
+@given(st.text(st.sampled_from("ae\u0301\u0316\u0f73\uff9e\u1e9bﬃ ─"), max_size=MARKS))
+def test_ordinary_text_is_normalised_as_ever(text: str) -> None:
+    for form in ("NFC", "NFKC", "NFKD"):
+        assert normalised(form, text) == unicodedata.normalize(form, text)  # type: ignore[arg-type]

@@ -1,0 +1,53 @@
+"""Lines that wait: as many at once as a batch may hold."""
+
+from uuid import UUID
+
+import pytest
+
+from app.composition import Application
+from app.storage.corpus import collections, staged_lines
+from app.storage.database import Writer
+from app.storage.jobs import jobs
+
+JOB = UUID(int=1)
+
+
+def staged(writer: Writer, name: str, *lengths: int) -> int:
+    """Lines of a job, numbered from 1, each so many characters of JSON: ``{"id": "xx"}`` has 10 and the id's."""
+    collection = collections.open_for_writing(writer, name).collection_id
+    assert jobs.add(writer, collection, JOB, kind="any", lane=name, payload={})
+    lines = [(line, {"id": "x" * (length - 10)}) for line, length in enumerate(lengths, start=1)]
+    staged_lines.add(writer, collection, JOB, lines, [])
+    return collection
+
+
+@pytest.mark.parametrize(
+    ("after", "limit", "characters", "lines"),
+    [
+        (0, 10, 1_000, [1, 2, 3, 4]),
+        (0, 3, 1_000, [1, 2, 3]),
+        (1, 2, 1_000, [2, 3]),
+        (0, 10, 140, [1, 2]),  # 40 + 100
+        (0, 10, 139, [1]),
+        (1, 10, 20, [2]),  # none fits, so one comes alone
+        (4, 10, 1_000, []),
+    ],
+)
+def test_lines_come_until_they_are_too_much(
+    application: Application, collection: str, after: int, limit: int, characters: int, lines: list[int]
+) -> None:
+    with application.database.write() as writer:
+        target = staged(writer, collection, 40, 100, 30, 20)
+        found = staged_lines.following(writer, target, JOB, after, limit, characters)
+
+    assert [line for line, _ in found] == lines
+
+
+def test_lines_come_page_by_page(application: Application, collection: str) -> None:
+    with application.database.write() as writer:
+        target = staged(writer, collection, *[20] * (2 * staged_lines.PAGE + 3))
+        some = staged_lines.following(writer, target, JOB, 0, staged_lines.PAGE + 2, 10_000)
+        all_of_them = staged_lines.following(writer, target, JOB, 0, 1_000, 10_000)
+
+    assert [line for line, _ in some] == list(range(1, staged_lines.PAGE + 3))
+    assert [line for line, _ in all_of_them] == list(range(1, 2 * staged_lines.PAGE + 4))
