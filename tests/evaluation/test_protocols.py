@@ -117,6 +117,7 @@ def test_model_requests_are_counted(
     with OpenAiServer(keyword_handler) as server:
         llm = Llm(base_url=server.base_url, api_key=None, model="test")
         monkeypatch.setattr(application.retrieve, "_llm", llm)
+        monkeypatch.setattr(application.retrieve, "_planner", replace(application.planner, llm=llm))
         report = run_protocol("cold", limit=3, sufficiency="llm")
         llm.close()
         asked = len(server.requests)
