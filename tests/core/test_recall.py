@@ -100,3 +100,19 @@ def test_lifts_keep_their_proportions_and_never_exceed_the_budget(priors: dict[i
     if sum(priors.values()) <= BUDGET:
         assert lifted == pytest.approx(priors)
     assert sorted(lifted, key=lifted.__getitem__) == sorted(priors, key=priors.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "acquainted", "stranger"),
+    [
+        (0.6, 0.0, 0.0),
+        (0.7, (0.7 - 0.6) / 0.2, 0.0),
+        (0.75, (0.75 - 0.6) / 0.2, (0.75 - 0.7) / 0.2),
+        (0.9, 1.0, 1.0),
+    ],
+)
+def test_a_past_question_about_nothing_that_this_one_names_must_be_nearer(
+    similarity: float, acquainted: float, stranger: float
+) -> None:
+    assert nearness(similarity, 0.6, shares_entity=True) == pytest.approx(acquainted)
+    assert nearness(similarity, 0.6, shares_entity=False) == pytest.approx(stranger)

@@ -98,7 +98,7 @@ class RetrieveService:
             with self._database.snapshot() as reader:
                 if walk is None:
                     aligned, unknown = _aligned(reader, plan)
-                    walk = None if unknown else propagate.begin(reader, plan, _activated(aligned))
+                    walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned))
                 if walk is not None:
                     walk = propagate.advance(reader, plan, walk)
                     if walk.stop_reason is not None:
@@ -164,7 +164,7 @@ def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str]]
     return aligned, unknown
 
 
-def _activated(aligned: Sequence[EntityAnswer]) -> Frontier:
+def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
     """What the first hop starts from; of several mentions of one entity the best counts."""
     ordered = sorted(aligned, key=lambda entity: entity.similarity)
     return Frontier(
