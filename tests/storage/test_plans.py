@@ -55,7 +55,7 @@ REPEATED = {
 }
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {
-    "memories.withdraw", "passages.set_links", "weights.contest", "weights.recount", "copied_log.settle_restored",
+    "memories.withdraw", "passages._set_links", "weights.contest", "weights.recount", "copied_log.settle_restored",
 }  # fmt: skip
 # Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.
 PAGES = {
