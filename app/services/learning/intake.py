@@ -110,8 +110,10 @@ class Intake:
         """As ``accept``, in the background, together with what else is submitted meanwhile.
 
         Raises:
+            NotFoundError: its scope has no collection.
             UnavailableError: it was closed.
         """
+        _ = verdict.scope.collection  # if there is none, this verdict alone is told, and none that waits with it
         arriving = _Arriving(verdict, key, announced)
         try:
             with self._state:
