@@ -45,7 +45,6 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
         total_ms=answer.timings.total_ms,
         arm=answer.arm,
         answer={
-            "collection": answer.collection,
             "expanded": answer.expanded,
             "expansions": [asdict(expansion) for expansion in plan.query.expansions],
             "sufficiency": answer.sufficiency,
