@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from app.core.belief import Evidence, Prior
 from app.core.propagation import Candidates, sentence_scores
-from app.core.ranking import FEATURE_HOPS, FEATURES, Reach, passage_features
+from app.core.ranking import FEATURE_HOPS, FIRST_LOOK, Reach, passage_features, with_second_look
+from app.core.second_look import Pool
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -64,13 +65,19 @@ def scores_with(
     return sentence_scores(with_memories(candidates, states), learned_only=learned_only)
 
 
-def features_with(features: Floats, passages: Ids, hops: Sequence[Reach]) -> Floats:
+def features_with(
+    features: Floats, passages: Ids, hops: Sequence[Reach], pool: Pool | None, first: Floats
+) -> Floats:
     """Features, (n, k), as they were if the hops had reached sentences in this order and with these scores.
 
+    The members of the pool are left as they are; how far each is believed is not.
+
     Args:
-        features: as ``ranking.passage_features`` made them.
+        features: as ``ranking.with_second_look`` made them.
         passages: whose they are, (n,), in any order.
         hops: as they would have been; ``titled`` is not looked at.
+        pool: their pool.
+        first: weights of the first look.
     """
     ids = passages.tolist()
     # What titles say does not depend on scores; hops beyond the last that has features of its own share its column.
@@ -83,9 +90,9 @@ def features_with(features: Floats, passages: Ids, hops: Sequence[Reach]) -> Flo
         timely,
         [replace(hop, titled=titled[number]) for number, hop in enumerate(hops)],
     )
-    changed = np.empty_like(features)
+    changed = np.empty_like(sorted_features)
     changed[order] = sorted_features
-    return changed
+    return with_second_look(changed, pool, first)
 
 
 def means_without(prior: Prior, total: Evidence, terms: Sequence[Evidence]) -> Floats:
@@ -98,4 +105,4 @@ def means_without(prior: Prior, total: Evidence, terms: Sequence[Evidence]) -> F
 
 
 def _column(name: str, hop: int) -> int:
-    return FEATURES.index(f"{name}_{min(hop + 1, FEATURE_HOPS)}")
+    return FIRST_LOOK.index(f"{name}_{min(hop + 1, FEATURE_HOPS)}")

@@ -1,4 +1,7 @@
-"""From sentence evidence to a passage ranking: as published (GAM-RAG, Eq. 8), and by weighted features (ours)."""
+"""From sentence evidence to a passage ranking: as published (GAM-RAG, Eq. 8), and by weighted features (ours).
+
+The features are those of a first look, by what each passage is by itself, and of a second (see ``second_look``).
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,6 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core import second_look
+from app.core.second_look import Pool
+
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
@@ -14,14 +20,14 @@ FEATURE_HOPS = 3
 """Hops with features of their own; what later ones reach counts with the last of them."""
 HOP_FEATURES = ("evidence", "rank", "share", "titled", "titled_similarity")
 UNTITLED = ("similarity", "lexical", "evidence_1", "rank_1")
-FEATURES = (
+FIRST_LOOK = (
     "similarity",
     "lexical",
     "timely",
     *(f"{name}_{hop}" for hop in range(1, FEATURE_HOPS + 1) for name in HOP_FEATURES),
     *(f"{name}_untitled" for name in UNTITLED),
 )
-"""Columns of a feature matrix.
+"""What a passage is by itself.
 
 - similarity: cosine of passage and question.
 - lexical: BM25 score over the number of the question's terms, so that long questions do not count for more.
@@ -34,6 +40,8 @@ FEATURES = (
 - NAME_untitled: the feature again if no candidate is titled after an entity of the question, else 0: without a
   title to go by, likeness has to carry more.
 """
+FEATURES = (*FIRST_LOOK, *second_look.LOOK)
+"""Columns of a feature matrix: of the first look, and of the second."""
 
 
 def passage_scores(
@@ -83,7 +91,7 @@ def passage_features(
     timely: Mapping[int, float],
     hops: Sequence[Reach],
 ) -> tuple[Ids, Floats]:
-    """Passages in id order, (n,), and their features, (n, k), in the order of ``FEATURES``.
+    """Passages in id order, (n,), and their features of the first look, (n, k), in the order of ``FIRST_LOOK``.
 
     The evidence of Eq. 8 ranks the few passages of the selected sentences and leaves the rest to a weak prior.
     These features rank all that propagation reached, so evidence that came in fourth is not lost, and a hop with
@@ -96,16 +104,28 @@ def passage_features(
         hops: in order.
     """
     passages = np.array(sorted(similarities), dtype=np.int64)
-    features = np.zeros((len(passages), len(FEATURES)))
+    features = np.zeros((len(passages), len(FIRST_LOOK)))
     for column, values in enumerate((similarities, lexical, timely)):
         features[:, column] = [values.get(passage, 0.0) for passage in passages.tolist()]
     for number, hop in enumerate(hops):
-        start = FEATURES.index("evidence_1") + len(HOP_FEATURES) * min(number, FEATURE_HOPS - 1)
+        start = FIRST_LOOK.index("evidence_1") + len(HOP_FEATURES) * min(number, FEATURE_HOPS - 1)
         block = features[:, start : start + len(HOP_FEATURES)]
         np.maximum(block, _hop_features(passages, features[:, 0], hop), out=block)
-    if not features[:, FEATURES.index("titled_1")].any():
-        features[:, -len(UNTITLED) :] = features[:, [FEATURES.index(name) for name in UNTITLED]]
+    if not features[:, FIRST_LOOK.index("titled_1")].any():
+        features[:, -len(UNTITLED) :] = features[:, [FIRST_LOOK.index(name) for name in UNTITLED]]
     return passages, features
+
+
+def with_second_look(first: Floats, pool: Pool | None, weights: Floats) -> Floats:
+    """All features, (n, len(FEATURES)), of candidates with these of the first look.
+
+    Args:
+        pool: their pool; None where nothing is looked at again, whose features are 0.
+        weights: of the first look, (len(FIRST_LOOK),).
+    """
+    if pool is None:
+        return np.column_stack([first, np.zeros((len(first), len(second_look.LOOK)))])
+    return np.column_stack([first, second_look.look(pool, second_look.standing(first @ weights))])
 
 
 def _hop_features(passages: Ids, similarity: Floats, hop: Reach) -> Floats:

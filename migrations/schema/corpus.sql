@@ -141,9 +141,12 @@ CREATE TABLE entity_sentence (
     collection_id BIGINT NOT NULL,
     entity_id BIGINT NOT NULL,
     sentence_id BIGINT NOT NULL,
-    CONSTRAINT entity_sentence_pkey PRIMARY KEY (collection_id, entity_id, sentence_id),
+    passage_id BIGINT NOT NULL,
+    CONSTRAINT entity_sentence_pkey PRIMARY KEY (collection_id, entity_id, sentence_id) INCLUDE (passage_id),
     CONSTRAINT entity_sentence_entity_fkey FOREIGN KEY(collection_id, entity_id) REFERENCES entity (collection_id, id) ON DELETE CASCADE,
     CONSTRAINT entity_sentence_sentence_fkey FOREIGN KEY(collection_id, sentence_id) REFERENCES sentence (collection_id, id) ON DELETE CASCADE
 );
+CREATE INDEX entity_sentence_collection_id_passage_id_entity_id_idx ON entity_sentence (collection_id, passage_id, entity_id);
 CREATE INDEX entity_sentence_collection_id_sentence_id_entity_id_idx ON entity_sentence (collection_id, sentence_id, entity_id);
 COMMENT ON TABLE entity_sentence IS 'M_ES of GAM-RAG, Eq. 1.';
+COMMENT ON COLUMN entity_sentence.passage_id IS 'That of the sentence, so that none is looked up.';

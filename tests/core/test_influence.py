@@ -9,7 +9,8 @@ from app.core.belief import Evidence, Prior, no_evidence, posterior
 from app.core.influence import features_with, means_without, scores_with, similarity_after, with_memories
 from app.core.kalman import update_memories
 from app.core.propagation import Candidates, sentence_scores
-from app.core.ranking import FEATURES, Reach, passage_features
+from app.core.ranking import FEATURES, FIRST_LOOK, Reach, passage_features, with_second_look
+from app.core.second_look import LINKS, Pool
 
 
 def unit(values: np.ndarray) -> np.ndarray:
@@ -98,11 +99,15 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
         ]
 
     before, after = reaches(), reaches()
-    _, features = passage_features(similarities, lexical, {}, before)
-    ids, expected = passage_features(similarities, lexical, {}, after)
+    weights = draw.normal(size=len(FIRST_LOOK))
+    made = Pool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(LINKS))))
+    ids, first = passage_features(similarities, lexical, {}, before)
+    _, expected = passage_features(similarities, lexical, {}, after)
     order = draw.permutation(len(ids))
-    changed = features_with(features[order], ids[order], after)
-    np.testing.assert_allclose(changed, expected[order], atol=1e-12)
+    for pool in (made, None):
+        features = with_second_look(first, pool, weights)[order]
+        told = features_with(features, ids[order], after, pool and pool.ordered(order), weights)
+        np.testing.assert_allclose(told, with_second_look(expected, pool, weights)[order], atol=1e-12)
 
 
 def some_evidence(seed: int, size: int) -> Evidence:

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from app.core.ranking import (
     FEATURE_HOPS,
     FEATURES,
+    FIRST_LOOK,
     HOP_FEATURES,
     UNTITLED,
     Reach,
     best,
     passage_features,
     passage_scores,
+    with_second_look,
 )
+from app.core.second_look import LINKS, LOOK, Pool, standing
 
 
 def test_score_adds_prior_and_discounted_logarithms() -> None:
@@ -69,18 +72,35 @@ def table(
 ) -> dict[int, dict[str, float]]:
     """Passage -> feature -> value, those that are 0 left out."""
     passages, features = passage_features(similarities, lexical or {}, timely or {}, hops)
-    assert features.shape == (len(similarities), len(FEATURES))
+    assert features.shape == (len(similarities), len(FIRST_LOOK))
     assert passages.tolist() == sorted(similarities)
     return {
-        passage: {name: value for name, value in zip(FEATURES, row, strict=True) if value}
+        passage: {name: value for name, value in zip(FIRST_LOOK, row, strict=True) if value}
         for passage, row in zip(passages.tolist(), features.tolist(), strict=True)
     }
 
 
 def test_every_feature_has_one_column() -> None:
-    assert len(set(FEATURES)) == len(FEATURES) == 3 + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED)
-    assert {f"{name}_untitled" for name in UNTITLED} == set(FEATURES[-len(UNTITLED) :])
+    assert len(FIRST_LOOK) == 3 + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED)
+    assert len(set(FEATURES)) == len(FEATURES)
+    assert (*FIRST_LOOK, *LOOK) == FEATURES
+    assert {f"{name}_untitled" for name in UNTITLED} == set(FIRST_LOOK[-len(UNTITLED) :])
     assert FEATURES[3 : 3 + len(HOP_FEATURES)] == tuple(f"{name}_1" for name in HOP_FEATURES)
+
+
+def test_the_second_look_goes_by_the_first() -> None:
+    first = np.random.default_rng(1).normal(size=(6, len(FIRST_LOOK)))
+    weights = np.linspace(-1, 1, len(FIRST_LOOK))
+    links = np.random.default_rng(2).normal(size=(2, 6, len(LINKS)))
+    features = with_second_look(first, Pool(np.array([4, 1]), links), weights)
+    believed = standing(first @ weights)
+    np.testing.assert_array_equal(features[:, : len(FIRST_LOOK)], first)
+    np.testing.assert_array_equal(features[:, -1], believed)
+    expected = np.maximum(believed[4] * links[0], believed[1] * links[1])
+    np.testing.assert_allclose(features[:, len(FIRST_LOOK) : -1], expected)
+    nothing = with_second_look(first, None, weights)
+    assert nothing.shape == (6, len(FEATURES))
+    assert not nothing[:, len(FIRST_LOOK) :].any()
 
 
 def test_a_hop_counts_with_the_best_sentence_of_each_passage() -> None:
@@ -172,7 +192,7 @@ def test_a_hop_whose_sentences_score_nothing_has_no_shares() -> None:
 def test_nothing_to_rank_has_no_features() -> None:
     passages, features = passage_features({}, {1: 0.5}, {}, [reach((1, 0.5, 0.5), titled={1: 1.0})])
 
-    assert (passages.shape, features.shape) == ((0,), (0, len(FEATURES)))
+    assert (passages.shape, features.shape) == ((0,), (0, len(FIRST_LOOK)))
 
 
 cosines = st.floats(-1.0, 1.0)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from app.composition import Application, Servers
 from app.core.belief import Prior
-from app.core.ranking import FEATURES
+from app.core.ranking import FEATURES, FIRST_LOOK
 from app.errors import ConfigurationError
 from app.providers.prior import SHIPPED, as_json, from_json, load_prior
 from app.settings import Settings
@@ -24,8 +25,12 @@ def some_prior(seed: int = 0) -> Prior:
     return Prior(draw.normal(size=SIZE) * 10.0 ** draw.integers(-8, 8, SIZE), root @ root.T + np.eye(SIZE))
 
 
+def some_first(seed: int = 0) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(size=len(FIRST_LOOK))
+
+
 def content(**changed: Any) -> dict[str, Any]:
-    return as_json(some_prior(), ("one", "other")) | changed
+    return as_json(some_first(), some_prior(), ("one", "other")) | changed
 
 
 def write(path: Path, document: object) -> Path:
@@ -35,18 +40,20 @@ def write(path: Path, document: object) -> Path:
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     prior = some_prior()
-    read = load_prior(write(tmp_path / "prior.json", as_json(prior, ("one", "other"))))
+    read = load_prior(write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"))))
 
     np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
     np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
+    np.testing.assert_allclose(read.first, some_first(), rtol=1e-5)
     assert read.fitted == ("one", "other")
 
 
 def test_rounding_is_done_once(tmp_path: Path) -> None:
     first = load_prior(write(tmp_path / "first.json", content()))
-    second = load_prior(write(tmp_path / "second.json", as_json(first.prior, first.fitted)))
+    second = load_prior(write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted)))
 
     assert second.name == first.name
+    np.testing.assert_array_equal(second.first, first.first)
     np.testing.assert_array_equal(second.prior.mean, first.prior.mean)
     np.testing.assert_array_equal(second.prior.precision, first.prior.precision)
 
@@ -58,7 +65,8 @@ def test_the_name_is_that_of_the_numbers() -> None:
     firmer = Prior(some_prior().mean, 2.0 * some_prior().precision)
 
     assert from_json(content(fitted=["elsewhere"])).name == name
-    assert len({name, from_json(as_json(other, ())).name, from_json(as_json(firmer, ())).name}) == 3
+    others = [(some_first(), other), (some_first(), firmer), (some_first(1), some_prior())]
+    assert len({name, *(from_json(as_json(first, prior, ())).name for first, prior in others)}) == 4
 
 
 def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
@@ -99,6 +107,9 @@ def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         (replaced("mean", lambda mean: [*mean[:-1], float("nan")]), "must be finite"),
         (replaced("mean", lambda mean: [*mean[:-1], float("-inf")]), "must be finite"),
         (replaced("mean", lambda mean: [*mean[:-1], 10**400]), "holds no ranking prior"),
+        ({name: value for name, value in content().items() if name != "first_look"}, "first_look"),
+        (replaced("first_look", lambda first: first[:-1]), f"its first look needs {len(FIRST_LOOK)} numbers"),
+        (replaced("first_look", lambda first: [*first[:-1], float("inf")]), "must be finite"),
         (replaced("precision", lambda rows: rows[:-1]), f"a precision of {SIZE} x {SIZE}"),
         (replaced("precision", lambda rows: [rows[0][:-1], *rows[1:]]), "holds no ranking prior"),
         (replaced("precision", lambda rows: [[float("nan")] * SIZE, *rows[1:]]), "must be finite"),

@@ -37,8 +37,8 @@ SELECT 1, n, (n + 3) / 4, (n + 3) % 4, repeat('word ', 15), CASE WHEN n % 5 = 0 
 FROM generate_series(1, {sentences}::bigint) AS n;
 INSERT INTO entity (collection_id, id, name, surface, embedding)
 SELECT 1, n, 'name ' || n, 'Name ' || n, pg_temp.at(n) FROM generate_series(1, {sentences}::bigint) AS n;
-INSERT INTO entity_sentence (collection_id, entity_id, sentence_id)
-SELECT DISTINCT 1, 1 + (n * (k * k + 1)) % ({sentences} / (1 + 20 * (k % 2))), n
+INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
+SELECT DISTINCT 1, 1 + (n * (k * k + 1)) % ({sentences} / (1 + 20 * (k % 2))), n, (n + 3) / 4
 FROM generate_series(1, {sentences}::bigint) AS n, generate_series(0, 4) AS k;
 INSERT INTO lexical_term (collection_id, id, term, passage_count)
 SELECT 1, n, 'term' || n, {passages} * 40 / 10000 FROM generate_series(1, 10000::bigint) AS n;

@@ -68,8 +68,17 @@ class KeyTraceOut(BaseModel):
     units: list[KeyUnitTraceOut] = Field(description="What it is composed of, best first.")
 
 
+class FeatureTraceOut(BaseModel):
+    """A feature of a passage; value times weight is what it adds to the score."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    value: float
+    weight: float = Field(description="What is believed of it, with the verdicts that taught it.")
+
+
 class PassageTraceOut(BaseModel):
-    """What memory did to a returned passage."""
+    """Why a returned passage has its score, and what memory did to it."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -78,7 +87,16 @@ class PassageTraceOut(BaseModel):
     rank_without_memory: int | None = Field(
         description="Null where it would not have been among the candidates. The question is searched again for it."
     )
-    score: float
+    score: float = Field(description="The sum of value times weight over the features, and recall.")
+    features: dict[str, FeatureTraceOut] = Field(
+        description=(
+            "Those that are not 0, by name (docs/ranking.md). None where features do not rank: with "
+            "profile 'paper', and with strategies other than 'graph'."
+        )
+    )
+    completes: str | None = Field(
+        description="Of the passages found first, the one that it adds most to: a passage_id. Null if to none."
+    )
     recall: float = Field(description="What recalled sentences add to the score.")
     weights: float = Field(description="What verdicts changed of the score by the ranking weights.")
     weight_events: int = Field(description="Verdicts in the ranking weights.")

@@ -17,6 +17,7 @@ import numpy as np
 
 from app.providers.prior import RankingPrior
 from app.services.reasons import key_causes
+from app.services.reasons.factors import UNKNOWN, factors
 from app.services.reasons.left_out import Memories, Supports, Version, Weights
 from app.services.reasons.scoring import AsPublished, ByFeatures, Scoring
 from app.services.retrieval.retrieve import Retrieved
@@ -107,7 +108,7 @@ class _Versions:
         self._scoring: Scoring = AsPublished(found)
         self.parts: dict[int, tuple[float, float]] = {}
         if weights is not None:
-            scoring = ByFeatures(found, {} if supports is None else supports.placed)
+            scoring = ByFeatures(found, {} if supports is None else supports.placed, prior.first)
             features, means = found.ranking.features, weights.means
             strongest = scoring.strongest(features, weights.mean, means, priors, SHOWN)
             moving.append([weights.left_out[at] for at in strongest])
@@ -224,8 +225,9 @@ def _passages(
     keys: Mapping[int, KeyTrace],
     causes: Causes,
 ) -> list[PassageTrace]:
-    """What memory did to each passage shown."""
+    """Why each passage shown has its score, and what memory did to it."""
     weights = versions.weights
+    scored = factors(found)
     evidence = found.walk.evidence
     uncertain = {evidence[sentence].passage_id for sentence in versions.cut if sentence in evidence}
     fewer = weights is not None and not set(weights.left_out) <= versions.without.keys()
@@ -239,6 +241,8 @@ def _passages(
                 rank=rank,
                 rank_without_memory=plain.get(passage),
                 score=score,
+                features=scored.get(passage, UNKNOWN).features,
+                completes=scored.get(passage, UNKNOWN).completes,
                 recall=versions.parts.get(passage, (0.0, 0.0))[0],
                 weights=versions.parts.get(passage, (0.0, 0.0))[1],
                 weight_events=weights.events if weights else 0,
@@ -254,7 +258,21 @@ def _passages(
 
 def _untouched(found: Retrieved, plain: Mapping[int, int]) -> list[PassageTrace]:
     """Of a query that read no memory."""
+    scored = factors(found)
     return [
-        PassageTrace(name, rank, plain.get(passage), score, 0.0, 0.0, 0, None, [], False)
+        PassageTrace(
+            passage_id=name,
+            rank=rank,
+            rank_without_memory=plain.get(passage),
+            score=score,
+            features=scored.get(passage, UNKNOWN).features,
+            completes=scored.get(passage, UNKNOWN).completes,
+            recall=0.0,
+            weights=0.0,
+            weight_events=0,
+            key=None,
+            influences=[],
+            influences_cut=False,
+        )
         for rank, (passage, name, score) in enumerate(found.shown, start=1)
     ]

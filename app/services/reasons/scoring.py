@@ -36,9 +36,11 @@ class ByFeatures:
 
     Args:
         placed: sentences that could be recalled.
+        first: weights of the first look.
     """
 
-    def __init__(self, found: Retrieved, placed: Mapping[int, Placed]) -> None:
+    def __init__(self, found: Retrieved, placed: Mapping[int, Placed], first: Floats) -> None:
+        self._first = first
         place = {passage: at for at, passage in enumerate(found.ranking.candidates.tolist())}
         self.shown = [passage for passage, _, _ in found.shown if passage in place]
         self._rows = np.array([place[passage] for passage in self.shown], dtype=np.intp)
@@ -53,7 +55,8 @@ class ByFeatures:
         reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
         if hops and hops[0].start.activation:
             reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
-        return influence.features_with(self._found.ranking.features, self._found.ranking.candidates, reaches)
+        ranked = self._found.ranking
+        return influence.features_with(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
     def weighed(self, told: Floats, mean: Floats, priors: Mapping[int, float]) -> Floats:
         """As of ``Scoring``; or for several means, (e, k), (e, m)."""

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from app.core import belief, propagation, ranking
 from app.core.ranking import Reach
 from app.core.recall import lifts
+from app.core.second_look import Pool
 from app.providers.language import normalise_entity, title_entities
 from app.providers.prior import RankingPrior
+from app.services.retrieval.look import look_again
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.search import by_words, search
 from app.services.retrieval.walk import Hop, Walk
@@ -32,6 +34,8 @@ class Ranking:
         best: passage and score of the ``top_k`` best, best first.
         candidates: all that were ranked by features, best before recall first, (n,); none if ranked as published.
         features: of the candidates, (n, k).
+        mean: the weights that they were ranked by, (k,).
+        pool: what they were looked at again with; None if ranked as published.
         recalled: whether recall had a say in what was reached and in which order.
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
@@ -41,7 +45,9 @@ class Ranking:
     best: list[tuple[int, float]]
     candidates: NDArray[np.int64]
     features: NDArray[np.float64]
+    mean: NDArray[np.float64]
     recalled: bool
+    pool: Pool | None = None
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
     weight_events: int = 0
@@ -50,6 +56,11 @@ class Ranking:
     def ordered(self) -> list[tuple[int, float]]:
         """Passage and score of all that were ranked, best first."""
         return [*self.best, *self.beyond]
+
+    @property
+    def pooled(self) -> list[int]:
+        """The passages of the pool, best first."""
+        return [] if self.pool is None else self.candidates[self.pool.places].tolist()
 
     @property
     def teaches(self) -> bool:
@@ -61,7 +72,7 @@ class Ranking:
         return len(self.candidates) > 0 and not self.recalled and not self.expanded
 
 
-_NO_FEATURES = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES)))
+_NO_FEATURES = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES))), np.zeros(len(ranking.FEATURES))
 
 
 def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int) -> Ranking:
@@ -90,22 +101,24 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
 def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) -> Ranking:
     focus, profile, asked, top_k = plan.focus, plan.profile, plan.terms, plan.query.top_k
     wanted = max(top_k, profile.ranked_passages)
-    matching = by_words(reader, focus, asked, wanted)
-    touched = {found.passage_id for found in walk.evidence.values()} | matching.keys()
+    touched = {found.passage_id for found in walk.evidence.values()}
+    touched.update(by_words(reader, focus, asked, wanted))
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: profile.ranked_sentences]].tolist())
     near = keyed.nearest_passages(reader, focus, wanted, plan.limits, touched)
-    if asked:
-        others = sorted(near.keys() - matching.keys())
-        matching |= lexical.scores(reader, focus.collection, asked, others, evolved=focus.evolved)
+    matching = (
+        lexical.matches(reader, focus.collection, asked, sorted(near), evolved=focus.evolved) if asked else {}
+    )
     titles = _titles(near)
     length = max(sum(asked.values()), 1)
-    passages, features = ranking.passage_features(
+    passages, first = ranking.passage_features(
         {passage: key.similarity for passage, key in near.items()},
-        {passage: score / length for passage, score in matching.items()},
+        {passage: match.score / length for passage, match in matching.items()},
         keyed.timely_passages(reader, focus, sorted(near)),
         [_reach(hop, titles) for hop in walk.hops],
     )
+    pool = look_again(reader, plan, walk, passages, first @ prior.first, near, titles, matching)
+    features = ranking.with_second_look(first, pool, prior.first)
     learned = weights.find(reader, focus.collection.id, prior.name) if focus.use_memory else None
     mean = prior.prior.mean if learned is None else belief.posterior(prior.prior, learned.evidence).mean
     values = features @ mean
@@ -121,7 +134,9 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
         ordered[:top_k],
         passages[order],
         features[order],
+        mean,
         recalled=bool(walk.priors),
+        pool=None if pool is None else pool.ordered(order),
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=0 if learned is None else learned.events,

@@ -31,7 +31,7 @@ class Retrieved:
     Attributes:
         entities: that its mentions were aligned to.
         explored: what its answer shows.
-        passages: of these, as they can be read.
+        passages: of these, and of the pool, as they can be read.
         sentences: passage -> all its sentences, if the query asked for them.
     """
 
@@ -62,6 +62,10 @@ class RetrieveService:
         self._planner = planner
         self._prior = prior
         self._llm = llm
+
+    def by(self, prior: RankingPrior) -> "RetrieveService":
+        """The same with other ranking weights to start from."""
+        return RetrieveService(self._database, self._planner, prior, self._llm)
 
     def plan(self, query: Query, served: Served | None = None) -> Plan:
         """The query as it is ``served``; by default as it was asked, whatever its collection is set to.
@@ -136,7 +140,7 @@ class RetrieveService:
             walk=walk,
             ranking=ranking,
             explored=explored,
-            passages=passages.by_id(reader, plan.collection.id, shown),
+            passages=passages.by_id(reader, plan.collection.id, sorted({*shown, *ranking.pooled})),
             sentences=sentences,
             search_ms=milliseconds(began, time.perf_counter()),
         )

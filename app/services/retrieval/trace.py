@@ -137,10 +137,21 @@ class KeyTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureTrace:
+    """A feature of a passage and its weight: their product is what it adds to the score."""
+
+    value: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class PassageTrace:
-    """What memory did to a returned passage.
+    """Why a returned passage has its score, and what memory did to it.
 
     Attributes:
+        features: those that are not 0, by name (see ``ranking.FEATURES``); none where features do not rank. What
+            they add, and ``recall``, is the score.
+        completes: the passage of the pool that it adds most to; None where it adds to none.
         rank_without_memory: from 1; None where it would not have been among the candidates.
         recall: what recalled sentences add to the score.
         weights: what verdicts changed of the score by the ranking weights.
@@ -153,6 +164,8 @@ class PassageTrace:
     rank: int
     rank_without_memory: int | None
     score: float
+    features: dict[str, FeatureTrace]
+    completes: str | None
     recall: float
     weights: float
     weight_events: int

@@ -97,6 +97,8 @@ def _hop(trace: HopTrace, hop: Hop) -> dict[str, Any]:
 
 def _explained(trace: PassageTrace, ids: Mapping[str, int]) -> dict[str, Any]:
     row: dict[str, Any] = _json(asdict(trace)) | {"passage_id": ids[trace.passage_id]}
+    row["completes"] = None if trace.completes is None else ids[trace.completes]
+    row["features"] = {name: [one.value, one.weight] for name, one in trace.features.items()}
     if row["key"] is not None:
         row["key"]["units"] = [_without(unit, "method", "text") for unit in row["key"]["units"]]
     return row
@@ -134,8 +136,9 @@ class Reading:
         units = {unit["unit_id"] for row in trace["passages"] or () if row["key"] for unit in row["key"]["units"]}
         self._sentences: Mapping[int, StoredSentence] = passages.sentences_by_id(reader, collection.id, sentences)
         of_sentences = {sentence.passage_id for sentence in self._sentences.values()}
+        pooled = {row["completes"] for row in trace["passages"] or () if row["completes"] is not None}
         self._passages: Mapping[int, StoredPassage] = passages.by_id(
-            reader, collection.id, {*episode.shown, *of_sentences}
+            reader, collection.id, {*episode.shown, *of_sentences, *pooled}
         )
         self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
         self._units = influence.unit_texts(reader, collection.id, sorted(units)) if units else {}
@@ -211,6 +214,11 @@ class Reading:
         for row in rows:
             if row["passage_id"] in self._passages:
                 told = {**row, "passage_id": self._passages[row["passage_id"]].external_id}
+                pooled = self._passages.get(row["completes"])
+                told["completes"] = None if pooled is None else pooled.external_id
+                told["features"] = {
+                    name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
+                }
                 if told["key"] is not None:
                     told["key"] = told["key"] | {"units": list(self._brought(told["key"]["units"]))}
                 yield told

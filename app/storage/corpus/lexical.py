@@ -36,6 +36,19 @@ class TermCounts:
         return float(np.float32(sum(self.frequencies.values())))
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How a passage matches a question.
+
+    Attributes:
+        score: BM25, > 0, in single precision.
+        terms: of the question that it has, by their ids -> what each weighs in the question, its idf included.
+    """
+
+    score: float
+    terms: Mapping[int, float]
+
+
 # MATERIALIZED: what is the same for all postings of a term is computed once, not for each of them.
 # A term that only evolved keys have is no lexical_term: no passage's base key holds it.
 _QUESTION = """
@@ -44,10 +57,10 @@ _QUESTION = """
                %(k1)s::float8 * %(b)s::float8 * passage_count / nullif(lexical_length, 0) AS slope
         FROM collection WHERE id = %(collection)s
     ), asked AS MATERIALIZED (
-        SELECT term.id, {columns} corpus.base, corpus.slope,
+        SELECT term.id, asked.place, {columns} corpus.base, corpus.slope,
                asked.weight * ln(1 + (corpus.passages - {held} + 0.5::float8)
                                      / ({held} + 0.5::float8)) AS weight
-        FROM unnest(%(terms)s::text[], %(weights)s::float8[]) AS asked(term, weight)
+        FROM unnest(%(terms)s::text[], %(weights)s::float8[]) WITH ORDINALITY AS asked(term, weight, place)
         {terms} CROSS JOIN corpus
     )
 """
@@ -104,20 +117,20 @@ def search(
     return {row[0]: row[1] for row in rows}
 
 
-def scores(
+def matches(
     reader: Reader,
     collection: Collection,
     weights: Mapping[str, float],
     passages: Sequence[int],
     *,
     evolved: bool = False,
-) -> dict[int, float]:
-    """The BM25 scores of the given passages, as ``search`` has them; those that share no term are absent."""
-    question, found = _found("AND posting.passage_id = ANY(%(passages)s::bigint[])", evolved=evolved)
+) -> dict[int, Match]:
+    """How the given passages match the question; those that share no term with it are absent."""
+    question, found = _found("AND posting.passage_id = ANY(%(passages)s::bigint[])", evolved=evolved, matched=True)
     rows = reader.rows(
         f"WITH {question} {found} {_BEST_FIRST}", _parameters(collection, weights, passages=list(passages))
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.passage_id: Match(row.score, dict(zip(row.terms, row.weights, strict=True))) for row in rows}
 
 
 def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -197,21 +210,31 @@ def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float
     return -freed
 
 
-def _found(chosen: str = "", *, evolved: bool) -> tuple[str, str]:
-    """The parts of a statement: the question's terms, and the score of each (``chosen``) passage that has one."""
+def _found(chosen: str = "", *, evolved: bool, matched: bool = False) -> tuple[str, str]:
+    """The parts of a statement: the question's terms, and the score of each (``chosen``) passage that has one.
+
+    Args:
+        matched: say also which terms each passage has.
+    """
     postings = _POSTINGS.format(chosen=chosen)
+    held = ", array_agg(asked.id) AS terms, array_agg(asked.weight) AS weights" if matched else ""
     if not evolved:
         question = _QUESTION.format(columns="", terms=_term(outer=False), held="term.passage_count")
-        return question, f"SELECT posting.passage_id, {_SCORE} {postings} GROUP BY posting.passage_id"
-    held = "coalesce(term.passage_count, 0)"
-    question = _QUESTION.format(columns="asked.term,", terms=_term(outer=True), held=held)
+        return question, f"SELECT posting.passage_id, {_SCORE}{held} {postings} GROUP BY posting.passage_id"
+    question = _QUESTION.format(
+        columns="asked.term,", terms=_term(outer=True), held="coalesce(term.passage_count, 0)"
+    )
+    one, every = "", ""
+    if matched:  # a term that has become more frequent comes twice, and one that no base key has has no id
+        one = ", coalesce(asked.id, -asked.place) AS id, asked.weight"
+        every = ", array_agg(id) AS terms, array_agg(weight) AS weights"
     found = f"""
-        SELECT passage_id, sum(score)::real AS score FROM (
-            SELECT posting.passage_id, {_CONTRIBUTION} AS score {postings}
+        SELECT passage_id, sum(score)::real AS score{every} FROM (
+            SELECT posting.passage_id, {_CONTRIBUTION} AS score{one} {postings}
             UNION ALL
             SELECT posting.passage_id,
                    asked.weight * (posting.frequency / (posting.frequency + norm.value)
-                                   - posting.base / (posting.base + norm.value)) AS score
+                                   - posting.base / (posting.base + norm.value)) AS score{one}
             {_CORRECTIONS.format(chosen=chosen)}
         ) AS contribution GROUP BY passage_id
     """

@@ -335,8 +335,9 @@ def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[
     )
     writer.execute(
         f"""
-        INSERT INTO entity_sentence (collection_id, entity_id, sentence_id)
-        SELECT %(collection)s::bigint, named.entity_id, named.sentence_id FROM ({named}) AS named
+        INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
+        SELECT %(collection)s::bigint, named.entity_id, named.sentence_id, s.passage_id FROM ({named}) AS named
+        {each("sentence s", "s.id = named.sentence_id")}
         ON CONFLICT DO NOTHING
         """,
         parameters,

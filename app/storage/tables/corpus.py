@@ -152,10 +152,13 @@ entity_sentence = Table(
     tenant(),
     Column("entity_id", BigInteger, nullable=False),
     Column("sentence_id", BigInteger, nullable=False),
-    PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id"),
+    Column("passage_id", BigInteger, nullable=False, comment="That of the sentence, so that none is looked up."),
+    # Read from the index alone: which passages name an entity.
+    PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id", postgresql_include=["passage_id"]),
     of("entity", "entity_id"),
     of("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id", "entity_id"),
+    Index(None, "collection_id", "passage_id", "entity_id"),
     comment="M_ES of GAM-RAG, Eq. 1.",
 )
 

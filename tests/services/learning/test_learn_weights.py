@@ -362,7 +362,7 @@ class TestWhoLearns:
         self, application: Application, addresses: Servers, towns: str
     ) -> None:
         ours = application.prior.prior
-        other = RankingPrior("another", Prior(-ours.mean, 2.0 * ours.precision), ())
+        other = RankingPrior("another", application.prior.first, Prior(-ours.mean, 2.0 * ours.precision), ())
         service = LearnService(
             application.database,
             application.noise,
@@ -394,7 +394,7 @@ class TestWhoLearns:
         }
         leave_only_weights(application, towns)
         elsewhere = varied(application, addresses, Variation("x"))
-        elsewhere.prior = RankingPrior("a third", ours, ())
+        elsewhere.prior = RankingPrior("a third", application.prior.first, ours, ())
         assert scores(elsewhere, towns) == before != scores(application, towns)
         elsewhere.close()
 
