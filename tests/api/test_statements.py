@@ -74,14 +74,15 @@ HOP = 2
 KEYS = 1
 TERMS = 1
 TEXTS = 1
+LOOK = 2
 
 
 @pytest.mark.parametrize(
     ("arm", "hops", "statements"),
     [
         # By features: terms, keys, the terms of these passages, and learned weights.
-        ({"profile": "default", "memory": "read"}, 3, ALIGNED + RECALLED + 3 * HOP + 4 + TEXTS),
-        ({"profile": "default", "memory": "off"}, 3, ALIGNED + 3 * HOP + 3 + TEXTS),
+        ({"profile": "default", "memory": "read"}, 3, ALIGNED + RECALLED + 3 * HOP + 4 + LOOK + TEXTS),
+        ({"profile": "default", "memory": "off"}, 3, ALIGNED + 3 * HOP + 3 + LOOK + TEXTS),
         ({"profile": "paper", "memory": "read"}, 3, ALIGNED + 3 * HOP + KEYS + TEXTS),
         ({"profile": "paper", "memory": "off"}, 3, ALIGNED + 3 * HOP + KEYS + TEXTS),
         ({"strategy": "dense"}, 0, KEYS + TEXTS),

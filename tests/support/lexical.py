@@ -112,11 +112,12 @@ def search(
     evolved: bool = False,
     **more: Any,
 ) -> dict[str, float]:
-    """External id -> score, best first; what ``scores`` says of the same passages must be the same."""
+    """External id -> score, best first; what ``matches`` says of the same passages must be the same."""
     with application.database.read() as reader:
         collection = collections.find(reader, name)
         found = lexical.search(reader, collection, weights, limit, evolved=evolved, **more)
-        assert lexical.scores(reader, collection, weights, list(found), evolved=evolved) == found
+        matches = lexical.matches(reader, collection, weights, list(found), evolved=evolved)
+        assert {passage: match.score for passage, match in matches.items()} == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
         stored = passages.by_id(reader, collection.id, found)
     return {stored[passage].external_id: score for passage, score in found.items()}

@@ -134,8 +134,28 @@ class TestRanking:
         with application.database.read() as reader:
             found = collections.find(reader, collection)
             ids = {key: held[0] for key, held in passages.versions(reader, found.id, "abc").items()}
-            assert lexical.scores(reader, found, {"ant": 1.0}, [ids["a"], ids["c"]]).keys() == {ids["a"]}
-            assert lexical.scores(reader, found, {"ant": 1.0}, []) == {}
+            assert lexical.matches(reader, found, {"ant": 1.0}, [ids["a"], ids["c"]]).keys() == {ids["a"]}
+            assert lexical.matches(reader, found, {"ant": 1.0}, []) == {}
+
+    @pytest.mark.parametrize("evolved", [False, True])
+    def test_a_match_names_each_of_the_questions_terms_once(
+        self, application: Application, collection: str, evolved: bool
+    ) -> None:
+        put(application, collection, counted({"a": ["ant", "ant", "bee"], "b": ["bee", "cat"], "c": ["dog"]}))
+        if evolved:
+            evolve(application, collection, terms={"b": {"bee": (1.0, 2.0), "new": (0.0, 0.5)}})
+        question = {"ant": 1.0, "bee": 2.0, "new": 3.0, "nowhere": 1.0}
+        with application.database.read() as reader:
+            found = collections.find(reader, collection)
+            ids = {held[0]: key for key, held in passages.versions(reader, found.id, "abc").items()}
+            matches = lexical.matches(reader, found, question, list(ids), evolved=evolved)
+        idf = inverse_document_frequency(3, [0, 1, 2])
+        terms = {ids[passage]: sorted(match.terms.values()) for passage, match in matches.items()}
+        expected = {"a": sorted([idf[1], 2 * idf[2]]), "b": [2 * idf[2]]}
+        if evolved:
+            expected["b"] = sorted([2 * idf[2], 3 * idf[0]])
+        assert terms == {key: pytest.approx(weights) for key, weights in expected.items()}
+        assert len({term for match in matches.values() for term in match.terms}) == 2 + evolved
 
 
 class TestHistory:
