@@ -1,9 +1,8 @@
 """The command that fits the ranking weights every collection starts from."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,10 +10,6 @@ from app.cli.console import cli, err, say
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
 from app.settings import Settings
-
-if TYPE_CHECKING:
-    from app.core.fitting import Judged
-    from app.providers.prior import RankingPrior
 
 
 @cli.command()
@@ -27,7 +22,7 @@ def fit(
     ),
 ) -> None:
     """Fit the ranking weights that collections start from to data sets with known relevant passages."""
-    from app.evaluation.fit import fit_first_look, fit_prior, judged
+    from app.evaluation.fit import fit_looks
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
     from app.providers.prior import as_json, no_preference
@@ -36,21 +31,10 @@ def fit(
     with engine(Settings()) as (services, _), progress(err) as bars:
         # A prior over other features must not stand in the way of its successor.
         services.prior = no_preference()
-        harnesses = {
-            dataset.name: open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))
-            for dataset in loaded
-        }
-
-        def look(prior: RankingPrior, which: str) -> list[list[Judged]]:
-            found = []
-            for dataset in loaded:
-                step = steps(bars, f"{dataset.name}: {which} look", len(dataset.questions))
-                found.append(judged(harnesses[dataset.name], dataset, prior, step))
-            return found
-
-        first = fit_first_look(look(no_preference(), "first"))
-        # The second look's features hang on whom the first one puts into the pool.
-        second = fit_prior(look(replace(no_preference(), first=first), "second"))
+        corpora = [
+            (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
+        ]
+        first, second = fit_looks(corpora, lambda name, total: steps(bars, name, total))
     content = as_json(first, second, tuple(dataset.name for dataset in loaded))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

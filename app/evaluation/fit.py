@@ -1,6 +1,7 @@
 """Fitting the ranking weights that every collection starts from to data sets with known relevant passages."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from app.core.ranking import FIRST_LOOK
 from app.errors import InvalidRequestError
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Harness
-from app.providers.prior import RankingPrior
+from app.providers.prior import RankingPrior, no_preference
 from app.services.retrieval.query import Query
 
 RIDGE = 0.003
@@ -34,14 +35,30 @@ def judged(harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callab
     return found
 
 
-def fit_first_look(corpora: Sequence[Sequence[Judged]]) -> NDArray[np.float64]:
-    """Weights of the first look alone, (len(FIRST_LOOK),), each corpus counting the same.
+Steps = Callable[[str, int], Callable[[], None]]
+"""Given what is counted and how many there are: told of each one done."""
+
+
+def fit_looks(corpora: Sequence[tuple[Harness, Dataset]], steps: Steps) -> tuple[NDArray[np.float64], Prior]:
+    """Weights of the first look, (len(FIRST_LOOK),), and a prior over all features; each corpus counts the same.
+
+    The questions are asked twice: the second look's features hang on whom the first one puts into the pool.
 
     Raises:
         InvalidRequestError: as ``fit_prior``.
     """
-    size = len(FIRST_LOOK)
-    return fit_prior([[Judged(one.features[:, :size], one.supported) for one in corpus] for corpus in corpora]).mean
+    none, size = no_preference(), len(FIRST_LOOK)
+
+    def looked(prior: RankingPrior, which: str) -> list[list[Judged]]:
+        return [
+            judged(harness, dataset, prior, steps(f"{dataset.name}: {which} look", len(dataset.questions)))
+            for harness, dataset in corpora
+        ]
+
+    first = fit_prior(
+        [[Judged(one.features[:, :size], one.supported) for one in corpus] for corpus in looked(none, "first")]
+    ).mean
+    return first, fit_prior(looked(replace(none, first=first), "second"))
 
 
 def fit_prior(corpora: Sequence[Sequence[Judged]]) -> Prior:
