@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import structlog
+
 from app.core.keys import KeyRules
 from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
@@ -14,6 +16,7 @@ from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.providers.prior import RankingPrior, load_prior
+from app.services.access.encoder import Encoder
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -56,6 +59,11 @@ from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.retrieval.focus import GraphLimits
 from app.storage.stream import WakeStream
+
+log = structlog.get_logger(__name__)
+
+OTHERS_NAMED = 20
+"""Collections of other encoders that a process names when it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +124,11 @@ class Application:
         )
 
     @cached_property
+    def encoder(self) -> Encoder:
+        """The same, for the collections that it made the vectors of."""
+        return Encoder(self.embedder)
+
+    @cached_property
     def language(self) -> Language:
         """The configured spaCy pipeline, or the built-in rules."""
         return load_language(self.settings.spacy_model)
@@ -142,14 +155,14 @@ class Application:
     @cached_property
     def ingest(self) -> IngestService:
         """Accepts passages."""
-        return IngestService(self.database)
+        return IngestService(self.database, self.encoder)
 
     @cached_property
     def index(self) -> IndexService:
         """Builds the graph."""
         return IndexService(
             self.database,
-            self.embedder,
+            self.encoder,
             self.language,
             batch_size=self.settings.ingest_batch_size,
             time_llm=self.llm if self.settings.llm_time_extraction else None,
@@ -160,7 +173,7 @@ class Application:
     def rekey(self) -> RekeyService:
         """Makes keys anew."""
         return RekeyService(
-            self.database, self.embedder, batch_size=self.settings.ingest_batch_size, rebase=self.evolve.rebase
+            self.database, self.encoder, batch_size=self.settings.ingest_batch_size, rebase=self.evolve.rebase
         )
 
     @cached_property
@@ -189,7 +202,7 @@ class Application:
         """Analyses and embeds questions."""
         settings = self.settings
         return Planner(
-            self.embedder,
+            self.encoder,
             self.language,
             self.limits,
             settings.recall_gate,
@@ -271,7 +284,7 @@ class Application:
     @cached_property
     def attribution(self) -> Attribution:
         """Credits the expansions of verdicts."""
-        return Attribution(self.database, self.embedder, self.limits, self.key_learning)
+        return Attribution(self.database, self.encoder, self.limits, self.key_learning)
 
     @cached_property
     def evolve(self) -> EvolveService:
@@ -286,7 +299,7 @@ class Application:
     @cached_property
     def intake(self) -> Intake:
         """Takes verdicts into the log."""
-        return Intake(self.database, self.stream)
+        return Intake(self.database, self.stream, self.encoder)
 
     @cached_property
     def feedback(self) -> FeedbackService:
@@ -346,17 +359,17 @@ class Application:
     @cached_property
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
-        return DenseService(self.database, self.embedder)
+        return DenseService(self.database, self.encoder)
 
     @cached_property
     def expand(self) -> ExpandService:
         """Widens questions."""
-        return ExpandService(self.database, self.embedder, self.limits, self.llm)
+        return ExpandService(self.database, self.encoder, self.limits, self.llm)
 
     @cached_property
     def explain(self) -> ExplainService:
         """Shows what was learned."""
-        return ExplainService(self.database, self.embedder)
+        return ExplainService(self.database, self.encoder)
 
     @cached_property
     def compare(self) -> CompareService:
@@ -389,19 +402,19 @@ class Application:
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
-        self.claim_embedding_space()
+        self.check_dimension()
+        self._name_others()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])
         # What is loaded by now stays: the collector need not look through it again and again.
         gc.collect()
         gc.freeze()
 
-    def claim_embedding_space(self) -> None:
-        """Make sure that the database holds this encoder's vectors and no other's.
+    def check_dimension(self) -> None:
+        """Make sure that the encoder's vectors fit into the database.
 
         Raises:
             ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
-            EmbeddingSpaceMismatchError: the database was filled with another encoder.
         """
         encoder = self.embedder
         if encoder.dimension != self.settings.embedding_dimension:
@@ -409,8 +422,20 @@ class Application:
                 f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
                 f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
             )
-        with self.database.write() as writer:
-            collections.claim_embedding_space(writer, encoder.model, encoder.fingerprint, encoder.dimension)
+        with self.database.read() as reader:
+            collections.check_dimension(reader, encoder.model, encoder.dimension)
+
+    def _name_others(self) -> None:
+        """Say which collections this process cannot serve: better now than with the first question."""
+        with self.database.read() as reader:
+            others = collections.of_other_encoders(reader, self.encoder.id, OTHERS_NAMED + 1)
+        if others:
+            log.warning(
+                "collections of other encoders: what embeds text for them is refused",
+                encoder=self.embedder.model,
+                collections=[f"{other.name} ({other.encoder_model})" for other in others[:OTHERS_NAMED]],
+                more=len(others) > OTHERS_NAMED,
+            )
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -12,6 +12,7 @@ from app.providers import embedder
 from app.providers.embedder import Embedder
 from app.providers.embedder.folder import DEFAULT_MODEL, open_model
 from app.providers.embedder.onnx import exported_graph
+from app.storage.corpus.collections import EncoderId
 
 
 def exported(cache: Path) -> Path:
@@ -26,6 +27,10 @@ def lend(graph: Path, data: Path) -> None:
     """Let a data directory have the graph as if it had been exported there."""
     (data / "encoders").mkdir()
     (data / "encoders" / graph.name).symlink_to(graph)
+
+
+SOME = EncoderId("some", "5" * 64)
+"""Of collections whose vectors are of no matter."""
 
 
 class Remembering:

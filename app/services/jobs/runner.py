@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.errors import LlmError, UnavailableError, is_out_of_reach
+from app.errors import EmbeddingSpaceMismatchError, LlmError, UnavailableError, is_out_of_reach
 from app.services.jobs.work import ClaimLostError, Handler, Kind, Work
 from app.storage.database import Database
 from app.storage.jobs import jobs
@@ -28,7 +28,7 @@ MAX_ATTEMPTS = 5
 RETRY_SECONDS = 1.0
 """Until the second try; twice as long until each that follows."""
 WAIT_SECONDS = 5.0
-"""Until a job that waits for somebody else's server asks it again."""
+"""Until a job that waits for somebody else's server, or for another worker's encoder, is tried again."""
 BEATS = 5
 """Beats within a lease: so many less one may be missed."""
 
@@ -89,8 +89,9 @@ class Runner:
                     handler.run(work)
         except ClaimLostError:
             raise
-        except LlmError as error:  # the endpoint may come back
-            log.warning("job waits for the LLM", job_id=str(job.id), error=error.detail)
+        # The endpoint may come back, and another worker may run the collection's encoder.
+        except (LlmError, EmbeddingSpaceMismatchError) as error:
+            log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
             self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
             return False
         except Exception as error:

@@ -45,7 +45,7 @@ class Bench:
         self.application, self.collection = application, collection
         self.database = application.database
         with self.database.write() as writer:
-            self.target = collections.open_for_writing(writer, collection).collection_id
+            self.target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
 
     def kind(self, name: str = "test", **more: Any) -> Kind:
         return Kind(f"{name}-{self.collection}", f"{name}-{self.collection}", **more)

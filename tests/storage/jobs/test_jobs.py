@@ -13,6 +13,7 @@ from app.storage.database import Database
 from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
 from tests.support import state
+from tests.support.encoder import SOME
 
 LEASE_SECONDS = 60.0
 LANE = "test"
@@ -35,7 +36,7 @@ def opened(database: Database, name: str, lane: str, **more: Any) -> UUID:
     """A job of the collection, which is made if it does not exist."""
     job = uuid4()
     with database.write() as writer:
-        target = collections.open_for_writing(writer, name).collection_id
+        target = collections.open_for_writing(writer, name, SOME).collection.id
         assert jobs.add(writer, target, job, **({"kind": "any", "lane": lane, "payload": {"a": 1}} | more))
     return job
 
@@ -164,7 +165,7 @@ class TestInTurn:
         """An earlier job becomes visible while a later one is being claimed."""
         early, got = uuid4(), []
         with database.write() as opening:
-            target = collections.open_for_writing(opening, collection).collection_id
+            target = collections.open_for_writing(opening, collection, SOME).collection.id
         with database.write() as claiming:
             with database.write() as opening:
                 jobs.add(opening, target, early, kind="any", lane=lane, payload={})
