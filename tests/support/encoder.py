@@ -33,6 +33,18 @@ SOME = EncoderId("some", "5" * 64)
 """Of collections whose vectors are of no matter."""
 
 
+class Turned:
+    """Another encoder of the same dimension: what it says of two texts is the same, and its vectors are others."""
+
+    def __init__(self, encoder: Embedder) -> None:
+        self._encoder = encoder
+        self.model, self.fingerprint, self.dimension = "turned", "7" * 64, encoder.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The encoder's, its axes in the opposite order."""
+        return np.ascontiguousarray(self._encoder.embed(texts)[:, ::-1])
+
+
 class Remembering:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times."""
 
