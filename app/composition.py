@@ -397,7 +397,7 @@ class Application:
     @cached_property
     def health(self) -> HealthService:
         """Looks at what the process depends on."""
-        return HealthService(self.database, self.stream, self.embedder, self.language, self.settings.llm_base_url)
+        return HealthService(self.database, self.stream, self.encoder, self.language, self.settings.llm_base_url)
 
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
