@@ -259,7 +259,10 @@ class TestHealing:
     def test_rows_kept_for_an_old_transaction_are_healed_once(self, application: Application, filled: str) -> None:
         maintain = service(application, Thresholds(dead_share=0.0001, dead_rows=60))
         with application.database.write() as old:
-            collections.open_for_writing(old, f"{filled}-old", application.encoder.id)
+            old.execute(
+                "INSERT INTO collection (name, encoder_model, encoder_fingerprint) VALUES (%(name)s, '', '')",
+                {"name": f"{filled}-old"},
+            )
             replace_vectors(application, filled, 60)
             first, second = (
                 run(maintain)[of_passages(application, filled)],

@@ -38,7 +38,7 @@ class Runner:
 
     def __init__(self, database: Database, handlers: Mapping[Kind, Handler], *, lease_seconds: float) -> None:
         self._database = database
-        self._kinds = {kind.name: (kind, handler) for kind, handler in handlers.items()}
+        self._handlers = {kind.name: handler for kind, handler in handlers.items()}
         self._lease_seconds = lease_seconds
         self.lanes = tuple(dict.fromkeys(kind.lane for kind in handlers))
 
@@ -71,8 +71,8 @@ class Runner:
         Raises:
             UnavailableError: a server is out of reach; the job stays in hand, and its claimant may claim it again.
         """
-        kind, handler = self._kinds[job.kind]
-        work = Work(job, kind, should_stop)
+        handler = self._handlers[job.kind]
+        work = Work(job, should_stop)
         try:
             if job.attempts >= MAX_ATTEMPTS:  # the last of its workers was lost
                 return self._end(work, handler, "failed", job.error)

@@ -89,20 +89,18 @@ def add(
     received: int = 0,
     updated: int = 0,
     receiving: bool = False,
-    due_in_seconds: float = 0.0,
 ) -> bool:
     """Queue a job; False, and nothing is queued, if one of its kind is open and the kind is ``single``.
 
     Args:
         receiving: it is not ready before ``release``.
-        due_in_seconds: it is not claimed before.
     """
     return (
         writer.execute(
             """
-            INSERT INTO job (collection_id, id, kind, lane, single, payload, status, received, updated, due_at)
+            INSERT INTO job (collection_id, id, kind, lane, single, payload, status, received, updated)
             VALUES (%(collection)s, %(job)s, %(kind)s, %(lane)s, %(single)s, %(payload)s, %(status)s, %(received)s,
-                    %(updated)s, now() + make_interval(secs => %(seconds)s))
+                    %(updated)s)
             ON CONFLICT DO NOTHING
             """,
             {
@@ -115,7 +113,6 @@ def add(
                 "status": "receiving" if receiving else "queued",
                 "received": received,
                 "updated": updated,
-                "seconds": due_in_seconds,
             },
         )
         > 0
@@ -302,19 +299,6 @@ def attempts(reader: Reader, job: Job) -> int | None:
     """Failed tries since the job last came forward; None if it is the claimant's no more."""
     row = reader.row(f"SELECT attempts FROM job WHERE {_CLAIMED}", _of(job))
     return None if row is None else row.attempts
-
-
-def repeat(writer: Writer, job: Job, after_seconds: float) -> None:
-    """Queue the same job once more, not to be claimed before; one that is ``single`` must be closed by then."""
-    writer.execute(
-        f"""
-        INSERT INTO job (collection_id, id, kind, lane, single, payload, status, due_at)
-        SELECT collection_id, gen_random_uuid(), kind, lane, single, payload, 'queued',
-               now() + make_interval(secs => %(seconds)s)
-        FROM job WHERE {_JOB} ON CONFLICT DO NOTHING
-        """,
-        _of(job) | {"seconds": after_seconds},
-    )
 
 
 def put_back(

@@ -1,4 +1,4 @@
-"""The runner: tries and parking, outages, stops, cancelling, claims that are lost, kinds that recur, lanes."""
+"""The runner: tries and parking, outages, stops, cancelling, claims that are lost, lanes."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +10,6 @@ import structlog
 
 from app.composition import Application
 from app.errors import LlmError, StatementGivenUpError, UnavailableError
-from app.services.jobs import runner as module
 from app.services.jobs.runner import MAX_ATTEMPTS, Crew, Runner
 from app.services.jobs.work import Kind, Work
 from app.storage.corpus import collections
@@ -315,32 +314,6 @@ class TestClaims:
         assert runner.run_ready() == 1
         assert (bench.row["status"], bench.row["error"]) == ("failed", "Its worker was lost.")
         assert len(bench.handler.let_go_of) == 1
-
-
-class TestRecurring:
-    @pytest.mark.parametrize("end", ["succeeded", "failed"])
-    def test_the_next_is_queued_when_one_ends(
-        self, bench: Bench, end: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(_: Work) -> None:
-            raise ValueError("broken")
-
-        monkeypatch.setattr(module, "MAX_ATTEMPTS", 1)
-        kind = bench.kind(single=True, every_seconds=3600.0)
-        bench.queue(kind)
-        runner = bench.runner(bench.finish if end == "succeeded" else fail, kind)
-        assert runner.run_ready() == 1
-        assert [row["status"] for row in bench.rows] == [end, "queued"]
-        assert runner.run_ready() == 0  # not before its time
-        make_due(bench.application)
-        assert runner.run_ready() == 1
-        assert [row["status"] for row in bench.rows] == [end, end, "queued"]
-
-    def test_there_is_none_after_one_that_was_cancelled(self, bench: Bench) -> None:
-        kind = bench.kind(every_seconds=3600.0)
-        bench.queue(kind)
-        assert bench.runner(lambda work: bench.cancel() or eventually(work.should_stop), kind, 1.0).run_ready() == 1
-        assert [row["status"] for row in bench.rows] == ["cancelled"]
 
 
 class TestCrew:

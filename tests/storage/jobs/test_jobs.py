@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.composition import Application, Servers
+from app.composition import Servers
 from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.jobs import jobs
@@ -340,24 +340,6 @@ class TestOpening:
         ended(database, claimed(database, lane))
         with database.write() as writer:
             assert jobs.add(writer, target, uuid4(), **again)
-
-    def test_one_for_later_is_not_claimed_before(self, database: Database, collection: str, lane: str) -> None:
-        opened(database, collection, lane, due_in_seconds=3600)
-        assert claimed(database, lane) is None
-
-    def test_the_next_of_one_that_recurs_asks_for_the_same(
-        self, application: Application, database: Database, collection: str, lane: str
-    ) -> None:
-        first = opened(database, collection, lane, single=True)
-        running = claimed(database, lane)
-        ended(database, running)
-        assert running is not None
-        with database.write() as writer:
-            jobs.repeat(writer, running, 3600)
-        (again,) = [row for row in state.rows(application, collection, "job") if row["id"] != str(first)]
-        assert (again["kind"], again["lane"], again["single"], again["payload"]) == ("any", lane, True, {"a": 1})
-        assert (again["status"], again["claimant"]) == ("queued", None)
-        assert claimed(database, lane) is None
 
 
 class TestLooking:
