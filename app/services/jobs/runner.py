@@ -19,7 +19,7 @@ import structlog
 from app.errors import EmbeddingSpaceMismatchError, LlmError, UnavailableError, is_out_of_reach
 from app.services.jobs.work import ClaimLostError, Handler, Kind, Work
 from app.storage.database import Database
-from app.storage.jobs import jobs
+from app.storage.jobs import claims
 from app.storage.jobs.jobs import Job
 
 log = structlog.get_logger(__name__)
@@ -63,7 +63,7 @@ class Runner:
     def claim(self, claimant: UUID, lanes: Sequence[str], collection_id: int | None = None) -> Job | None:
         """The next job of these lanes, now in the hands of ``claimant``, which has no other in them; or None."""
         with self._database.write_once() as writer:
-            return jobs.claim(writer, claimant, lanes, self._lease_seconds, collection_id)
+            return claims.claim(writer, claimant, lanes, self._lease_seconds, collection_id)
 
     def carry_out(self, job: Job, should_stop: Callable[[], bool]) -> bool:
         """Do a claimed job to its end, or until told to stop; whether it came to its end, be it a failure.
@@ -112,7 +112,7 @@ class Runner:
         """Count a failed try; whether it was the last."""
         job, reason = work.job, f"{type(error).__name__}: {error}"
         with self._database.read() as reader:
-            before = jobs.attempts(reader, job)
+            before = claims.attempts(reader, job)
         if before is None:
             raise ClaimLostError from error
         log.error("job failed a try", job_id=str(job.id), collection=job.collection, exc_info=error)
@@ -125,7 +125,7 @@ class Runner:
         self, work: Work, *, after_seconds: float = 0.0, error: str | None = None, tried: bool = False
     ) -> None:
         with self._database.write_once() as writer:
-            jobs.put_back(writer, work.job, after_seconds=after_seconds, error=error, tried=tried)
+            claims.put_back(writer, work.job, after_seconds=after_seconds, error=error, tried=tried)
 
     def _end(self, work: Work, handler: Handler, status: str, error: str | None = None) -> bool:
         """Close a job that did not come to do all; what its transactions did so far stays."""
@@ -145,7 +145,7 @@ class Runner:
             while not over.wait(self._lease_seconds / BEATS):
                 try:
                     with self._database.write_once() as writer:
-                        work.hear(jobs.keep(writer, work.job, self._lease_seconds))
+                        work.hear(claims.keep(writer, work.job, self._lease_seconds))
                 except UnavailableError as error:  # the lease lasts for some more beats
                     log.warning("job's lease not put off", job_id=str(work.job.id), error=error.detail)
                 except ClaimLostError:  # the handler stops by itself, or has just finished

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from app.storage.database import Writer
-from app.storage.jobs import jobs
+from app.storage.jobs import claims
 from app.storage.jobs.jobs import Job
 
 
@@ -64,7 +64,9 @@ class Work:
             ClaimLostError: the job is not ours any more.
         """
         self.hear(
-            jobs.advance(writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position)
+            claims.advance(
+                writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position
+            )
         )
 
     def report(
@@ -83,7 +85,7 @@ class Work:
             ClaimLostError: the job is not ours any more.
         """
         self.hear(
-            jobs.report(
+            claims.report(
                 writer,
                 self.job,
                 received=received,
@@ -116,7 +118,7 @@ class Work:
         Raises:
             ClaimLostError: the job is not ours any more.
         """
-        if not jobs.close(writer, self.job, status, error=error, result=result):
+        if not claims.close(writer, self.job, status, error=error, result=result):
             self.hear(None)
 
     def hear(self, cancelled: bool | None) -> None:

@@ -14,7 +14,7 @@ from app.services.jobs.runner import MAX_ATTEMPTS, Crew, Runner
 from app.services.jobs.work import Kind, Work
 from app.storage.corpus import collections
 from app.storage.database import Writer
-from app.storage.jobs import jobs
+from app.storage.jobs import claims, jobs
 from app.storage.jobs.jobs import Job
 from tests.support import state
 from tests.support.jobs import make_due
@@ -111,7 +111,7 @@ class TestTries:
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         delays: list[float] = []
-        put_back = jobs.put_back
+        put_back = claims.put_back
 
         def noted(writer: Writer, job: Job, **how: Any) -> bool:
             delays.append(how["after_seconds"])
@@ -120,7 +120,7 @@ class TestTries:
         def fail(_: Work) -> None:
             raise ValueError("broken")
 
-        monkeypatch.setattr(jobs, "put_back", noted)
+        monkeypatch.setattr(claims, "put_back", noted)
         bench.queue()
         runner = bench.runner(fail)
         for attempt in range(1, MAX_ATTEMPTS):
@@ -343,19 +343,19 @@ class TestCrew:
     def test_whatever_the_number_of_kinds_one_statement_asks(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        claims: list[int] = []
-        claim = jobs.claim
+        asked: list[int] = []
+        claim = claims.claim
 
         def counted(writer: Writer, *arguments: Any) -> Job | None:
-            claims.append(1)
+            asked.append(1)
             return claim(writer, *arguments)
 
-        monkeypatch.setattr(jobs, "claim", counted)
+        monkeypatch.setattr(claims, "claim", counted)
         handlers = {bench.kind(f"kind-{n}"): Scripted(bench.finish) for n in range(7)}
         with Crew(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
             assert not crew.step()
             assert not crew.step()
-        assert len(claims) == 2
+        assert len(asked) == 2
 
     def test_an_outage_in_a_thread_is_told_and_the_job_taken_up_again(self, bench: Bench) -> None:
         away = [True]
