@@ -5,18 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import structlog
 
-from app.core.keys import KeyRules
 from app.errors import ConfigurationError
+from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.providers.embedder import Embedder, load_embedder
-from app.providers.language import Language, load_language
-from app.providers.llm import Llm
-from app.providers.prior import RankingPrior, load_prior
-from app.services.access.encoder import Encoder
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -24,7 +18,7 @@ from app.services.jobs.jobs import JobsService
 from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION
 from app.services.jobs.runner import Runner
 from app.services.jobs.work import Handler, Kind
-from app.services.keys.attribution import Attribution, KeyLearning
+from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
 from app.services.keys.rekey import RekeyService
@@ -33,7 +27,6 @@ from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
 from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
-from app.services.learning.noise import Noise
 from app.services.reasons.explain import ExplainService
 from app.services.reasons.influence import Influences
 from app.services.retrieval.dense import DenseService
@@ -57,7 +50,6 @@ from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.retrieval.focus import GraphLimits
 from app.storage.stream import WakeStream
 
 log = structlog.get_logger(__name__)
@@ -98,11 +90,11 @@ def servers(settings: Settings) -> Iterator[Servers]:
         yield Servers(database_url, redis_url)
 
 
-class Application:
+class Application(Parts):
     """Everything one process needs; what is heavy is loaded when first used."""
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
-        self.settings = settings
+        super().__init__(settings)
         self.database = Database(
             addresses.database_url,
             pool_size=settings.database_pool_size,
@@ -110,42 +102,6 @@ class Application:
             hnsw_ef_search=settings.hnsw_ef_search,
         )
         self.stream = WakeStream(addresses.redis_url, consumer)
-
-    @cached_property
-    def embedder(self) -> Embedder:
-        """The configured encoder."""
-        settings = self.settings
-        return load_embedder(
-            settings.embedding_model,
-            settings.embedding_runtime,
-            Path(settings.data_dir).resolve(),
-            settings.embedding_threads,
-            settings.embedding_batch_size,
-        )
-
-    @cached_property
-    def encoder(self) -> Encoder:
-        """The same, for the collections that it made the vectors of."""
-        return Encoder(self.embedder)
-
-    @cached_property
-    def language(self) -> Language:
-        """The configured spaCy pipeline, or the built-in rules."""
-        return load_language(self.settings.spacy_model)
-
-    @cached_property
-    def llm(self) -> Llm | None:
-        """The configured endpoint, or None."""
-        settings = self.settings
-        if settings.llm_base_url is None:
-            return None
-        return Llm(
-            base_url=settings.llm_base_url,
-            api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else None,
-            model=settings.llm_model,
-            timeout_seconds=settings.llm_timeout_seconds,
-            max_attempts=settings.llm_max_attempts,
-        )
 
     @cached_property
     def access(self) -> AccessService:
@@ -192,12 +148,6 @@ class Application:
         return JobsService(self.database, self.handlers)
 
     @cached_property
-    def limits(self) -> GraphLimits:
-        """Bounds on what one statement reads."""
-        settings = self.settings
-        return GraphLimits(settings.hub_limit, settings.candidate_limit)
-
-    @cached_property
     def planner(self) -> Planner:
         """Analyses and embeds questions."""
         settings = self.settings
@@ -232,24 +182,6 @@ class Application:
         return LiftService(self.database, generation_threshold=self.settings.key_generation_threshold)
 
     @cached_property
-    def noise(self) -> Noise:
-        """How far verdicts move what is learned."""
-        settings = self.settings
-        return Noise(
-            settings.observation_noise_positive,
-            settings.observation_noise_negative,
-            settings.process_noise,
-            settings.judge_daily_share,
-            settings.judge_contested_share,
-            settings.judge_daily_comparisons,
-        )
-
-    @cached_property
-    def prior(self) -> RankingPrior:
-        """What is believed of the ranking weights before any verdict."""
-        return load_prior(self.settings.ranking_prior)
-
-    @cached_property
     def learn(self) -> LearnService:
         """Applies verdicts."""
         return LearnService(
@@ -259,26 +191,6 @@ class Application:
             self.attribution,
             self.evolve,
             max_attempts=self.settings.feedback_max_attempts,
-        )
-
-    @cached_property
-    def key_learning(self) -> KeyLearning:
-        """By which constants verdicts move passage keys."""
-        settings = self.settings
-        try:
-            rules = KeyRules(
-                settings.key_strength, settings.key_term_strength, settings.key_units, settings.key_capacity
-            )
-        except ValueError as error:
-            raise ConfigurationError(f"ENGRAM_KEY_UNITS, ENGRAM_KEY_CAPACITY: {error}") from error
-        return KeyLearning(
-            rules,
-            gate_top_k=settings.key_gate_top_k,
-            generation_threshold=settings.key_generation_threshold,
-            batch_events=settings.key_batch_events,
-            patience=settings.key_patience,
-            margin=settings.key_margin,
-            most_waiting=settings.key_most_waiting,
         )
 
     @cached_property
