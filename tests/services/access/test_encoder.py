@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application, Servers
 from app.core.verdict import Expansion
-from app.errors import EmbeddingSpaceMismatchError
+from app.errors import ConfigurationError, EmbeddingSpaceMismatchError
 from app.main import create_app
 from app.services.access.scope import Scope
 from app.services.learning.verdict import Verdict
@@ -269,6 +269,31 @@ def test_the_start_names_what_it_cannot_serve(application: Application, other: A
     assert f"{held} (" not in named(application)
     for services, name in ((application, held), (other, beside)):
         services.ingest.delete_collection(services.access.scope(name))
+
+
+def test_vectors_of_another_dimension_end_the_start_with_a_line(
+    application: Application, own: Servers, settings: Settings
+) -> None:
+    class Narrow(Turned):
+        def __init__(self) -> None:
+            super().__init__(application.embedder)
+            self.model, self.dimension = "narrow", 8
+
+    with (
+        application_on(own, settings, application, Narrow()) as services,
+        pytest.raises(
+            ConfigurationError, match=r"^narrow gives 8-dimensional.*ENGRAM_EMBEDDING_DIMENSION is 384\.$"
+        ),
+    ):
+        services.warm_up()
+    said = settings.model_copy(update={"embedding_dimension": 8})
+    with (
+        application_on(own, said, application, Narrow()) as services,
+        pytest.raises(
+            ConfigurationError, match=r"^The database was migrated for 384-dimensional vectors, but narrow"
+        ),
+    ):
+        services.warm_up()
 
 
 def test_a_client_is_told_by_a_problem_of_its_own(other: Application, held: str) -> None:
