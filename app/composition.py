@@ -5,15 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-from app.core.keys import KeyRules
+import structlog
+
 from app.errors import ConfigurationError
+from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.providers.embedder import Embedder, load_embedder
-from app.providers.language import Language, load_language
-from app.providers.llm import Llm
-from app.providers.prior import RankingPrior, load_prior
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -21,7 +18,7 @@ from app.services.jobs.jobs import JobsService
 from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION
 from app.services.jobs.runner import Runner
 from app.services.jobs.work import Handler, Kind
-from app.services.keys.attribution import Attribution, KeyLearning
+from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
 from app.services.keys.rekey import RekeyService
@@ -30,7 +27,6 @@ from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
 from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
-from app.services.learning.noise import Noise
 from app.services.reasons.explain import ExplainService
 from app.services.reasons.influence import Influences
 from app.services.retrieval.dense import DenseService
@@ -54,8 +50,12 @@ from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.retrieval.focus import GraphLimits
 from app.storage.stream import WakeStream
+
+log = structlog.get_logger(__name__)
+
+OTHERS_NAMED = 20
+"""Collections of other encoders that a process names when it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ def servers(settings: Settings) -> Iterator[Servers]:
         yield Servers(database_url, redis_url)
 
 
-class Application:
+class Application(Parts):
     """Everything one process needs; what is heavy is loaded when first used."""
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
-        self.settings = settings
+        super().__init__(settings)
         self.database = Database(
             addresses.database_url,
             pool_size=settings.database_pool_size,
@@ -104,37 +104,6 @@ class Application:
         self.stream = WakeStream(addresses.redis_url, consumer)
 
     @cached_property
-    def embedder(self) -> Embedder:
-        """The configured encoder."""
-        settings = self.settings
-        return load_embedder(
-            settings.embedding_model,
-            settings.embedding_runtime,
-            Path(settings.data_dir).resolve(),
-            settings.embedding_threads,
-            settings.embedding_batch_size,
-        )
-
-    @cached_property
-    def language(self) -> Language:
-        """The configured spaCy pipeline, or the built-in rules."""
-        return load_language(self.settings.spacy_model)
-
-    @cached_property
-    def llm(self) -> Llm | None:
-        """The configured endpoint, or None."""
-        settings = self.settings
-        if settings.llm_base_url is None:
-            return None
-        return Llm(
-            base_url=settings.llm_base_url,
-            api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else None,
-            model=settings.llm_model,
-            timeout_seconds=settings.llm_timeout_seconds,
-            max_attempts=settings.llm_max_attempts,
-        )
-
-    @cached_property
     def access(self) -> AccessService:
         """Finds collections by their names."""
         return AccessService(self.database)
@@ -142,14 +111,14 @@ class Application:
     @cached_property
     def ingest(self) -> IngestService:
         """Accepts passages."""
-        return IngestService(self.database)
+        return IngestService(self.database, self.encoder)
 
     @cached_property
     def index(self) -> IndexService:
         """Builds the graph."""
         return IndexService(
             self.database,
-            self.embedder,
+            self.encoder,
             self.language,
             batch_size=self.settings.ingest_batch_size,
             time_llm=self.llm if self.settings.llm_time_extraction else None,
@@ -160,7 +129,7 @@ class Application:
     def rekey(self) -> RekeyService:
         """Makes keys anew."""
         return RekeyService(
-            self.database, self.embedder, batch_size=self.settings.ingest_batch_size, rebase=self.evolve.rebase
+            self.database, self.encoder, batch_size=self.settings.ingest_batch_size, rebase=self.evolve.rebase
         )
 
     @cached_property
@@ -179,17 +148,11 @@ class Application:
         return JobsService(self.database, self.handlers)
 
     @cached_property
-    def limits(self) -> GraphLimits:
-        """Bounds on what one statement reads."""
-        settings = self.settings
-        return GraphLimits(settings.hub_limit, settings.candidate_limit)
-
-    @cached_property
     def planner(self) -> Planner:
         """Analyses and embeds questions."""
         settings = self.settings
         return Planner(
-            self.embedder,
+            self.encoder,
             self.language,
             self.limits,
             settings.recall_gate,
@@ -219,24 +182,6 @@ class Application:
         return LiftService(self.database, generation_threshold=self.settings.key_generation_threshold)
 
     @cached_property
-    def noise(self) -> Noise:
-        """How far verdicts move what is learned."""
-        settings = self.settings
-        return Noise(
-            settings.observation_noise_positive,
-            settings.observation_noise_negative,
-            settings.process_noise,
-            settings.judge_daily_share,
-            settings.judge_contested_share,
-            settings.judge_daily_comparisons,
-        )
-
-    @cached_property
-    def prior(self) -> RankingPrior:
-        """What is believed of the ranking weights before any verdict."""
-        return load_prior(self.settings.ranking_prior)
-
-    @cached_property
     def learn(self) -> LearnService:
         """Applies verdicts."""
         return LearnService(
@@ -249,29 +194,9 @@ class Application:
         )
 
     @cached_property
-    def key_learning(self) -> KeyLearning:
-        """By which constants verdicts move passage keys."""
-        settings = self.settings
-        try:
-            rules = KeyRules(
-                settings.key_strength, settings.key_term_strength, settings.key_units, settings.key_capacity
-            )
-        except ValueError as error:
-            raise ConfigurationError(f"ENGRAM_KEY_UNITS, ENGRAM_KEY_CAPACITY: {error}") from error
-        return KeyLearning(
-            rules,
-            gate_top_k=settings.key_gate_top_k,
-            generation_threshold=settings.key_generation_threshold,
-            batch_events=settings.key_batch_events,
-            patience=settings.key_patience,
-            margin=settings.key_margin,
-            most_waiting=settings.key_most_waiting,
-        )
-
-    @cached_property
     def attribution(self) -> Attribution:
         """Credits the expansions of verdicts."""
-        return Attribution(self.database, self.embedder, self.limits, self.key_learning)
+        return Attribution(self.database, self.encoder, self.limits, self.key_learning)
 
     @cached_property
     def evolve(self) -> EvolveService:
@@ -286,7 +211,7 @@ class Application:
     @cached_property
     def intake(self) -> Intake:
         """Takes verdicts into the log."""
-        return Intake(self.database, self.stream)
+        return Intake(self.database, self.stream, self.encoder)
 
     @cached_property
     def feedback(self) -> FeedbackService:
@@ -346,17 +271,17 @@ class Application:
     @cached_property
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
-        return DenseService(self.database, self.embedder)
+        return DenseService(self.database, self.encoder)
 
     @cached_property
     def expand(self) -> ExpandService:
         """Widens questions."""
-        return ExpandService(self.database, self.embedder, self.limits, self.llm)
+        return ExpandService(self.database, self.encoder, self.limits, self.llm)
 
     @cached_property
     def explain(self) -> ExplainService:
         """Shows what was learned."""
-        return ExplainService(self.database, self.embedder)
+        return ExplainService(self.database, self.encoder)
 
     @cached_property
     def compare(self) -> CompareService:
@@ -384,24 +309,24 @@ class Application:
     @cached_property
     def health(self) -> HealthService:
         """Looks at what the process depends on."""
-        return HealthService(self.database, self.stream, self.embedder, self.language, self.settings.llm_base_url)
+        return HealthService(self.database, self.stream, self.encoder, self.language, self.settings.llm_base_url)
 
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
-        self.claim_embedding_space()
+        self.check_dimension()
+        self._name_others()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])
         # What is loaded by now stays: the collector need not look through it again and again.
         gc.collect()
         gc.freeze()
 
-    def claim_embedding_space(self) -> None:
-        """Make sure that the database holds this encoder's vectors and no other's.
+    def check_dimension(self) -> None:
+        """Make sure that the encoder's vectors fit into the database.
 
         Raises:
             ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
-            EmbeddingSpaceMismatchError: the database was filled with another encoder.
         """
         encoder = self.embedder
         if encoder.dimension != self.settings.embedding_dimension:
@@ -409,8 +334,20 @@ class Application:
                 f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
                 f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
             )
-        with self.database.write() as writer:
-            collections.claim_embedding_space(writer, encoder.model, encoder.fingerprint, encoder.dimension)
+        with self.database.read() as reader:
+            collections.check_dimension(reader, encoder.model, encoder.dimension)
+
+    def _name_others(self) -> None:
+        """Say which collections this process cannot serve: better now than with the first question."""
+        with self.database.read() as reader:
+            others = collections.of_other_encoders(reader, self.encoder.id, OTHERS_NAMED + 1)
+        if others:
+            log.warning(
+                "collections of other encoders: what embeds text for them is refused",
+                encoder=self.embedder.model,
+                collections=[f"{other.name} ({other.encoder_model})" for other in others[:OTHERS_NAMED]],
+                more=len(others) > OTHERS_NAMED,
+            )
 
     def close(self) -> None:
         """Let go of every connection."""

@@ -55,6 +55,14 @@ class ConflictError(EngramError):
     title = "Conflict"
 
 
+class EmbeddingSpaceMismatchError(EngramError):
+    """The collection's vectors were made with another encoder than the one that this process runs."""
+
+    status = 409
+    type = "embedding-space-mismatch"
+    title = "The collection is of another encoder"
+
+
 class PayloadTooLargeError(EngramError):
     """The body is larger than this route accepts."""
 
@@ -119,10 +127,6 @@ class ConfigurationError(EngramError):
 
     type = "configuration"
     title = "Configuration error"
-
-
-class EmbeddingSpaceMismatchError(ConfigurationError):
-    """The database was filled with another encoder than the one configured."""
 
 
 def is_out_of_reach(error: Exception) -> bool:

@@ -82,11 +82,14 @@ class Settings(BaseSettings):
         default="all-MiniLM-L6-v2",
         description=(
             "Encoder: 'all-MiniLM-L6-v2' (installed with Engram) or a sentence-transformers model folder. "
-            "A database keeps the encoder it was filled with; another one is refused at start."
+            "A collection keeps the encoder it was made with; processes that run another one embed no text for it."
         ),
     )
     embedding_dimension: int = Field(
-        default=384, ge=1, le=2000, description="Dimension of the encoder's vectors, checked at start."
+        default=384,
+        ge=1,
+        le=2000,
+        description="Dimension of the vectors of all encoders that share a database, checked at start.",
     )
     embedding_runtime: Literal["onnx", "torch"] = Field(
         default="onnx", description="'onnx' (fast, small) or 'torch' for models that cannot be exported."

@@ -19,6 +19,8 @@ JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 STATISTICS_SECONDS = 2.0
 RETENTION_SECONDS = 3600.0
+HELD_SECONDS = 60.0
+"""Until a worker that found another at retention looks for what is left to do: that one may have been lost."""
 RETRY_SECONDS = 1.0
 
 
@@ -127,8 +129,8 @@ class Worker:
         self._stopping.wait(STATISTICS_SECONDS)
 
     def _retire(self) -> None:
-        self._app.retention.run(should_stop=self._stopping.is_set)
-        self._stopping.wait(RETENTION_SECONDS)
+        retired = self._app.retention.run(should_stop=self._stopping.is_set)
+        self._stopping.wait(HELD_SECONDS if retired is None else RETENTION_SECONDS)
 
     def _maintain(self) -> None:
         if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):

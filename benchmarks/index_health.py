@@ -187,7 +187,7 @@ def main() -> None:
         vectors, questions = embedded(app, texts, asked, arguments.vectors)
         searches = Searches(app, name, questions)
         with app.database.write() as writer:
-            target = collections.open_for_writing(writer, name).collection_id
+            target = collections.open_for_writing(writer, name, app.encoder.id).collection.id
             collections.add_counts(
                 writer, target, passages=len(bodies), sentences=0, entities=0, lexical_length=0.0
             )

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import common
 from app.composition import Application
 from app.providers.embedder import Embedder
+from app.services.access.encoder import Encoder
 from app.services.corpus.index import IndexService
 from app.services.jobs.kinds import INGEST
 from app.services.jobs.runner import Runner
@@ -57,7 +58,7 @@ class Recorder:
 def ingest(app: Application, bodies: Sequence[dict[str, Any]]) -> tuple[float, float, list[list[str]], int]:
     """Seconds of staging and of ingest, the encoder's calls, and the number of sentences."""
     recorder = Recorder(app.embedder)
-    index = IndexService(app.database, recorder, app.language, batch_size=app.settings.ingest_batch_size)
+    index = IndexService(app.database, Encoder(recorder), app.language, batch_size=app.settings.ingest_batch_size)
     runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:
         began = time.perf_counter()

@@ -61,8 +61,9 @@ def copy(connection: Connection, source: int, name: str) -> int:
     with connection.transaction():
         (target,) = connection.execute(
             """
-            INSERT INTO collection (name, passage_count, lexical_length)
-            SELECT %s, passage_count, lexical_length FROM collection WHERE id = %s RETURNING id
+            INSERT INTO collection (name, encoder_model, encoder_fingerprint, passage_count, lexical_length)
+            SELECT %s, encoder_model, encoder_fingerprint, passage_count, lexical_length
+            FROM collection WHERE id = %s RETURNING id
             """,
             (name, source),
         ).fetchall()[0]

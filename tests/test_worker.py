@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import psycopg
 import pytest
 import redis
 
@@ -199,3 +200,34 @@ def test_a_revocation_is_carried_out(
         job = app.revoke.request(app.access.scope(curie))
         eventually(lambda: app.jobs.job(app.access.scope(curie), job).status == "succeeded")
         assert state.event_statuses(app, curie) == {event: "revoked"}
+
+
+def test_what_a_lost_worker_left_to_retire_is_retired_by_another(
+    application: Application,
+    addresses: Servers,
+    own_redis: EmbeddedRedis,
+    curie: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.worker.HELD_SECONDS", SOON_SECONDS)
+    with application.database.write() as writer:
+        writer.execute(
+            """
+            INSERT INTO idempotency (collection_id, key, body_hash, answer, created_at)
+            VALUES (%(c)s, 'old', '', '{}', now() - interval '10 years')
+            """,
+            {"c": state.collection_id(application, curie)},
+        )
+
+    def is_kept() -> bool:
+        return bool(state.rows(application, curie, "idempotency"))
+
+    with psycopg.connect(addresses.database_url.replace("+psycopg", "")) as lost:
+        lost.execute("SELECT pg_advisory_lock(hashtextextended('retention', 0))")
+        with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+            event = judged(app, curie)
+            eventually(lambda: is_applied(app, curie, event))
+            time.sleep(3 * SOON_SECONDS)
+            assert is_kept()
+            lost.close()  # as of a process that is killed
+            eventually(lambda: not is_kept())

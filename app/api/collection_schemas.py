@@ -41,12 +41,24 @@ class PastOut(BaseModel):
     until: datetime
 
 
+class EncoderOut(BaseModel):
+    """The encoder of a collection's vectors."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    model: str
+    fingerprint: str = Field(description="SHA-256 of its weights: vectors are comparable only if these are equal.")
+
+
 class CollectionOut(BaseModel):
     """A collection and what it holds."""
 
     model_config = ConfigDict(from_attributes=True)
 
     name: str
+    encoder: EncoderOut = Field(
+        description="What its vectors are made with. A process that runs another one refuses what would embed text."
+    )
     passage_count: int
     sentence_count: int
     entity_count: int

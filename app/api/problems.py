@@ -14,6 +14,7 @@ from starlette.routing import Match
 
 from app.errors import (
     ConflictError,
+    EmbeddingSpaceMismatchError,
     EngramError,
     InvalidRequestError,
     LlmError,
@@ -63,9 +64,16 @@ _BY_STATUS: dict[int, type[EngramError]] = {
 }
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """OpenAPI entries for the problems a route can answer; one that an LLM may fail may also find none."""
+def responses(*statuses: int, embeds: bool = False) -> dict[int | str, dict[str, Any]]:
+    """OpenAPI entries for the problems a route can answer; one that an LLM may fail may also find none.
+
+    Args:
+        embeds: it may embed text for a collection, which may be of another encoder.
+    """
     titles = {status: _BY_STATUS[status].title for status in statuses}
+    if embeds:
+        title, status = EmbeddingSpaceMismatchError.title, EmbeddingSpaceMismatchError.status
+        titles[status] = f"{titles[status]} (see `type`). {title}" if status in titles else title
     if LlmError.status in titles:
         titles[503] = "Temporarily unavailable, or no LLM endpoint is configured (see `type`)"
     return {
@@ -73,7 +81,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
             "description": titles[status],
             "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
         }
-        for status in statuses
+        for status in titles
     }
 
 

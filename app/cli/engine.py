@@ -16,7 +16,7 @@ def engine(settings: Settings) -> Iterator[tuple["Application", "Servers"]]:
     """An application ready for use and the servers it runs on; an embedded database is migrated first.
 
     Raises:
-        ConfigurationError, UnavailableError, EmbeddingSpaceMismatchError: as the application's start does.
+        ConfigurationError, UnavailableError: as the application's start does.
     """
     from app.composition import Application, servers
     from app.storage.schema import migrate
@@ -26,5 +26,5 @@ def engine(settings: Settings) -> Iterator[tuple["Application", "Servers"]]:
         if settings.database_url is None:
             migrate(addresses.database_url)
         with closing(Application(settings, addresses)) as services:
-            services.claim_embedding_space()
+            services.check_dimension()
             yield services, addresses

@@ -35,7 +35,7 @@ def serve() -> None:
     configured = settings()
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
-        services.claim_embedding_space()
+        services.check_dimension()
         Server(create_app(services), configured).run()
     abandon_threads()
 

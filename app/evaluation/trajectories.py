@@ -137,10 +137,10 @@ class Watch:
         """What was seen; None where no verdict moved a task memory."""
         if not self._chosen:
             return None
-        explain = self._harness.services.explain
+        explain, scope = self._harness.services.explain, self._harness.scope
         return Trajectories(
             tuple(question.text for question, _ in self._chosen),
-            np.stack([explain.direction(question.text) for question, _ in self._chosen]).astype(np.float64),
+            np.stack([explain.direction(scope, question.text) for question, _ in self._chosen]).astype(np.float64),
             tuple(
                 Course(at, supported, self._texts[sentence], np.stack(self._courses[sentence]))
                 for at, (_, targets) in enumerate(self._chosen)

@@ -10,8 +10,10 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application, Servers
 from app.main import create_app
+from app.providers.embedder import Embedder
 from app.settings import Settings
 from tests.support import state
+from tests.support.encoder import Turned
 from tests.support.openai_server import OpenAiServer
 
 NOWHERE = "127.0.0.1:1"
@@ -24,10 +26,14 @@ def variant(application: Application, addresses: Servers, settings: Settings) ->
     with ExitStack() as stack:
 
         def build(
-            *, database_url: str = addresses.database_url, redis_url: str = addresses.redis_url, **changed: Any
+            *,
+            database_url: str = addresses.database_url,
+            redis_url: str = addresses.redis_url,
+            embedder: Embedder | None = None,
+            **changed: Any,
         ) -> Application:
             built = Application(settings.model_copy(update=changed), Servers(database_url, redis_url))
-            built.__dict__.update(embedder=application.embedder, language=application.language)
+            built.__dict__.update(embedder=embedder or application.embedder, language=application.language)
             stack.callback(built.close)
             return built
 
@@ -58,6 +64,13 @@ def llm_server() -> Iterator[OpenAiServer]:
 def with_llm(variant: Variant, llm_server: OpenAiServer) -> TestClient:
     """A client of an application that uses ``llm_server``."""
     return TestClient(create_app(variant(llm_base_url=llm_server.base_url)), raise_server_exceptions=False)
+
+
+@pytest.fixture
+def with_another_encoder(application: Application, variant: Variant, llm_server: OpenAiServer) -> TestClient:
+    """A client of an application with an LLM, whose encoder has made the vectors of no collection."""
+    turned = variant(embedder=Turned(application.embedder), llm_base_url=llm_server.base_url)
+    return TestClient(create_app(turned), raise_server_exceptions=False)
 
 
 @pytest.fixture

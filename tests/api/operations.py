@@ -47,6 +47,16 @@ BODIES: dict[str, Any] = {
     "/collections/{name}/rollback": {"generation": 0},
     "/collections/{name}/judges/{judge}": {"daily_share": 0.5},
 }
+EMBEDDING: dict[str, Arguments] = {
+    "/query": {},
+    "/query/compare": {},
+    "/answer": {},
+    "/expand": {},
+    "/passages": {},
+    "/feedback": {"expansions": [{"method": "prf", "text": "radium"}]},
+    "/sentences/{sentence_id}/memory": {"query": "Where was Marie Curie born?"},
+}
+"""Path -> what a request there has besides, so that text is embedded for its collection."""
 WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
 METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
 """Path -> the method that takes a body there."""
@@ -69,6 +79,13 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     body = BODIES[path] if elsewhere else BODIES[path] | {"collection": collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}
+
+
+def embedding(path: str, collection: str) -> tuple[str, Arguments]:
+    """URL and arguments of a request for which text has to be embedded."""
+    arguments = well_formed(METHODS.get(path, "GET"), path, collection)
+    part = "json" if "json" in arguments else "params"
+    return url(path), arguments | {part: arguments[part] | EMBEDDING[path]}
 
 
 def provoking(method: str, path: str, status: int) -> Arguments:

@@ -90,6 +90,9 @@ def test_documented_problems_occur_and_have_one_shape(
     elif status == 409 and "{job_id}" in path:
         collection, job = request.getfixturevalue("finished")
         target, arguments = path.replace("{job_id}", str(job)), {"params": {"collection": collection}}
+    elif status == 409 and path in operations.EMBEDDING:
+        client = request.getfixturevalue("with_another_encoder")
+        target, arguments = operations.embedding(path, request.getfixturevalue("curie"))
     elif status == 409:
         collection = request.getfixturevalue("rekeying")
         target = path.replace("{name}", collection)

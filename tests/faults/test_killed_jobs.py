@@ -20,11 +20,11 @@ INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "create
 NEW = [{"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)]
 ANY_KIND = {
     "claimed and not begun": ("app.services.jobs.runner:Runner.carry_out", "before"),
-    "closed and not committed": ("app.storage.jobs.jobs:close", "after"),
+    "closed and not committed": ("app.storage.jobs.claims:close", "after"),
 }
 INGEST = ANY_KIND | {
-    "a batch written and not counted": ("app.storage.jobs.jobs:advance", "before", "2"),
-    "a batch counted and not committed": ("app.storage.jobs.jobs:advance", "after", "2"),
+    "a batch written and not counted": ("app.storage.jobs.claims:advance", "before", "2"),
+    "a batch counted and not committed": ("app.storage.jobs.claims:advance", "after", "2"),
     "between two batches": ("app.services.corpus.index:IndexService._write", "after", "2"),
 }
 REKEY = ANY_KIND | {
@@ -33,7 +33,7 @@ REKEY = ANY_KIND | {
     "half of the keys in place": ("app.storage.keys.staged_keys:put_in_place", "after", "2"),
 }
 REVOCATION = ANY_KIND | {
-    "verdicts revoked and not counted": ("app.storage.jobs.jobs:advance", "before"),
+    "verdicts revoked and not counted": ("app.storage.jobs.claims:advance", "before"),
     "a batch done": ("app.storage.undo.revocations:following", "before", "2"),
 }
 REPLAY = ANY_KIND | {
@@ -142,7 +142,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     }
     revoking = application.revoke.request(application.access.scope(collection))
     workers = [start("worker", **QUICK) for _ in range(2)]
-    dying = start("worker", "app.storage.jobs.jobs:advance", "after", "3", **QUICK)
+    dying = start("worker", "app.storage.jobs.claims:advance", "after", "3", **QUICK)
     assert dying.ended() == -signal.SIGKILL, dying.output
 
     def statuses() -> set[str]:

@@ -145,7 +145,7 @@ class Keys:
             for key, vector in self.base.items()
         ]
         with application.database.write() as writer:
-            target = collections.open_for_writing(writer, name).collection_id
+            target = collections.open_for_writing(writer, name, application.encoder.id).collection.id
             self.ids = passages.upsert(writer, target, rows)
             collections.add_counts(writer, target, passages=16, sentences=0, entities=0, lexical_length=0.0)
         index_all(application)

@@ -51,7 +51,7 @@ def healthy(application: Application) -> None:
 def filled(application: Application, collection: str, healthy: None) -> str:
     """A collection of 300 passages with random vectors, none of them dead."""
     with application.database.write() as writer:
-        target = collections.open_for_writing(writer, collection).collection_id
+        target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
         writer.execute(
             f"""
             INSERT INTO passage (collection_id, external_id, text, content_hash, embedding)
@@ -259,7 +259,10 @@ class TestHealing:
     def test_rows_kept_for_an_old_transaction_are_healed_once(self, application: Application, filled: str) -> None:
         maintain = service(application, Thresholds(dead_share=0.0001, dead_rows=60))
         with application.database.write() as old:
-            old.execute("INSERT INTO collection (name) VALUES (%(name)s)", {"name": f"{filled}-old"})
+            old.execute(
+                "INSERT INTO collection (name, encoder_model, encoder_fingerprint) VALUES (%(name)s, '', '')",
+                {"name": f"{filled}-old"},
+            )
             replace_vectors(application, filled, 60)
             first, second = (
                 run(maintain)[of_passages(application, filled)],

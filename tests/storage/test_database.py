@@ -30,7 +30,7 @@ def exists(database: Database, name: str) -> bool:
         return bool(reader.scalar("SELECT EXISTS (SELECT FROM collection WHERE name = %(n)s)", {"n": name}))
 
 
-INSERT = "INSERT INTO collection (name) VALUES (%(n)s)"
+INSERT = "INSERT INTO collection (name, encoder_model, encoder_fingerprint) VALUES (%(n)s, '', '')"
 FAILING = "DO $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = '{state}'; END $$"
 
 

@@ -8,7 +8,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
 
-from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, UnavailableError
+from app.errors import ConfigurationError, UnavailableError
 from app.storage.corpus import collections
 from app.storage.database import Database, with_driver
 from app.storage.schema import migrate
@@ -38,11 +38,6 @@ def all_but_vector_dimensions(
 
 def table_names(engine: Engine) -> set[str]:
     return set(inspect(engine).get_table_names()) - {"alembic_version"}
-
-
-def spaces(database: Database) -> list[tuple[Any, ...]]:
-    with database.read() as reader:
-        return [tuple(row) for row in reader.rows("SELECT model, fingerprint, dimension FROM embedding_space")]
 
 
 def test_the_schema_goes_up_down_and_up_again(empty_database: str, engine: Engine) -> None:
@@ -104,42 +99,14 @@ def test_a_server_that_is_not_there_cannot_be_migrated() -> None:
         migrate("postgresql://nobody@127.0.0.1:1/nothing")
 
 
-def test_the_first_encoder_is_recorded_and_may_come_again(migrated: Database) -> None:
-    for _ in range(2):
-        with migrated.write() as writer:
-            collections.claim_embedding_space(writer, "first", "f" * 64, 384)
-
-    assert spaces(migrated) == [("first", "f" * 64, 384)]
-
-
-def test_another_encoder_is_refused_and_nothing_is_written(migrated: Database) -> None:
-    with migrated.write() as writer:
-        collections.claim_embedding_space(writer, "first", "f" * 64, 384)
-    with (
-        pytest.raises(EmbeddingSpaceMismatchError, match=r"first \(ffffffffffff\).*second \(000000000000\)"),
-        migrated.write() as writer,
-    ):
-        collections.claim_embedding_space(writer, "second", "0" * 64, 384)
-
-    assert spaces(migrated) == [("first", "f" * 64, 384)]
-
-
-def test_vectors_of_another_dimension_are_refused_and_nothing_is_written(
-    empty_database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_of_another_dimension_are_refused(empty_database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ENGRAM_EMBEDDING_DIMENSION", "8")
     migrate(empty_database)
     database = Database(empty_database, pool_size=1)
     try:
-        with (
-            pytest.raises(ConfigurationError, match="8-dimensional vectors, but wide gives 384") as refusal,
-            database.write() as writer,
-        ):
-            collections.claim_embedding_space(writer, "wide", "f" * 64, 384)
-        assert not isinstance(refusal.value, EmbeddingSpaceMismatchError)
-        assert spaces(database) == []
-        with database.write() as writer:
-            collections.claim_embedding_space(writer, "narrow", "f" * 64, 8)
-        assert spaces(database) == [("narrow", "f" * 64, 8)]
+        with database.read() as reader:
+            with pytest.raises(ConfigurationError, match=r"8-dimensional vectors, but wide gives 384\."):
+                collections.check_dimension(reader, "wide", 384)
+            collections.check_dimension(reader, "narrow", 8)
     finally:
         database.close()

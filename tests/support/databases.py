@@ -8,6 +8,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from app.composition import Application, Servers
+from app.providers.embedder import Embedder
 from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.settings import Settings
 from app.storage.schema import migrate
@@ -46,10 +47,12 @@ def index_all(application: Application) -> None:
 
 
 @contextmanager
-def application_on(addresses: Servers, settings: Settings, like: Application) -> Iterator[Application]:
-    """An application on these servers; its models are those of ``like``."""
+def application_on(
+    addresses: Servers, settings: Settings, like: Application, embedder: Embedder | None = None
+) -> Iterator[Application]:
+    """An application on these servers; its models are those of ``like``, but for ``embedder``."""
     services = Application(settings, addresses, consumer="apart")
-    services.__dict__.update(embedder=like.embedder, language=like.language)
+    services.__dict__.update(embedder=embedder or like.embedder, language=like.language)
     try:
         yield services
     finally:

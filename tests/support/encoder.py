@@ -12,6 +12,7 @@ from app.providers import embedder
 from app.providers.embedder import Embedder
 from app.providers.embedder.folder import DEFAULT_MODEL, open_model
 from app.providers.embedder.onnx import exported_graph
+from app.storage.corpus.collections import EncoderId
 
 
 def exported(cache: Path) -> Path:
@@ -26,6 +27,22 @@ def lend(graph: Path, data: Path) -> None:
     """Let a data directory have the graph as if it had been exported there."""
     (data / "encoders").mkdir()
     (data / "encoders" / graph.name).symlink_to(graph)
+
+
+SOME = EncoderId("some", "5" * 64)
+"""Of collections whose vectors are of no matter."""
+
+
+class Turned:
+    """Another encoder of the same dimension: what it says of two texts is the same, and its vectors are others."""
+
+    def __init__(self, encoder: Embedder) -> None:
+        self._encoder = encoder
+        self.model, self.fingerprint, self.dimension = "turned", "7" * 64, encoder.dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The encoder's, its axes in the opposite order."""
+        return np.ascontiguousarray(self._encoder.embed(texts)[:, ::-1])
 
 
 class Remembering:

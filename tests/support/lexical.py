@@ -88,7 +88,7 @@ def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, f
     """Write passages (id -> term -> frequency) as an ingest would, their vectors apart."""
     vector = np.zeros(application.embedder.dimension, dtype=np.float32)
     with application.database.write() as writer:
-        collection = collections.open_for_writing(writer, name).collection_id
+        collection = collections.open_for_writing(writer, name, application.encoder.id).collection.id
         collections.lock_graph(writer, collection)
         known = passages.versions(writer, collection, corpus)
         placed = passages.upsert(

@@ -20,7 +20,14 @@ def now(application: Application) -> datetime:
 
 def corpus(application: Application, collection: str) -> dict[str, Rows]:
     """To the last byte."""
-    counts = ("passage_count", "sentence_count", "entity_count", "lexical_length", "key_building")
+    counts = (
+        "passage_count",
+        "sentence_count",
+        "entity_count",
+        "lexical_length",
+        "key_building",
+        "encoder_fingerprint",
+    )
     return state.snapshot(application, collection, CORPUS, ("collection_id",)) | {
         "counts": [{name: row[name] for name in counts} for row in rows_of_collection(application, collection)]
     }

@@ -43,7 +43,7 @@ BODY: dict[str, Any] = {
     "/passages",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    responses=responses(400, 404, 413, 415, 422, 503),
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     openapi_extra=BODY,
     summary="Ingest passages",
 )
@@ -133,7 +133,7 @@ async def get_collection(scope: PathScope) -> CollectionOut:
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 409, 413, 415, 422, 503),
+    responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
     summary="Make a collection's keys anew",
 )
 def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:

@@ -35,7 +35,7 @@ from app.api.learning.feedback_schemas import (
 from app.api.paths import FeedbackRoute
 from app.api.problems import responses
 from app.api.schemas import MAX_ID
-from app.errors import GoneError
+from app.errors import EmbeddingSpaceMismatchError, GoneError
 from app.services.learning.feedback import Detail, Receipt
 from app.services.learning.intake import Accepted
 
@@ -47,7 +47,7 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     status_code=status.HTTP_202_ACCEPTED,
     response_model=FeedbackOut,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 503)
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True)
     | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
     summary="Judge an answered query",
 )
@@ -61,7 +61,7 @@ async def post_feedback(
     body = sent.body
     try:
         stored = await _stored(app, sent, key)
-    except GoneError:  # another collection may have the name now
+    except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
         scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal)
         stored = await _stored(app, replace(sent, scope=scope), key)
     receipt = await run_in_threadpool(app.feedback.applied, stored) if body.wait else Receipt(stored.event, None)

@@ -223,7 +223,7 @@ class FeedbackOut(BaseModel):
     received_at: datetime
     applied_at: datetime | None
     revoked_at: datetime | None
-    error: str | None = Field(description="Why the last try to apply it failed.")
+    error: str | None = Field(description="Why the last try to apply it failed, or what it waits for.")
     changes: list[ChangeOut] | None = Field(description="What it changed; null where nobody waited for it.")
     keys: KeyEffectOut | None = Field(
         description="What its expansions came to; null where it carried none, or nobody waited for it."

@@ -16,7 +16,7 @@ router = APIRouter(tags=["explanations"])
 @router.get(
     "/sentences/{sentence_id}/memory",
     response_model=SentenceMemoryOut,
-    responses=responses(404, 422, 503),
+    responses=responses(404, 422, 503, embeds=True),
     summary="Read a sentence's memory",
 )
 def get_sentence_memory(
@@ -55,7 +55,7 @@ def get_sentence_memory(
     "/query/compare",
     response_model=CompareOut,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Ask under two arms",
 )
 def post_compare(sent: Annotated[Posted[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:

@@ -15,7 +15,7 @@ router = APIRouter(tags=["expansions"])
     "/expand",
     response_model=ExpandOut,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Widen a question",
 )
 def post_expand(sent: Annotated[Posted[ExpandIn], Depends(posted(ExpandIn))], app: App) -> ExpandOut:

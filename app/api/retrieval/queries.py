@@ -17,7 +17,7 @@ router = APIRouter(tags=["queries"])
     response_model=QueryOut,
     response_model_exclude_unset=False,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
 def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App) -> QueryOut:
@@ -49,7 +49,7 @@ def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
     "/answer",
     response_model=AnswerOut,
     dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Answer a question in words",
 )
 def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:

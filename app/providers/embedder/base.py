@@ -13,7 +13,7 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Name recorded with the database, such as ``all-MiniLM-L6-v2``."""
+        """Name recorded with collections, such as ``all-MiniLM-L6-v2``."""
 
     @property
     def fingerprint(self) -> str:

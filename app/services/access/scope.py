@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from app.errors import NotFoundError
+from app.services.access.encoder import Encoder
 from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.database import Database, Writer
@@ -70,9 +71,15 @@ class Opening:
     principal: Principal
     name: str
 
-    def open(self, writer: Writer) -> Opened:
-        """The collection, kept from deletion by this transaction."""
-        return collections.open_for_writing(writer, self.name)
+    def open(self, writer: Writer, encoder: Encoder) -> Opened:
+        """The collection, kept from deletion by this transaction; what is put into it is embedded by ``encoder``.
+
+        Raises:
+            EmbeddingSpaceMismatchError: it is there, and its vectors are of another encoder.
+        """
+        opened = collections.open_for_writing(writer, self.name, encoder.id)
+        encoder.check(opened.collection)
+        return opened
 
 
 class AccessService:

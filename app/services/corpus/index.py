@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from app.core.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
 from app.core.temporal import time_constraint
-from app.providers.embedder import Embedder
 from app.providers.language import (
     ANALYSER,
     Language,
@@ -20,6 +19,7 @@ from app.providers.language import (
     terms,
 )
 from app.providers.llm import Llm
+from app.services.access.encoder import Encoder
 from app.services.corpus.drafts import (
     Draft,
     content_hash_of,
@@ -33,6 +33,7 @@ from app.services.corpus.drafts import (
 from app.services.jobs.work import Work
 from app.services.keys.rekey import Rebase
 from app.storage.corpus import collections, lexical, passages, staged_lines
+from app.storage.corpus.collections import Collection
 from app.storage.corpus.lexical import TermCounts
 from app.storage.corpus.passages import PassageRow, SentenceRow, StoredSentence, TimeRow
 from app.storage.database import Database, Writer
@@ -66,7 +67,7 @@ class IndexService:
     def __init__(
         self,
         database: Database,
-        embedder: Embedder,
+        encoder: Encoder,
         language: Language,
         *,
         batch_size: int,
@@ -74,7 +75,7 @@ class IndexService:
         rebase: Rebase | None = None,
     ) -> None:
         self._database = database
-        self._embedder = embedder
+        self._encoder = encoder
         self._language = language
         self._batch_size = batch_size
         self._time_llm = time_llm
@@ -84,6 +85,9 @@ class IndexService:
         """Write batch after batch, the encoder working on the next one while Postgres takes this one.
 
         A job that ends before its end keeps what it has ingested.
+
+        Raises:
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         job = work.job
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
@@ -133,7 +137,8 @@ class IndexService:
             versions = passages.versions(reader, collection_id, [body["id"] for _, body in staged])
             if not staged:
                 return None
-            building = collections.by_id(reader, collection_id).key_building
+            collection = collections.by_id(reader, collection_id)
+        self._encoder.check(collection)
         hashes = {line: content_hash_of(body) for line, body in staged}
         changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
         read = self._language.analyse_passages([_passage(body) for _, body in changed])
@@ -144,7 +149,7 @@ class IndexService:
             lines=[line for line, _ in staged],
             versions=versions,
             drafts=[
-                draft_of(line, body, hashes[line], analyses[line], building)
+                draft_of(line, body, hashes[line], analyses[line], collection.key_building)
                 for line, body in staged
                 if line in analyses
             ],
@@ -155,17 +160,17 @@ class IndexService:
         if self._time_llm is not None:
             plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
-        self._embed(collection_id, plan, arriving)
+        self._embed(collection, plan, arriving)
         return plan
 
-    def _embed(self, collection_id: int, plan: _Plan, arriving: frozenset[str]) -> None:
+    def _embed(self, collection: Collection, plan: _Plan, arriving: frozenset[str]) -> None:
         """Embed what is not stored yet: passages, new sentences, new names, new time expressions."""
         with self._database.read() as reader:
-            stored = passages.sentences_of(reader, collection_id, [known[0] for known in plan.versions.values()])
+            stored = passages.sentences_of(reader, collection.id, [known[0] for known in plan.versions.values()])
             surfaces = surfaces_of(plan.drafts)
-            known = passages.known_names(reader, collection_id, surfaces)
+            known = passages.known_names(reader, collection.id, surfaces)
             expressions = expressions_of(plan.drafts)
-            dated = passages.known_times(reader, collection_id, expressions)
+            dated = passages.known_times(reader, collection.id, expressions)
         kept = Counter((sentence.passage_id, sentence.text) for sentence in stored)
         sentences = {
             text
@@ -177,7 +182,7 @@ class IndexService:
         times = sorted(expressions - dated)
         keys = [draft.key_text for draft in plan.drafts]
         wanted = list(dict.fromkeys([*keys, *sorted(sentences), *names.values(), *times]))
-        plan.texts = dict(zip(wanted, self._embedder.embed(wanted), strict=True))
+        plan.texts = dict(zip(wanted, self._encoder.embed(collection, wanted), strict=True))
         plan.names = {name: (surface, plan.texts[surface]) for name, surface in names.items()}
         for text in times:
             span = time_constraint(text)

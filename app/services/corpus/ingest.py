@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from app.errors import IdempotencyConflictError, NotFoundError
+from app.services.access.encoder import Encoder
 from app.services.access.scope import Opening, Scope
 from app.services.jobs.keyed import once
 from app.services.jobs.kinds import INGEST
@@ -29,8 +30,9 @@ class Reception:
     The job counts only once ``finish`` has returned; ``abort`` leaves nothing, a collection made for it included.
     """
 
-    def __init__(self, database: Database, opening: Opening, key: str | None) -> None:
+    def __init__(self, database: Database, encoder: Encoder, opening: Opening, key: str | None) -> None:
         self._database = database
+        self._encoder = encoder
         self._opening = opening
         self._key = key
         self._digest = hashlib.sha256()
@@ -42,8 +44,12 @@ class Reception:
         self._digest.update(chunk)
 
     def add(self, lines: Sequence[tuple[int, Mapping[str, Any]]], errors: Sequence[tuple[int, str]]) -> None:
-        """Stage (line number, passage) pairs and record (line number, reason) of rejected lines."""
-        collection_id = self._open().collection_id
+        """Stage (line number, passage) pairs and record (line number, reason) of rejected lines.
+
+        Raises:
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        collection_id = self._open().collection.id
         with self._database.write() as writer:
             staged_lines.add(writer, collection_id, self.job_id, lines, errors)
             jobs.receive(
@@ -56,8 +62,9 @@ class Reception:
         Raises:
             IdempotencyConflictError: the key was used before with another body; this one is discarded.
             NotFoundError: the collection was deleted meanwhile.
+            EmbeddingSpaceMismatchError: its vectors are of another encoder.
         """
-        collection_id = self._open().collection_id
+        collection_id = self._open().collection.id
         try:
             job_id, first = once(
                 self._database,
@@ -80,18 +87,18 @@ class Reception:
         if self._opened is None:
             return
         with self._database.write() as writer:
-            jobs.discard(writer, self._opened.collection_id, self.job_id)
+            jobs.discard(writer, self._opened.collection.id, self.job_id)
             if self._opened.created:
-                collections.delete_unused(writer, self._opened.collection_id)
+                collections.delete_unused(writer, self._opened.collection.id)
         self._opened = None
 
     def _open(self) -> Opened:
         if self._opened is None:
             with self._database.write() as writer:
-                opened = self._opening.open(writer)
+                opened = self._opening.open(writer, self._encoder)
                 jobs.add(
                     writer,
-                    opened.collection_id,
+                    opened.collection.id,
                     self.job_id,
                     kind=INGEST.name,
                     lane=INGEST.lane,
@@ -105,12 +112,13 @@ class Reception:
 class IngestService:
     """Accepts passages and other changes to collections."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, encoder: Encoder) -> None:
         self._database = database
+        self._encoder = encoder
 
     def receive(self, opening: Opening, key: str | None = None) -> Reception:
         """Passages for a collection, which is made if it does not exist."""
-        return Reception(self._database, opening, key)
+        return Reception(self._database, self._encoder, opening, key)
 
     def discard_abandoned(self) -> int:
         """Forget jobs whose sender vanished with the API process that was receiving them; how many there were."""

@@ -16,10 +16,10 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.errors import LlmError, UnavailableError, is_out_of_reach
+from app.errors import EmbeddingSpaceMismatchError, LlmError, UnavailableError, is_out_of_reach
 from app.services.jobs.work import ClaimLostError, Handler, Kind, Work
 from app.storage.database import Database
-from app.storage.jobs import jobs
+from app.storage.jobs import claims
 from app.storage.jobs.jobs import Job
 
 log = structlog.get_logger(__name__)
@@ -28,7 +28,7 @@ MAX_ATTEMPTS = 5
 RETRY_SECONDS = 1.0
 """Until the second try; twice as long until each that follows."""
 WAIT_SECONDS = 5.0
-"""Until a job that waits for somebody else's server asks it again."""
+"""Until a job that waits for somebody else's server, or for another worker's encoder, is tried again."""
 BEATS = 5
 """Beats within a lease: so many less one may be missed."""
 
@@ -38,7 +38,7 @@ class Runner:
 
     def __init__(self, database: Database, handlers: Mapping[Kind, Handler], *, lease_seconds: float) -> None:
         self._database = database
-        self._kinds = {kind.name: (kind, handler) for kind, handler in handlers.items()}
+        self._handlers = {kind.name: handler for kind, handler in handlers.items()}
         self._lease_seconds = lease_seconds
         self.lanes = tuple(dict.fromkeys(kind.lane for kind in handlers))
 
@@ -63,7 +63,7 @@ class Runner:
     def claim(self, claimant: UUID, lanes: Sequence[str], collection_id: int | None = None) -> Job | None:
         """The next job of these lanes, now in the hands of ``claimant``, which has no other in them; or None."""
         with self._database.write_once() as writer:
-            return jobs.claim(writer, claimant, lanes, self._lease_seconds, collection_id)
+            return claims.claim(writer, claimant, lanes, self._lease_seconds, collection_id)
 
     def carry_out(self, job: Job, should_stop: Callable[[], bool]) -> bool:
         """Do a claimed job to its end, or until told to stop; whether it came to its end, be it a failure.
@@ -71,8 +71,8 @@ class Runner:
         Raises:
             UnavailableError: a server is out of reach; the job stays in hand, and its claimant may claim it again.
         """
-        kind, handler = self._kinds[job.kind]
-        work = Work(job, kind, should_stop)
+        handler = self._handlers[job.kind]
+        work = Work(job, should_stop)
         try:
             if job.attempts >= MAX_ATTEMPTS:  # the last of its workers was lost
                 return self._end(work, handler, "failed", job.error)
@@ -89,8 +89,9 @@ class Runner:
                     handler.run(work)
         except ClaimLostError:
             raise
-        except LlmError as error:  # the endpoint may come back
-            log.warning("job waits for the LLM", job_id=str(job.id), error=error.detail)
+        # The endpoint may come back, and another worker may run the collection's encoder.
+        except (LlmError, EmbeddingSpaceMismatchError) as error:
+            log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
             self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
             return False
         except Exception as error:
@@ -111,7 +112,7 @@ class Runner:
         """Count a failed try; whether it was the last."""
         job, reason = work.job, f"{type(error).__name__}: {error}"
         with self._database.read() as reader:
-            before = jobs.attempts(reader, job)
+            before = claims.attempts(reader, job)
         if before is None:
             raise ClaimLostError from error
         log.error("job failed a try", job_id=str(job.id), collection=job.collection, exc_info=error)
@@ -124,7 +125,7 @@ class Runner:
         self, work: Work, *, after_seconds: float = 0.0, error: str | None = None, tried: bool = False
     ) -> None:
         with self._database.write_once() as writer:
-            jobs.put_back(writer, work.job, after_seconds=after_seconds, error=error, tried=tried)
+            claims.put_back(writer, work.job, after_seconds=after_seconds, error=error, tried=tried)
 
     def _end(self, work: Work, handler: Handler, status: str, error: str | None = None) -> bool:
         """Close a job that did not come to do all; what its transactions did so far stays."""
@@ -144,7 +145,7 @@ class Runner:
             while not over.wait(self._lease_seconds / BEATS):
                 try:
                     with self._database.write_once() as writer:
-                        work.hear(jobs.keep(writer, work.job, self._lease_seconds))
+                        work.hear(claims.keep(writer, work.job, self._lease_seconds))
                 except UnavailableError as error:  # the lease lasts for some more beats
                     log.warning("job's lease not put off", job_id=str(work.job.id), error=error.detail)
                 except ClaimLostError:  # the handler stops by itself, or has just finished

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from app.storage.database import Writer
-from app.storage.jobs import jobs
+from app.storage.jobs import claims
 from app.storage.jobs.jobs import Job
 
 
@@ -17,14 +17,11 @@ class Kind:
         lane: kinds of one lane wait for each other, in the order in which they were asked for: in a collection, and
             in a worker, which does one job of each lane at a time.
         single: of two jobs in one collection, the later would undo what the earlier one is still at.
-        every_seconds: one that recurs is queued again for so long after it ended, unless it was cancelled. Until it
-            is due it holds up what comes after it in its lane, so it needs one of its own.
     """
 
     name: str
     lane: str
     single: bool = False
-    every_seconds: float | None = None
 
 
 class ClaimLostError(Exception):
@@ -41,9 +38,8 @@ class Work:
         finished: the handler has done all of it.
     """
 
-    def __init__(self, job: Job, kind: Kind, should_stop: Callable[[], bool]) -> None:
+    def __init__(self, job: Job, should_stop: Callable[[], bool]) -> None:
         self.job = job
-        self.kind = kind
         self.cancelled = job.cancel_requested_at is not None
         self.lost = False
         self.finished = False
@@ -68,7 +64,9 @@ class Work:
             ClaimLostError: the job is not ours any more.
         """
         self.hear(
-            jobs.advance(writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position)
+            claims.advance(
+                writer, self.job, created=created, updated=updated, unchanged=unchanged, position=position
+            )
         )
 
     def report(
@@ -87,7 +85,7 @@ class Work:
             ClaimLostError: the job is not ours any more.
         """
         self.hear(
-            jobs.report(
+            claims.report(
                 writer,
                 self.job,
                 received=received,
@@ -115,15 +113,13 @@ class Work:
         error: str | None = None,
         result: Mapping[str, Any] | None = None,
     ) -> None:
-        """End the job, and queue the next one of a kind that recurs.
+        """End the job.
 
         Raises:
             ClaimLostError: the job is not ours any more.
         """
-        if not jobs.close(writer, self.job, status, error=error, result=result):
+        if not claims.close(writer, self.job, status, error=error, result=result):
             self.hear(None)
-        if self.kind.every_seconds is not None and status != "cancelled":
-            jobs.repeat(writer, self.job, self.kind.every_seconds)
 
     def hear(self, cancelled: bool | None) -> None:
         """Take note of what the job's row says: whether to cancel, or None, that the claim is lost.

@@ -12,8 +12,8 @@ from app.core import keys as core
 from app.core.keys import KeyRules, Saturation
 from app.core.profiles import PROFILES
 from app.core.verdict import Expansion
-from app.providers.embedder import Embedder
 from app.providers.language import terms
+from app.services.access.encoder import Encoder
 from app.storage.corpus import collections, passages
 from app.storage.corpus.collections import Collection
 from app.storage.database import Database, Reader, Writer
@@ -62,14 +62,19 @@ class KeyLearning:
 class Attribution:
     """Turns the expansions of verdicts into credits and memories, in the transaction that applies the verdicts."""
 
-    def __init__(self, database: Database, embedder: Embedder, limits: GraphLimits, learning: KeyLearning) -> None:
+    def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, learning: KeyLearning) -> None:
         self._database = database
-        self._embedder = embedder
+        self.encoder = encoder
         self._limits = limits
         self._learning = learning
 
     def prepare(self, collection_id: int, events: Sequence[int]) -> Units:
-        """The expansion units of these events, embedded where they are new; no transaction is open meanwhile."""
+        """The expansion units of these events, embedded where they are new; no transaction is open meanwhile.
+
+        Raises:
+            NotFoundError: the collection is gone.
+            EmbeddingSpaceMismatchError: there are new ones, and its vectors are of another encoder.
+        """
         with self._database.read() as reader:
             wanted: dict[bytes, Expansion] = {}
             for expansions in verdicts.expansions(reader, collection_id, events).values():
@@ -78,16 +83,23 @@ class Attribution:
             if not wanted:
                 return {}
             known = key_credits.stored_units(reader, collection_id, list(wanted))
-        return {**known, **self.embedded({digest: wanted[digest] for digest in wanted.keys() - known.keys()})}
+            collection = collections.by_id(reader, collection_id)
+        new = {digest: wanted[digest] for digest in wanted.keys() - known.keys()}
+        return {**known, **self.embedded(collection, new)}
 
-    def embedded(self, expansions: Mapping[bytes, Expansion]) -> Units:
-        """The units of these expansions, by text hash; no transaction is open meanwhile."""
+    def embedded(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
+        """The units of these expansions, by text hash; no transaction is open meanwhile.
+
+        Raises:
+            EmbeddingSpaceMismatchError: there are any, and the collection's vectors are of another encoder.
+        """
         # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
-        return {digest: self._unit(digest, expansion) for digest, expansion in expansions.items()}
+        return {digest: self._unit(collection, digest, expansion) for digest, expansion in expansions.items()}
 
-    def _unit(self, digest: bytes, expansion: Expansion) -> Unit:
+    def _unit(self, collection: Collection, digest: bytes, expansion: Expansion) -> Unit:
         text = " ".join(expansion.text.split())  # all that its hash tells apart
-        return Unit(digest, expansion.method, text, self._embedder.embed([text])[0], Counter(terms(text)))
+        vector = self.encoder.embed(collection, [text])[0]
+        return Unit(digest, expansion.method, text, vector, Counter(terms(text)))
 
     def credit(
         self,

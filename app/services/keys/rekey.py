@@ -11,8 +11,8 @@ from uuid import UUID
 
 from app.core.key_text import KeyBuilding
 from app.core.sizes import BATCH_CHARACTERS, fitting
-from app.providers.embedder import Embedder
 from app.providers.language import ANALYSER, key_text, terms
+from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
 from app.services.jobs.keyed import open_job
 from app.services.jobs.kinds import REKEY
@@ -41,10 +41,10 @@ class RekeyService:
     """Accepts and does re-key jobs, in turn with the ingest of the same collection."""
 
     def __init__(
-        self, database: Database, embedder: Embedder, *, batch_size: int, rebase: Rebase | None = None
+        self, database: Database, encoder: Encoder, *, batch_size: int, rebase: Rebase | None = None
     ) -> None:
         self._database = database
-        self._embedder = embedder
+        self._encoder = encoder
         self._batch_size = batch_size
         self._rebase = rebase
 
@@ -55,7 +55,9 @@ class RekeyService:
             NotFoundError: the collection was deleted meanwhile.
             ConflictError: the collection is being re-keyed already.
             IdempotencyConflictError: the key was used before with another request.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
+        self._encoder.check(scope.collection)
         return open_job(self._database, scope, REKEY, {"key_building": building}, key)
 
     def run(self, work: Work) -> None:
@@ -63,6 +65,7 @@ class RekeyService:
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
+            EmbeddingSpaceMismatchError: its vectors are of another encoder.
         """
         if self._finish_needless(work):
             return
@@ -96,7 +99,7 @@ class RekeyService:
         """Embed and stage what is not staged yet; False if told to stop before."""
         job = work.job
         with self._database.read() as reader:
-            passages = collections.by_id(reader, job.collection_id).passage_count
+            collection = collections.by_id(reader, job.collection_id)
             staged = staged_keys.count(reader, job)
         after = 0
         while not work.should_stop():
@@ -104,7 +107,7 @@ class RekeyService:
                 batch = _fitting(staged_keys.unstaged(reader, job, after, self._batch_size))
             if not batch:
                 return True
-            vectors = self._embedder.embed([_text(_building(job), source) for source in batch])
+            vectors = self._encoder.embed(collection, [_text(_building(job), source) for source in batch])
             keys = [
                 StagedKey(source.passage_id, source.content_hash, vector)
                 for source, vector in zip(batch, vectors, strict=True)
@@ -113,7 +116,7 @@ class RekeyService:
             with self._database.write() as writer:
                 if not collections.keep(writer, job.collection_id):
                     raise collections.gone(job.collection)
-                work.report(writer, received=max(passages, staged), updated=staged)
+                work.report(writer, received=max(collection.passage_count, staged), updated=staged)
                 staged_keys.stage(writer, job, keys)
             after = batch[-1].passage_id
         return False

@@ -59,7 +59,8 @@ class FeedbackService:
         The same verdict again gets the first receipt.
 
         Raises:
-            NotFoundError, GoneError, InvalidRequestError, IdempotencyConflictError: as ``Intake.accept``.
+            NotFoundError, GoneError, InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as
+                ``Intake.accept``.
         """
         accepted = self._intake.accept(verdict, key, announced=not wait)
         return self.applied(accepted) if wait else Receipt(accepted.event, None)

@@ -14,6 +14,7 @@ import structlog
 
 from app.core.verdict import Expansion, LoggedVerdict
 from app.errors import IdempotencyConflictError, UnavailableError, is_out_of_reach
+from app.services.access.encoder import Encoder
 from app.services.learning.verdict import Named, Verdict, look_up, named_by_id, resolved
 from app.storage.corpus import collections
 from app.storage.database import Database
@@ -76,8 +77,9 @@ class Intake:
     nor many threads that take turns.
     """
 
-    def __init__(self, database: Database, stream: WakeStream) -> None:
+    def __init__(self, database: Database, stream: WakeStream, encoder: Encoder) -> None:
         self._database = database
+        self._encoder = encoder
         self._stream = stream
         self._waiting: deque[_Arriving] = deque()
         self._state = threading.Lock()
@@ -96,8 +98,10 @@ class Intake:
             GoneError: the collection does not; one of its name may.
             InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
             IdempotencyConflictError: the key was used with another verdict.
+            EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
             UnavailableError: Postgres is out of reach.
         """
+        self._check(verdict)
         arriving = _Arriving(verdict, key, announced)
         known = _known(arriving)
         [accepted] = [None] if known is None else self._store([known])
@@ -111,9 +115,11 @@ class Intake:
 
         Raises:
             NotFoundError: its scope has no collection.
+            EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
             UnavailableError: it was closed.
         """
         _ = verdict.scope.collection  # if there is none, this verdict alone is told, and none that waits with it
+        self._check(verdict)
         arriving = _Arriving(verdict, key, announced)
         try:
             with self._state:
@@ -124,6 +130,11 @@ class Intake:
         except RuntimeError as error:
             raise UnavailableError("This process is ending.") from error
         return arriving.future
+
+    def _check(self, verdict: Verdict) -> None:
+        """Expansions are embedded when the verdict is applied; all else that it teaches has its vectors already."""
+        if verdict.expansions:
+            self._encoder.check(verdict.scope.collection)
 
     def close(self) -> None:
         """Accept nothing more; what was submitted and nobody waits for any more is left."""

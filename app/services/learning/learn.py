@@ -7,7 +7,7 @@ from dataclasses import replace
 import structlog
 
 from app.core import belief
-from app.errors import UnavailableError, is_out_of_reach
+from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
@@ -51,7 +51,7 @@ class LearnService:
 
         If the batch fails for anything but a lost database, its events are tried one by one, so that one that
         cannot be applied, or not in the time a statement has, is found, noted and in the end parked, and holds
-        nobody else back.
+        nobody else back. One whose expansions another encoder is to embed waits for a worker that runs it.
 
         Raises:
             UnavailableError: Postgres is out of reach; the events keep waiting.
@@ -63,9 +63,17 @@ class LearnService:
                 raise
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event]) for event in sorted(events))
+            if isinstance(error, EmbeddingSpaceMismatchError):
+                self._leave(collection_id, events[0], error.detail)
+                return 0
             log.exception("event not applied", event_id=events[0])
             self._note_failure(collection_id, events[0], f"{type(error).__name__}: {error}")
             return 0
+
+    def _leave(self, collection_id: int, event: int, reason: str) -> None:
+        log.warning("event left to another worker", event_id=event, reason=reason)
+        with self._database.write_once() as writer:
+            feedback.say_why(writer, collection_id, event, reason)
 
     def _note_failure(self, collection_id: int, event: int, reason: str) -> None:
         with self._database.write() as writer:
@@ -74,9 +82,9 @@ class LearnService:
             log.error("feedback parked", collection_id=collection_id, event_id=event, reason=reason)
 
     def apply_overdue(self, age_seconds: float, limit: int) -> int:
-        """Apply events whose wake-up was lost; how many there were."""
+        """Apply events whose wake-up was lost and that another encoder need not embed; how many there were."""
         with self._database.read() as reader:
-            overdue = feedback.overdue(reader, age_seconds, limit)
+            overdue = feedback.overdue(reader, age_seconds, limit, self._attribution.encoder.id.fingerprint)
         by_collection: dict[int, list[int]] = {}
         for collection_id, event in overdue:
             by_collection.setdefault(collection_id, []).append(event)

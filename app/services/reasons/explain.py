@@ -9,7 +9,7 @@ from uuid import UUID
 from app.core.influence import similarity_after
 from app.core.states import Vector
 from app.errors import NotFoundError
-from app.providers.embedder import Embedder
+from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
 from app.storage.database import Database
 from app.storage.learning import memories
@@ -93,9 +93,9 @@ class SentenceView:
 class ExplainService:
     """Reads learned state and changes none of it."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(self, database: Database, encoder: Encoder) -> None:
         self._database = database
-        self._embedder = embedder
+        self._encoder = encoder
 
     def memories(self, scope: Scope, sentences: Sequence[int]) -> dict[int, dict[str, Standing]]:
         """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out."""
@@ -117,9 +117,10 @@ class ExplainService:
 
         Raises:
             NotFoundError: there is no such sentence.
+            EmbeddingSpaceMismatchError: there is a ``query``, and the collection's vectors are of another encoder.
         """
         target = scope.collection
-        towards = None if query is None else self.direction(query)
+        towards = None if query is None else self.direction(scope, query)
         with self._database.snapshot() as reader:
             found = explanations.sentence(reader, target.id, sentence)
             if found is None:
@@ -138,9 +139,13 @@ class ExplainService:
             next_after=events[-1].sequence if len(events) == limit else None,
         )
 
-    def direction(self, question: str) -> Vector:
-        """The unit vector, (d,), along which verdicts on a question move task memories."""
-        vector: Vector = self._embedder.embed([question])[0]
+    def direction(self, scope: Scope, question: str) -> Vector:
+        """The unit vector, (d,), along which verdicts on a question move the collection's task memories.
+
+        Raises:
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        vector: Vector = self._encoder.embed(scope.collection, [question])[0]
         return vector
 
 

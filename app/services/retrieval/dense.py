@@ -1,6 +1,6 @@
 """Plain dense retrieval over passage keys, searched exactly: the baseline that everything else must beat."""
 
-from app.providers.embedder import Embedder
+from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
 from app.storage.corpus import passages
 from app.storage.database import Database
@@ -13,13 +13,17 @@ EXACT = GraphLimits(hub_limit=1, candidate_limit=1, exact=True)
 class DenseService:
     """Ranks passages by the cosine of their key with the question; leaves no episode."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(self, database: Database, encoder: Encoder) -> None:
         self._database = database
-        self._embedder = embedder
+        self._encoder = encoder
 
     def search(self, scope: Scope, text: str, limit: int) -> list[tuple[str, float]]:
-        """(external id, cosine) of the ``limit`` nearest passages, best first."""
-        vector = self._embedder.embed([text])[0]
+        """(external id, cosine) of the ``limit`` nearest passages, best first.
+
+        Raises:
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        vector = self._encoder.embed(scope.collection, [text])[0]
         with self._database.read() as reader:
             focus = Focus(scope.collection, vector)
             nearest = keyed.nearest_passages(reader, focus, limit, EXACT)

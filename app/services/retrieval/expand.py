@@ -10,9 +10,9 @@ from app.core import expansion
 from app.core.expansion import Method
 from app.core.verdict import Expansion
 from app.errors import LlmNotConfiguredError
-from app.providers.embedder import Embedder
 from app.providers.language import surface_words, terms
 from app.providers.llm import Llm
+from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
 from app.services.retrieval.search import search
 from app.storage.corpus import lexical, passages
@@ -29,9 +29,9 @@ DIVER_ROUNDS = 2
 class ExpandService:
     """Widens questions; leaves no episode."""
 
-    def __init__(self, database: Database, embedder: Embedder, limits: GraphLimits, llm: Llm | None) -> None:
+    def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, llm: Llm | None) -> None:
         self._database = database
-        self._embedder = embedder
+        self._encoder = encoder
         self._limits = limits
         self._llm = llm
 
@@ -50,6 +50,7 @@ class ExpandService:
         Raises:
             LlmNotConfiguredError: a method needs an endpoint and none is configured; nothing is retrieved.
             LlmError: the endpoint failed.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         needing = [method for method in methods if method != "prf"]
         if needing:
@@ -77,7 +78,7 @@ class ExpandService:
 
         Nothing learned has a say: an expansion may become part of a passage's key, and then would breed its like.
         """
-        vector = self._embedder.embed([question])[0]
+        vector = self._encoder.embed(collection, [question])[0]
         words = Counter(terms(question))
         with self._database.read() as reader:
             found = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)

@@ -14,9 +14,9 @@ from app.core.profiles import PROFILES, Profile
 from app.core.temporal import TimeExpression, find_time_expressions
 from app.core.verdict import Expansion
 from app.errors import InvalidRequestError, LlmNotConfiguredError
-from app.providers.embedder import Embedder
 from app.providers.language import Language, normalise_entity, terms
 from app.providers.llm import Llm
+from app.services.access.encoder import Encoder
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.storage.corpus.collections import Collection
 from app.storage.retrieval.focus import Focus, GraphLimits, Vector
@@ -127,7 +127,7 @@ class Planner:
         llm_times: whether times are looked for by the endpoint.
     """
 
-    embedder: Embedder
+    encoder: Encoder
     language: Language
     limits: GraphLimits
     recall_gate: float
@@ -141,7 +141,9 @@ class Planner:
             InvalidRequestError: the query bounds hops that its strategy does not make.
             LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
             LlmError: the endpoint failed.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
+        self.encoder.check(query.scope.collection)
         served = served or as_asked(query)
         sufficiency = self._sufficiency(query, served)
         began = time.perf_counter()
@@ -151,7 +153,7 @@ class Planner:
         # Expansions only where keys are compared by vectors.
         units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
-        vectors = self.embedder.embed([query.text, *units, *times])
+        vectors = self.encoder.embed(query.scope.collection, [query.text, *units, *times])
         focus = Focus(
             query.scope.collection,
             vectors[0],
@@ -185,7 +187,7 @@ class Planner:
         the walk.
         """
         began = time.perf_counter()
-        vectors = self.embedder.embed([plan.mentions[name] for name in unknown])
+        vectors = self.encoder.embed(plan.collection, [plan.mentions[name] for name in unknown])
         return replace(
             plan,
             unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},

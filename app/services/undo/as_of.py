@@ -184,6 +184,8 @@ class PastService:
             InvalidRequestError: the moment is yet to come.
             ConflictError: there is a collection of that name, or another process makes one.
             UnavailableError: it was told to stop, or Postgres is out of reach.
+            EmbeddingSpaceMismatchError: an expansion has to be embedded anew, and the other's vectors are of
+                another encoder.
         """
 
         def heard(stage: str, done: int, of: int) -> None:
@@ -197,17 +199,17 @@ class PastService:
             units: Units = {}
             while True:
                 with self._database.write_long(should_stop) as writer:
-                    source = collections.by_id(writer, of.id).id
+                    source = collections.by_id(writer, of.id)
                     _check(writer, until, into)
-                    units, missing = self._restore.units(writer, source, until, units)
+                    units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:
-                        copy = copies.open_copy(writer, source, into, until, job)
+                        copy = copies.open_copy(writer, source.id, into, until, job)
                         past = _Making(writer, copy, self._evolve, self._attribution, heard).make(
                             of.name, into, self._restore, units
                         )
                         copies.describe(writer, copy, past.as_json())
                         break
-                units = {**units, **self._attribution.embedded(missing)}  # with no transaction open
+                units = {**units, **self._attribution.embedded(source, missing)}  # with no transaction open
         log.info("past state made", collection=into, of=of.name, until=until.isoformat(), events=past.events)
         return past
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.providers.embedder import Embedder
 from app.providers.language import Language
+from app.services.access.encoder import Encoder
 from app.storage.database import Database
 from app.storage.stream import WakeStream
 
@@ -24,11 +24,11 @@ class HealthService:
     """Looks at what the process depends on."""
 
     def __init__(
-        self, database: Database, stream: WakeStream, embedder: Embedder, language: Language, llm_url: str | None
+        self, database: Database, stream: WakeStream, encoder: Encoder, language: Language, llm_url: str | None
     ) -> None:
         self._database = database
         self._stream = stream
-        self._embedder = embedder
+        self._encoder = encoder
         self._language = language
         self._llm_url = llm_url
 
@@ -45,7 +45,7 @@ class HealthService:
             status="ok" if redis else "degraded",
             postgres="ok",
             redis="ok" if redis else "unreachable",
-            encoder=self._embedder.model,
+            encoder=self._encoder.id.model,
             language=self._language.name,
             llm="configured" if self._llm_url else "not configured",
         )

@@ -1,4 +1,4 @@
-"""Collections, and the encoder whose vectors the database holds."""
+"""Collections, and the encoders that their vectors are made with."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,16 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
-from app.errors import ConfigurationError, EmbeddingSpaceMismatchError, GoneError, NotFoundError
+from app.errors import ConfigurationError, GoneError, NotFoundError
 from app.storage.database import Reader, Writer
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderId:
+    """Which encoder: ``model`` is its name, and equal ``fingerprint``s (SHA-256, hex) mean comparable vectors."""
+
+    model: str
+    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +24,7 @@ class Collection:
     """One tenant's corpus and what it holds.
 
     Attributes:
+        encoder_model, encoder_fingerprint: what its vectors are made with, for as long as it lives.
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
@@ -27,6 +36,8 @@ class Collection:
 
     id: int
     name: str
+    encoder_model: str
+    encoder_fingerprint: str
     passage_count: int
     sentence_count: int
     entity_count: int
@@ -38,18 +49,23 @@ class Collection:
     past: Mapping[str, Any] | None = None
     indexed: Sequence[str] = ()
 
+    @property
+    def encoder(self) -> EncoderId:
+        """What its vectors are made with."""
+        return EncoderId(self.encoder_model, self.encoder_fingerprint)
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A collection about to be written to, and whether this made it."""
 
-    collection_id: int
+    collection: Collection
     created: bool
 
 
 COLUMNS = (
-    "id, name, passage_count, sentence_count, entity_count, key_generation, key_building, serving, experiment, "
-    "exploration, past, indexed"
+    "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
+    "key_building, serving, experiment, exploration, past, indexed"
 )
 
 
@@ -62,7 +78,7 @@ def find(reader: Reader, name: str) -> Collection:
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE name = %(name)s", {"name": name})
     if row is None:
         raise missing(name)
-    return Collection(*row)
+    return _collection(row)
 
 
 def missing(name: str) -> NotFoundError:
@@ -84,19 +100,26 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s", {"id": collection_id})
     if row is None:
         raise NotFoundError("The collection was deleted meanwhile.")
-    return Collection(*row)
+    return _collection(row)
 
 
-def open_for_writing(writer: Writer, name: str) -> Opened:
-    """The collection called ``name``, made if it does not exist, and kept from deletion by this transaction."""
-    parameters = {"name": name}
+def open_for_writing(writer: Writer, name: str, encoder: EncoderId) -> Opened:
+    """The collection called ``name``, kept from deletion by this transaction.
+
+    Args:
+        encoder: of the collection that is made if there is none; one that there is may be of another.
+    """
+    parameters = {"name": name, "model": encoder.model, "fingerprint": encoder.fingerprint}
+    insert = """
+        INSERT INTO collection (name, encoder_model, encoder_fingerprint)
+        VALUES (%(name)s, %(model)s, %(fingerprint)s) ON CONFLICT (name) DO NOTHING
+    """
     while True:
-        insert = "INSERT INTO collection (name) VALUES (%(name)s) ON CONFLICT (name) DO NOTHING"
         created = writer.execute(insert, parameters) > 0
         # None: another transaction, waited for here, has just deleted what the insert collided with.
-        found = writer.scalar("SELECT id FROM collection WHERE name = %(name)s FOR KEY SHARE", parameters)
+        found = writer.row(f"SELECT {COLUMNS} FROM collection WHERE name = %(name)s FOR KEY SHARE", parameters)
         if found is not None:
-            return Opened(found, created)
+            return Opened(_collection(found), created)
 
 
 def keep(writer: Writer, collection_id: int) -> bool:
@@ -216,7 +239,7 @@ def page(reader: Reader, after: str | None, limit: int) -> list[Collection]:
         f"SELECT {COLUMNS} FROM collection WHERE name > %(after)s ORDER BY name LIMIT %(limit)s",
         {"after": after or "", "limit": limit},
     )
-    return [Collection(*row) for row in rows]
+    return [_collection(row) for row in rows]
 
 
 def delete(writer: Writer, collection_id: int) -> bool:
@@ -233,14 +256,13 @@ def delete(writer: Writer, collection_id: int) -> bool:
     return writer.execute("DELETE FROM collection WHERE id = %(id)s", parameters) > 0
 
 
-def claim_embedding_space(writer: Writer, model: str, fingerprint: str, dimension: int) -> None:
-    """Record the encoder on first use, and refuse another one ever after.
+def check_dimension(reader: Reader, model: str, dimension: int) -> None:
+    """See that this encoder's vectors fit into the database.
 
     Raises:
-        EmbeddingSpaceMismatchError: the database holds vectors of another encoder.
         ConfigurationError: the schema was migrated for another dimension.
     """
-    columns = writer.scalar(
+    columns = reader.scalar(
         "SELECT atttypmod FROM pg_attribute WHERE attrelid = 'sentence'::regclass AND attname = 'embedding'"
     )
     if columns != dimension:
@@ -248,17 +270,18 @@ def claim_embedding_space(writer: Writer, model: str, fingerprint: str, dimensio
             f"The database was migrated for {columns}-dimensional vectors, but {model} gives {dimension}. "
             "Set ENGRAM_EMBEDDING_DIMENSION before migrating a new database."
         )
-    writer.execute(
-        """
-        INSERT INTO embedding_space (model, fingerprint, dimension)
-        VALUES (%(model)s, %(fingerprint)s, %(dimension)s)
-        ON CONFLICT DO NOTHING
+
+
+def of_other_encoders(reader: Reader, encoder: EncoderId, limit: int) -> list[Collection]:
+    """The first ``limit`` collections, in name order, whose vectors another encoder made."""
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> %(fingerprint)s ORDER BY name LIMIT %(limit)s
         """,
-        {"model": model, "fingerprint": fingerprint, "dimension": dimension},
+        {"fingerprint": encoder.fingerprint, "limit": limit},
     )
-    held = writer.row("SELECT model, fingerprint FROM embedding_space")
-    if held is not None and held.fingerprint != fingerprint:
-        raise EmbeddingSpaceMismatchError(
-            f"The database holds vectors of {held.model} ({held.fingerprint[:12]}), but the configured "
-            f"encoder is {model} ({fingerprint[:12]}). Use the first, or ingest into a new database."
-        )
+    return [_collection(row) for row in rows]
+
+
+def _collection(row: Any) -> Collection:
+    return Collection(**row._mapping)

@@ -231,6 +231,17 @@ def record_failure(writer: Writer, collection_id: int, event: int, error: str, m
     return bool(status == "parked")
 
 
+def say_why(writer: Writer, collection_id: int, event: int, reason: str) -> None:
+    """Note why an event goes on waiting, without counting a try."""
+    writer.execute(
+        """
+        UPDATE feedback_event SET error = %(reason)s
+        WHERE collection_id = %(collection)s AND id = %(id)s AND status = 'pending'
+        """,
+        {"collection": collection_id, "id": event, "reason": reason},
+    )
+
+
 def unpark(writer: Writer, collection_id: int, *, event: int | None = None, judge: str | None = None) -> list[int]:
     """Let parked events wait again with all their tries; which, in order of acceptance.
 
@@ -255,14 +266,26 @@ def unpark(writer: Writer, collection_id: int, *, event: int | None = None, judg
     return sorted(row.id for row in rows)
 
 
-def overdue(reader: Reader, age_seconds: float, limit: int) -> list[tuple[int, int]]:
-    """(collection, event) that have waited longer than ``age_seconds``: their wake-up was lost."""
+def overdue(reader: Reader, age_seconds: float, limit: int, fingerprint: str) -> list[tuple[int, int]]:
+    """(collection, event) that have waited longer than ``age_seconds``: their wake-up was lost.
+
+    Args:
+        fingerprint: of the encoder that there is. Verdicts with expansions in collections of others are left out:
+            enough of them would keep all that came after them waiting.
+    """
     rows = reader.rows(
         """
-        SELECT collection_id, id FROM feedback_event
-        WHERE status = 'pending' AND received_at < now() - make_interval(secs => %(age)s)
-        ORDER BY received_at LIMIT %(limit)s
+        SELECT event.collection_id, event.id FROM feedback_event event
+        WHERE event.status = 'pending' AND event.received_at < now() - make_interval(secs => %(age)s)
+          AND (
+              (SELECT c.encoder_fingerprint FROM collection c WHERE c.id = event.collection_id) = %(fingerprint)s
+              OR NOT EXISTS (
+                  SELECT FROM verdict_expansion brought
+                  WHERE brought.collection_id = event.collection_id AND brought.event_id = event.id
+              )
+          )
+        ORDER BY event.received_at LIMIT %(limit)s
         """,
-        {"age": age_seconds, "limit": limit},
+        {"age": age_seconds, "limit": limit, "fingerprint": fingerprint},
     )
     return [(row.collection_id, row.id) for row in rows]

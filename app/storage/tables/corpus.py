@@ -16,7 +16,6 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
-    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -26,23 +25,18 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from app.storage.tables.base import metadata, now, of, tenant
 
-embedding_space = Table(
-    "embedding_space",
-    metadata,
-    Column("singleton", SmallInteger, primary_key=True, autoincrement=False, server_default=text("1")),
-    Column("model", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("dimension", Integer, nullable=False),
-    now("recorded_at"),
-    CheckConstraint("singleton = 1", name="singleton"),
-    comment="The one encoder whose vectors this database holds.",
-)
-
 collection = Table(
     "collection",
     metadata,
     Column("id", BigInteger, Identity(), primary_key=True),
     Column("name", Text, nullable=False, unique=True),
+    Column("encoder_model", Text, nullable=False, comment="What its vectors are made with, by name."),
+    Column(
+        "encoder_fingerprint",
+        Text,
+        nullable=False,
+        comment="And for certain: SHA-256 of the weights. Vectors of others mean nothing beside them.",
+    ),
     Column("passage_count", BigInteger, nullable=False, server_default=text("0")),
     Column("sentence_count", BigInteger, nullable=False, server_default=text("0")),
     Column("entity_count", BigInteger, nullable=False, server_default=text("0")),

@@ -13,6 +13,7 @@ from app.errors import NotFoundError
 from app.services.access.scope import LOCAL, AccessService, Principal, Scope
 from app.services.learning.verdict import Verdict
 from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection
 from tests.conftest import CURIE, Ingest, Scoped
 
 NOW = datetime.now(UTC)
@@ -57,12 +58,12 @@ def test_a_name_of_nothing_is_an_error(application: Application, collection: str
 def test_an_opening_makes_what_is_not_there_and_finds_what_is(application: Application, collection: str) -> None:
     opening = application.access.opening(collection)
     with application.database.write() as writer:
-        made = opening.open(writer)
+        made = opening.open(writer, application.encoder)
     with application.database.write() as writer:
-        found = opening.open(writer)
+        found = opening.open(writer, application.encoder)
 
     assert (made.created, found.created) == (True, False)
-    assert made.collection_id == found.collection_id == application.access.scope(collection).collection.id
+    assert made.collection.id == found.collection.id == application.access.scope(collection).collection.id
 
 
 @pytest.mark.parametrize("use", USES)
@@ -97,7 +98,7 @@ def named(service: type) -> list[str]:
         f"{method.__qualname__}({parameter})"
         for method in methods
         for parameter, of in inspect.get_annotations(method).items()
-        if parameter in {"collection", "name"} and of is not int
+        if parameter in {"collection", "name"} and of not in {int, Collection}
     ]
 
 

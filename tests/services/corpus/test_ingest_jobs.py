@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.composition import Application
 from app.errors import ConflictError, NotFoundError
+from app.services.access.encoder import Encoder
 from app.services.corpus.index import IndexService
 from app.services.jobs.runner import MAX_ATTEMPTS, Runner
 from tests.support import state
@@ -40,7 +41,7 @@ class Disturbed:
 
 
 def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Runner:
-    ingest = IndexService(application.database, embedder, application.language, batch_size=batch_size)
+    ingest = IndexService(application.database, Encoder(embedder), application.language, batch_size=batch_size)
     return runner(application, ingest=ingest)
 
 

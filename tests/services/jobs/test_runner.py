@@ -1,4 +1,4 @@
-"""The runner: tries and parking, outages, stops, cancelling, claims that are lost, kinds that recur, lanes."""
+"""The runner: tries and parking, outages, stops, cancelling, claims that are lost, lanes."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -10,12 +10,11 @@ import structlog
 
 from app.composition import Application
 from app.errors import LlmError, StatementGivenUpError, UnavailableError
-from app.services.jobs import runner as module
 from app.services.jobs.runner import MAX_ATTEMPTS, Crew, Runner
 from app.services.jobs.work import Kind, Work
 from app.storage.corpus import collections
 from app.storage.database import Writer
-from app.storage.jobs import jobs
+from app.storage.jobs import claims, jobs
 from app.storage.jobs.jobs import Job
 from tests.support import state
 from tests.support.jobs import make_due
@@ -45,7 +44,7 @@ class Bench:
         self.application, self.collection = application, collection
         self.database = application.database
         with self.database.write() as writer:
-            self.target = collections.open_for_writing(writer, collection).collection_id
+            self.target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
 
     def kind(self, name: str = "test", **more: Any) -> Kind:
         return Kind(f"{name}-{self.collection}", f"{name}-{self.collection}", **more)
@@ -112,7 +111,7 @@ class TestTries:
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         delays: list[float] = []
-        put_back = jobs.put_back
+        put_back = claims.put_back
 
         def noted(writer: Writer, job: Job, **how: Any) -> bool:
             delays.append(how["after_seconds"])
@@ -121,7 +120,7 @@ class TestTries:
         def fail(_: Work) -> None:
             raise ValueError("broken")
 
-        monkeypatch.setattr(jobs, "put_back", noted)
+        monkeypatch.setattr(claims, "put_back", noted)
         bench.queue()
         runner = bench.runner(fail)
         for attempt in range(1, MAX_ATTEMPTS):
@@ -317,32 +316,6 @@ class TestClaims:
         assert len(bench.handler.let_go_of) == 1
 
 
-class TestRecurring:
-    @pytest.mark.parametrize("end", ["succeeded", "failed"])
-    def test_the_next_is_queued_when_one_ends(
-        self, bench: Bench, end: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def fail(_: Work) -> None:
-            raise ValueError("broken")
-
-        monkeypatch.setattr(module, "MAX_ATTEMPTS", 1)
-        kind = bench.kind(single=True, every_seconds=3600.0)
-        bench.queue(kind)
-        runner = bench.runner(bench.finish if end == "succeeded" else fail, kind)
-        assert runner.run_ready() == 1
-        assert [row["status"] for row in bench.rows] == [end, "queued"]
-        assert runner.run_ready() == 0  # not before its time
-        make_due(bench.application)
-        assert runner.run_ready() == 1
-        assert [row["status"] for row in bench.rows] == [end, end, "queued"]
-
-    def test_there_is_none_after_one_that_was_cancelled(self, bench: Bench) -> None:
-        kind = bench.kind(every_seconds=3600.0)
-        bench.queue(kind)
-        assert bench.runner(lambda work: bench.cancel() or eventually(work.should_stop), kind, 1.0).run_ready() == 1
-        assert [row["status"] for row in bench.rows] == ["cancelled"]
-
-
 class TestCrew:
     def test_a_lane_does_not_wait_for_another(self, bench: Bench) -> None:
         slow, quick = bench.kind("slow"), bench.kind("quick")
@@ -370,19 +343,19 @@ class TestCrew:
     def test_whatever_the_number_of_kinds_one_statement_asks(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        claims: list[int] = []
-        claim = jobs.claim
+        asked: list[int] = []
+        claim = claims.claim
 
         def counted(writer: Writer, *arguments: Any) -> Job | None:
-            claims.append(1)
+            asked.append(1)
             return claim(writer, *arguments)
 
-        monkeypatch.setattr(jobs, "claim", counted)
+        monkeypatch.setattr(claims, "claim", counted)
         handlers = {bench.kind(f"kind-{n}"): Scripted(bench.finish) for n in range(7)}
         with Crew(Runner(bench.database, handlers, lease_seconds=60.0), lambda: False) as crew:
             assert not crew.step()
             assert not crew.step()
-        assert len(claims) == 2
+        assert len(asked) == 2
 
     def test_an_outage_in_a_thread_is_told_and_the_job_taken_up_again(self, bench: Bench) -> None:
         away = [True]

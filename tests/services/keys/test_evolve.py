@@ -102,7 +102,7 @@ def vector(row: Mapping[str, Any], column: str) -> np.ndarray[Any, np.dtype[np.f
 def with_learning(application: Application, **changes: Any) -> LearnService:
     """A service with other constants."""
     learning = replace(application.key_learning, **changes)
-    attribution = Attribution(application.database, application.embedder, application.limits, learning)
+    attribution = Attribution(application.database, application.encoder, application.limits, learning)
     evolve = EvolveService(application.database, learning.rules)
     return LearnService(
         application.database, application.noise, application.prior, attribution, evolve, max_attempts=5

@@ -56,7 +56,7 @@ def with_rules(application: Application, **changes: Any) -> tuple[LearnService, 
     """Services with other rules of composition."""
     rules = replace(application.key_learning.rules, **changes)
     learning = replace(application.key_learning, rules=rules)
-    attribution = Attribution(application.database, application.embedder, application.limits, learning)
+    attribution = Attribution(application.database, application.encoder, application.limits, learning)
     evolve = EvolveService(application.database, rules)
     learn = LearnService(
         application.database, application.noise, application.prior, attribution, evolve, max_attempts=5

@@ -14,6 +14,7 @@ from app.composition import Application
 from app.core.key_text import KeyBuilding
 from app.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from app.providers.language import terms
+from app.services.access.encoder import Encoder
 from app.services.corpus.index import IndexService
 from app.services.jobs.runner import MAX_ATTEMPTS, Runner
 from app.services.keys import rekey
@@ -58,7 +59,7 @@ def worker(
     application: Application, embedder: Any = None, rebase: Rebase | None = None, batch_size: int = 4
 ) -> Runner:
     """Ingests and makes keys anew as told."""
-    encoder = embedder or application.embedder
+    encoder = Encoder(embedder or application.embedder)
     how: dict[str, Any] = {"batch_size": batch_size, "rebase": rebase}
     return runner(
         application,

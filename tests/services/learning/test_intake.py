@@ -92,7 +92,7 @@ def test_what_is_wrong_with_one_is_said_of_that_one(
 
 
 def test_one_that_nobody_waits_for_any_more_is_left(application: Application, verdict: Verdict) -> None:
-    intake = Intake(application.database, application.stream)
+    intake = Intake(application.database, application.stream, application.encoder)
     free = threading.Event()
     intake._together.submit(free.wait, 30)
     left = intake.submit(verdict, gone := f"key-{uuid4()}")
@@ -128,7 +128,7 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
 
 
 def test_nothing_is_accepted_once_it_is_closed(application: Application, verdict: Verdict) -> None:
-    intake = Intake(application.database, application.stream)
+    intake = Intake(application.database, application.stream, application.encoder)
     intake.close()
     with pytest.raises(UnavailableError, match="is ending"):
         intake.submit(verdict, f"key-{uuid4()}")
@@ -136,7 +136,7 @@ def test_nothing_is_accepted_once_it_is_closed(application: Application, verdict
 
 def test_a_lost_database_is_said_of_all(application: Application, addresses: Servers, verdict: Verdict) -> None:
     away = Database(addresses.database_url.replace("port=", "port=1"), pool_size=1)
-    intake = Intake(away, application.stream)
+    intake = Intake(away, application.stream, application.encoder)
 
     futures = [intake.submit(verdict, f"key-{uuid4()}") for _ in range(5)]
 

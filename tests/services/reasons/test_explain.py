@@ -57,7 +57,7 @@ def test_a_verdict_moves_memories_and_leaves_their_bases(application: Applicatio
     before = application.explain.memories(application.access.scope(curie), list(ids.values()))
     teach(application, curie)
     after = application.explain.memories(application.access.scope(curie), list(ids.values()))
-    towards = application.explain.direction(QUESTION)
+    towards = application.embedder.embed([QUESTION])[0]
     moved = {text: after[ids[text]]["task"] for text in (BORN, FOUND)}
     for text, state in moved.items():
         np.testing.assert_array_equal(state.base, before[ids[text]]["task"].base)

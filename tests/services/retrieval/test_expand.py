@@ -31,7 +31,7 @@ LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 @pytest.fixture
 def plain(application: Application) -> ExpandService:
     """The service without an endpoint."""
-    return ExpandService(application.database, application.embedder, LIMITS, None)
+    return ExpandService(application.database, application.encoder, LIMITS, None)
 
 
 class Widening:
@@ -55,7 +55,7 @@ class Widening:
         llm = self._open.enter_context(
             Llm(base_url=self.server.base_url, api_key=None, model="small", max_attempts=1)
         )
-        return ExpandService(database, self._application.embedder, LIMITS, llm)
+        return ExpandService(database, self._application.encoder, LIMITS, llm)
 
     def close(self) -> None:
         self._open.close()

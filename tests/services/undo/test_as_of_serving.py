@@ -9,10 +9,12 @@ from uuid import UUID
 import pytest
 
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.errors import ConflictError, IdempotencyConflictError, InvalidRequestError, UnavailableError
 from app.services.jobs.runner import MAX_ATTEMPTS
 from app.services.jobs.work import Work
 from app.services.retrieval.query import Query
+from app.storage.corpus.collections import Collection
 from app.storage.database import Writer
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
@@ -162,7 +164,7 @@ class TestMaking:
         embedded: list[int] = []
         plain = application.attribution.embedded
 
-        def noted(expansions: Mapping[bytes, Mapping[str, str]]) -> Any:
+        def noted(collection: Collection, expansions: Mapping[bytes, Expansion]) -> Any:
             with application.database.read() as reader:
                 embedded.append(
                     reader.scalar(
@@ -172,7 +174,7 @@ class TestMaking:
                         """
                     )
                 )
-            return plain(expansions)
+            return plain(collection, expansions)
 
         monkeypatch.setattr(application.attribution, "embedded", noted)
         past = replayed(application, taught, until)

@@ -8,13 +8,14 @@ from app.composition import Application
 from app.storage.corpus import collections, staged_lines
 from app.storage.database import Writer
 from app.storage.jobs import jobs
+from tests.support.encoder import SOME
 
 JOB = UUID(int=1)
 
 
 def staged(writer: Writer, name: str, *lengths: int) -> int:
     """Lines of a job, numbered from 1, each so many characters of JSON: ``{"id": "xx"}`` has 10 and the id's."""
-    collection = collections.open_for_writing(writer, name).collection_id
+    collection = collections.open_for_writing(writer, name, SOME).collection.id
     assert jobs.add(writer, collection, JOB, kind="any", lane=name, payload={})
     lines = [(line, {"id": "x" * (length - 10)}) for line, length in enumerate(lengths, start=1)]
     staged_lines.add(writer, collection, JOB, lines, [])

@@ -7,12 +7,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from app.composition import Application, Servers
+from app.composition import Servers
 from app.storage.corpus import collections
 from app.storage.database import Database
-from app.storage.jobs import jobs
+from app.storage.jobs import claims, jobs
 from app.storage.jobs.jobs import Job
 from tests.support import state
+from tests.support.encoder import SOME
 
 LEASE_SECONDS = 60.0
 LANE = "test"
@@ -35,20 +36,20 @@ def opened(database: Database, name: str, lane: str, **more: Any) -> UUID:
     """A job of the collection, which is made if it does not exist."""
     job = uuid4()
     with database.write() as writer:
-        target = collections.open_for_writing(writer, name).collection_id
+        target = collections.open_for_writing(writer, name, SOME).collection.id
         assert jobs.add(writer, target, job, **({"kind": "any", "lane": lane, "payload": {"a": 1}} | more))
     return job
 
 
 def claimed(database: Database, *lanes: str, claimant: UUID | None = None, **only: int) -> Job | None:
     with database.write_once() as writer:
-        return jobs.claim(writer, claimant or uuid4(), lanes, LEASE_SECONDS, **only)
+        return claims.claim(writer, claimant or uuid4(), lanes, LEASE_SECONDS, **only)
 
 
 def ended(database: Database, job: Job | None, status: str = "succeeded") -> UUID:
     assert job is not None
     with database.write() as writer:
-        assert jobs.close(writer, job, status)
+        assert claims.close(writer, job, status)
     return job.id
 
 
@@ -80,7 +81,7 @@ class TestOneWorkerAJob:
         opened(database, collection, lane)
         elsewhere = opened(database, f"{collection}-other", lane)
         with database.write() as writer:
-            first = jobs.claim(writer, uuid4(), [lane], LEASE_SECONDS)
+            first = claims.claim(writer, uuid4(), [lane], LEASE_SECONDS)
             second = claimed(database, lane)
             assert claimed(database, lane) is None
         assert first is not None
@@ -139,7 +140,7 @@ class TestInTurn:
         running = claimed(database, lane)
         assert running is not None
         with database.write() as writer:
-            assert jobs.put_back(writer, running, after_seconds=3600, error="later", tried=True)
+            assert claims.put_back(writer, running, after_seconds=3600, error="later", tried=True)
         assert claimed(database, lane) is None
         lapsed(database, running)
         again = claimed(database, lane)
@@ -154,7 +155,7 @@ class TestInTurn:
         running = claimed(database, lane)
         assert running is not None
         with database.write() as writer:
-            jobs.put_back(writer, running)
+            claims.put_back(writer, running)
         assert found(database, running).status == "queued"
         assert ended(database, claimed(database, lane)) == first
 
@@ -164,12 +165,12 @@ class TestInTurn:
         """An earlier job becomes visible while a later one is being claimed."""
         early, got = uuid4(), []
         with database.write() as opening:
-            target = collections.open_for_writing(opening, collection).collection_id
+            target = collections.open_for_writing(opening, collection, SOME).collection.id
         with database.write() as claiming:
             with database.write() as opening:
                 jobs.add(opening, target, early, kind="any", lane=lane, payload={})
                 late = opened(database, collection, lane)
-                running = jobs.claim(claiming, uuid4(), [lane], LEASE_SECONDS)
+                running = claims.claim(claiming, uuid4(), [lane], LEASE_SECONDS)
             second = threading.Thread(target=lambda: got.append(claimed(database, lane)))
             second.start()
             state.until_waiting(database)
@@ -215,7 +216,7 @@ class TestLease:
         opened(database, collection, lane)
         running = lapsed(database, claimed(database, lane))
         with database.write_once() as writer:
-            assert jobs.keep(writer, running, LEASE_SECONDS) is False
+            assert claims.keep(writer, running, LEASE_SECONDS) is False
         assert claimed(database, lane) is None
 
     def test_one_that_ran_out_is_taken_over_and_counts_as_a_try(
@@ -233,12 +234,12 @@ class TestLease:
         heir = claimed(database, lane)
         assert heir is not None
         with database.write() as writer:
-            assert jobs.keep(writer, slow, LEASE_SECONDS) is None
-            assert jobs.advance(writer, slow, created=1) is None
-            assert jobs.report(writer, slow, received=1, updated=1) is None
-            assert not jobs.put_back(writer, slow)
-            assert not jobs.close(writer, slow, "succeeded")
-            assert jobs.attempts(writer, slow) is None
+            assert claims.keep(writer, slow, LEASE_SECONDS) is None
+            assert claims.advance(writer, slow, created=1) is None
+            assert claims.report(writer, slow, received=1, updated=1) is None
+            assert not claims.put_back(writer, slow)
+            assert not claims.close(writer, slow, "succeeded")
+            assert claims.attempts(writer, slow) is None
         assert found(database, heir) == heir
 
     def test_a_claimant_that_asks_anew_gets_what_it_has_and_loses_no_try(
@@ -258,7 +259,7 @@ class TestCounting:
         heir = claimed(database, lane)
         assert heir is not None
         with database.write() as writer:
-            assert jobs.advance(writer, heir, created=3, unchanged=1, position=17) is False
+            assert claims.advance(writer, heir, created=3, unchanged=1, position=17) is False
         now = found(database, running)
         assert (now.created, now.unchanged, now.waiting, now.position) == (3, 1, 6, 17)
         assert (now.attempts, now.error) == (0, None)
@@ -270,7 +271,7 @@ class TestCounting:
         running = claimed(database, lane)
         assert running is not None
         with database.write() as writer:
-            jobs.advance(writer, running, updated=3)
+            claims.advance(writer, running, updated=3)
         now = found(database, running)
         assert (now.received, now.updated, now.waiting) == (4, 4, 0)
 
@@ -282,7 +283,7 @@ class TestCounting:
         heir = claimed(database, lane)
         assert heir is not None
         with database.write() as writer:
-            assert jobs.report(writer, heir, received=9, updated=4, stage="terms", kept=False) is False
+            assert claims.report(writer, heir, received=9, updated=4, stage="terms", kept=False) is False
         now = found(database, heir)
         assert (now.stage, now.received, now.waiting, now.attempts) == ("terms", 9, 5, 1)
 
@@ -310,9 +311,9 @@ class TestCancelling:
         assert asked is not None
         assert (asked.status, asked.finished_at) == ("running", None)
         with database.write() as writer:
-            assert jobs.keep(writer, running, LEASE_SECONDS) is True
-            assert jobs.advance(writer, running) is True
-            assert jobs.report(writer, running, received=0, updated=0) is True
+            assert claims.keep(writer, running, LEASE_SECONDS) is True
+            assert claims.advance(writer, running) is True
+            assert claims.report(writer, running, received=0, updated=0) is True
             again = jobs.request_cancel(writer, running.collection_id, running.id)
             assert again is not None
             assert again.cancel_requested_at == asked.cancel_requested_at
@@ -339,24 +340,6 @@ class TestOpening:
         ended(database, claimed(database, lane))
         with database.write() as writer:
             assert jobs.add(writer, target, uuid4(), **again)
-
-    def test_one_for_later_is_not_claimed_before(self, database: Database, collection: str, lane: str) -> None:
-        opened(database, collection, lane, due_in_seconds=3600)
-        assert claimed(database, lane) is None
-
-    def test_the_next_of_one_that_recurs_asks_for_the_same(
-        self, application: Application, database: Database, collection: str, lane: str
-    ) -> None:
-        first = opened(database, collection, lane, single=True)
-        running = claimed(database, lane)
-        ended(database, running)
-        assert running is not None
-        with database.write() as writer:
-            jobs.repeat(writer, running, 3600)
-        (again,) = [row for row in state.rows(application, collection, "job") if row["id"] != str(first)]
-        assert (again["kind"], again["lane"], again["single"], again["payload"]) == ("any", lane, True, {"a": 1})
-        assert (again["status"], again["claimant"]) == ("queued", None)
-        assert claimed(database, lane) is None
 
 
 class TestLooking:

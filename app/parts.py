@@ -1,0 +1,103 @@
+"""What services are made of, by the settings: models, an endpoint, constants."""
+
+from functools import cached_property
+from pathlib import Path
+
+from app.core.keys import KeyRules
+from app.errors import ConfigurationError
+from app.providers.embedder import Embedder, load_embedder
+from app.providers.language import Language, load_language
+from app.providers.llm import Llm
+from app.providers.prior import RankingPrior, load_prior
+from app.services.access.encoder import Encoder
+from app.services.keys.attribution import KeyLearning
+from app.services.learning.noise import Noise
+from app.settings import Settings
+from app.storage.retrieval.focus import GraphLimits
+
+
+class Parts:
+    """Parts that hold no connection to a server of ours; what is heavy is loaded when first used."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The configured encoder."""
+        settings = self.settings
+        return load_embedder(
+            settings.embedding_model,
+            settings.embedding_runtime,
+            Path(settings.data_dir).resolve(),
+            settings.embedding_threads,
+            settings.embedding_batch_size,
+        )
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The same, for the collections that it made the vectors of."""
+        return Encoder(self.embedder)
+
+    @cached_property
+    def language(self) -> Language:
+        """The configured spaCy pipeline, or the built-in rules."""
+        return load_language(self.settings.spacy_model)
+
+    @cached_property
+    def llm(self) -> Llm | None:
+        """The configured endpoint, or None."""
+        settings = self.settings
+        if settings.llm_base_url is None:
+            return None
+        return Llm(
+            base_url=settings.llm_base_url,
+            api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else None,
+            model=settings.llm_model,
+            timeout_seconds=settings.llm_timeout_seconds,
+            max_attempts=settings.llm_max_attempts,
+        )
+
+    @cached_property
+    def prior(self) -> RankingPrior:
+        """What is believed of the ranking weights before any verdict."""
+        return load_prior(self.settings.ranking_prior)
+
+    @cached_property
+    def limits(self) -> GraphLimits:
+        """Bounds on what one statement reads."""
+        settings = self.settings
+        return GraphLimits(settings.hub_limit, settings.candidate_limit)
+
+    @cached_property
+    def noise(self) -> Noise:
+        """How far verdicts move what is learned."""
+        settings = self.settings
+        return Noise(
+            settings.observation_noise_positive,
+            settings.observation_noise_negative,
+            settings.process_noise,
+            settings.judge_daily_share,
+            settings.judge_contested_share,
+            settings.judge_daily_comparisons,
+        )
+
+    @cached_property
+    def key_learning(self) -> KeyLearning:
+        """By which constants verdicts move passage keys."""
+        settings = self.settings
+        try:
+            rules = KeyRules(
+                settings.key_strength, settings.key_term_strength, settings.key_units, settings.key_capacity
+            )
+        except ValueError as error:
+            raise ConfigurationError(f"ENGRAM_KEY_UNITS, ENGRAM_KEY_CAPACITY: {error}") from error
+        return KeyLearning(
+            rules,
+            gate_top_k=settings.key_gate_top_k,
+            generation_threshold=settings.key_generation_threshold,
+            batch_events=settings.key_batch_events,
+            patience=settings.key_patience,
+            margin=settings.key_margin,
+            most_waiting=settings.key_most_waiting,
+        )
