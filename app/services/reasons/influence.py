@@ -2,8 +2,8 @@
 
 A verdict's say is what a score is, less what it were if the verdict had never come: the states that it touched are
 replayed without it, and its term is left out of the ranking weights. What leads from hop to hop, the candidates
-included, is left as it was. So the numbers are exact for what the first hop reached, and for later hops as far as
-the same entities lead there.
+included, is left as it was, and so are the members of the pool. So the numbers are exact for what the first hop
+reached, and for later hops as far as the same entities lead there, where the same passages are looked at again.
 
 The work is bounded by the constants here and in ``left_out``. It is done after the search, and only for a query
 that asks for it.

@@ -2,11 +2,13 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from app.composition import Application
+from app.core.ranking import FEATURES
 from app.core.verdict import Expansion
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.query import Query
@@ -219,6 +221,38 @@ def test_without_memory_nothing_had_a_say(application: Application, curie: str) 
         (rank, rank) for rank in range(1, len(answer.passages) + 1)
     ]
     assert {(row.recall, row.weights, row.weight_events) for row in shown(trace).values()} == {(0.0, 0.0, 0)}
+
+
+@pytest.mark.parametrize("memory", ["off", "read"])
+def test_every_factor_of_a_score_is_told(application: Application, curie: str, memory: str) -> None:
+    taught(application, curie)
+    answer, trace = asked(application, curie, memory=memory)
+    for row in shown(trace).values():
+        added = sum(one.value * one.weight for one in row.features.values())
+        assert row.score == pytest.approx(added + row.recall)
+        assert 0 < row.features["standing"].value < 1
+        assert all(one.value for one in row.features.values())
+    assert any(row.recall for row in shown(trace).values()) == (memory == "read")
+    weights = {name: one.weight for row in shown(trace).values() for name, one in row.features.items()}
+    assert weights.keys() <= set(FEATURES)
+    completes = {row.passage_id: row.completes for row in shown(trace).values()}
+    assert any(completes.values())
+    assert all(passage != member for passage, member in completes.items())
+
+    again = application.ask.episode(application.access.scope(curie), answer.query_id)
+    told = {row["passage_id"]: (row["features"], row["completes"]) for row in again.trace["passages"]}
+    assert told == {
+        row.passage_id: ({name: asdict(one) for name, one in row.features.items()}, row.completes)
+        for row in shown(trace).values()
+    }
+
+
+@pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense", "max_hops": None}])
+def test_where_features_do_not_rank_none_are_told(
+    application: Application, curie: str, arm: dict[str, Any]
+) -> None:
+    _, trace = asked(application, curie, **arm)
+    assert {(len(row.features), row.completes) for row in shown(trace).values()} == {(0, None)}
 
 
 def test_ranks_without_memory_are_those_of_a_query_without_it(application: Application, curie: str) -> None:
