@@ -84,7 +84,7 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
         """,
         {"collection": collection_id, "ids": list(external_ids)},
     )
-    return {row[0]: (row[1], row[2]) for row in rows}
+    return {row.external_id: (row.id, row.content_hash) for row in rows}
 
 
 def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
@@ -96,7 +96,7 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return {row[0]: StoredPassage(*row) for row in rows}
+    return {row.id: StoredPassage(**row._mapping) for row in rows}
 
 
 def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
@@ -110,7 +110,7 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [StoredSentence(*row) for row in rows]
+    return [StoredSentence(**row._mapping) for row in rows]
 
 
 def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[int, StoredSentence]:
@@ -121,7 +121,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return {row[0]: StoredSentence(*row) for row in rows}
+    return {row.id: StoredSentence(**row._mapping) for row in rows}
 
 
 def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
@@ -130,7 +130,7 @@ def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set
         f"SELECT e.name FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}",
         {"collection": collection_id, "names": list(names)},
     )
-    return {row[0] for row in rows}
+    return {row.name for row in rows}
 
 
 def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
@@ -139,7 +139,7 @@ def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set
         f"SELECT t.text FROM {wanted('texts', 'text')} {each('time_expression t', 't.text = wanted.id')}",
         {"collection": collection_id, "texts": list(texts)},
     )
-    return {row[0] for row in rows}
+    return {row.text for row in rows}
 
 
 def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -> dict[str, int]:
@@ -166,7 +166,7 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             "embeddings": [row.embedding for row in passages],
         },
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.external_id: row.id for row in rows}
 
 
 def set_metadata(writer: Writer, collection_id: int, passage_id: int, metadata: Mapping[str, Any]) -> bool:
@@ -215,7 +215,7 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
             "embeddings": [row.embedding for row in sentences],
         },
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
 
 
 def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
@@ -249,7 +249,7 @@ def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tup
             "times": [time for _, time in placed.values()],
         },
     )
-    return [row[0] for row in rows if row[0] is not None]
+    return [row.time_expression_id for row in rows if row.time_expression_id is not None]
 
 
 def insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
@@ -342,7 +342,7 @@ def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[
         """,
         parameters,
     )
-    return [row[0] for row in lost]
+    return [row.entity_id for row in lost]
 
 
 def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -372,7 +372,8 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
         """,
         parameters,
     )
-    return [row[0] for row in entities], [row[0] for row in times if row[0] is not None]
+    held = [row.time_expression_id for row in times if row.time_expression_id is not None]
+    return [row.entity_id for row in entities], held
 
 
 def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:

@@ -97,7 +97,7 @@ def lock(writer: Writer, collection_id: int) -> Progress:
         """,
         parameters,
     )
-    return Progress(*row)
+    return Progress(**row._mapping)
 
 
 def progress(reader: Reader, collection_id: int) -> Progress:
@@ -109,7 +109,7 @@ def progress(reader: Reader, collection_id: int) -> Progress:
         """,
         {"collection": collection_id},
     )
-    return Progress(0, 0.0, 0.0, 0, 0, None) if row is None else Progress(*row)
+    return Progress(0, 0.0, 0.0, 0, 0, None) if row is None else Progress(**row._mapping)
 
 
 def set_progress(writer: Writer, collection_id: int, state: Progress) -> None:
@@ -134,7 +134,8 @@ def set_progress(writer: Writer, collection_id: int, state: Progress) -> None:
 
 def due(reader: Reader) -> list[int]:
     """Collections whose evolution is due."""
-    return [row[0] for row in reader.rows("SELECT collection_id FROM key_evolution WHERE due IS NOT NULL")]
+    rows = reader.rows("SELECT collection_id FROM key_evolution WHERE due IS NOT NULL")
+    return [row.collection_id for row in rows]
 
 
 def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Vector]:
@@ -151,7 +152,7 @@ def _dense(reader: Reader, collection_id: int, passages: Sequence[int], lock: st
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return {row[0]: row[1].to_numpy() for row in rows}
+    return {row.id: row.embedding.to_numpy() for row in rows}
 
 
 def evolved_passages(reader: Reader, collection_id: int) -> list[int]:
@@ -159,7 +160,7 @@ def evolved_passages(reader: Reader, collection_id: int) -> list[int]:
     rows = reader.rows(
         "SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s", {"collection": collection_id}
     )
-    return [row[0] for row in rows]
+    return [row.passage_id for row in rows]
 
 
 def lock_base_keys(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Base]:
@@ -185,10 +186,9 @@ def _with_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector
     )
     terms: dict[int, dict[str, float]] = {passage: {} for passage in vectors}
     lengths = dict.fromkeys(vectors, 0.0)
-    for passage, length, term, frequency in rows:
-        if passage in vectors:
-            terms[passage][term] = frequency
-            lengths[passage] = length
+    for row in rows:
+        terms[row.passage_id][row.term] = row.frequency
+        lengths[row.passage_id] = row.length
     return {passage: Base(vectors[passage], terms[passage], lengths[passage]) for passage in vectors}
 
 

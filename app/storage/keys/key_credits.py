@@ -79,7 +79,13 @@ def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) ->
         {"collection": collection_id, "hashes": list(hashes)},
     )
     return {
-        row[0]: Unit(row[0], row[1], row[2], row[3].to_numpy(), dict(zip(row[4], row[5], strict=True)))
+        row.text_hash: Unit(
+            text_hash=row.text_hash,
+            method=row.method,
+            text=row.text,
+            embedding=row.embedding.to_numpy(),
+            frequencies=dict(zip(row.terms, row.frequencies, strict=True)),
+        )
         for row in rows
     }
 
@@ -108,7 +114,7 @@ def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict
         f"SELECT unit.text_hash, unit.id FROM {_BY_HASH}",
         {"collection": collection_id, "hashes": [unit.text_hash for unit in units]},
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.text_hash: row.id for row in rows}
 
 
 def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, Vector]:
@@ -117,7 +123,7 @@ def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
         f"SELECT unit.id, unit.embedding FROM {_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: row[1].to_numpy() for row in rows}
+    return {row.id: row.embedding.to_numpy() for row in rows}
 
 
 def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, dict[str, float]]:
@@ -126,7 +132,7 @@ def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dic
         f"SELECT unit.id, unit.terms, unit.frequencies FROM {_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: dict(zip(row[1], row[2], strict=True)) for row in rows}
+    return {row.id: dict(zip(row.terms, row.frequencies, strict=True)) for row in rows}
 
 
 def add_evidence(
@@ -269,18 +275,17 @@ def refresh_memory(
     )
 
 
-def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[tuple[int, int, float]]:
-    """(passage, unit, score) of expansion memories, best first."""
+def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[tuple[int, int], float]:
+    """(passage, unit) -> score of the passages' expansion memories, by passage and unit."""
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.unit_id, held.score
         FROM {WANTED} {each("expansion_memory held", "held.passage_id = wanted.id")}
-        {each("expansion_unit unit", "unit.id = held.unit_id")}
-        ORDER BY held.passage_id, held.score DESC, unit.text_hash
+        ORDER BY held.passage_id, held.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+    return {(row.passage_id, row.unit_id): row.score for row in rows}
 
 
 def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[Scored]:
@@ -302,11 +307,11 @@ def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit:
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
     )
-    return [Scored(*row) for row in rows]
+    return [Scored(**row._mapping) for row in rows]
 
 
-def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[tuple[int, int, float]]:
-    """(passage, unit, score) of the passages' ``limit`` best units by all evidence that counts, best first.
+def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> dict[tuple[int, int], float]:
+    """(passage, unit) -> score of the passages' ``limit`` best units by all evidence that counts, best first.
 
     What ``refresh_memory`` makes expansion memories.
     """
@@ -326,7 +331,7 @@ def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+    return {(row.passage_id, row.unit_id): row.score for row in rows}
 
 
 def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
@@ -340,4 +345,4 @@ def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
         """,
         {"collection": collection_id},
     )
-    return [row[0] for row in rows]
+    return [row.passage_id for row in rows]
