@@ -21,6 +21,7 @@ WHOLE_COLLECTIONS = {
     "learned.<dictcomp>": "all that was learned is forgotten",
     "hops.all_sentences": "a question that names nothing may be about any sentence",
     "keyed.nearest_passages": "exact search: a collection without a vector index is small",
+    "keyed._nearest_to_each": "exact search, as well",
     "experience.recall": "exact search, as well",
     "influence.near_questions": "exact search, as well",
     "influence.latest_terms": "the terms of the ranking weights are explained by the latest of all",
@@ -50,6 +51,7 @@ WHOLE_COLLECTIONS = {
 }
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
+    "keyed._nearest_to_each": "for each of the verdicts that are applied together",
     "copied_log.settle_restored": "evolutions are few",
     "copies.census": "for the one row of the collection",
 }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each
+from app.storage.parameters import floats, integers
 
 Vector = NDArray[np.float32]
 
@@ -209,23 +210,8 @@ def replace_keys(
         """,
         parameters | {"kept": [key.passage_id for key in keys]},
     )
-    for key in sorted(keys, key=lambda key: key.passage_id):
-        writer.execute(
-            """
-            INSERT INTO passage_key AS held (collection_id, passage_id, generation, vector, units, scores)
-            VALUES (%(collection)s, %(passage)s, %(generation)s, %(vector)s, %(units)s, %(scores)s)
-            ON CONFLICT (collection_id, passage_id) DO UPDATE SET generation = excluded.generation,
-                vector = excluded.vector, units = excluded.units, scores = excluded.scores, updated_at = now()
-            """,
-            {
-                "collection": collection_id,
-                "passage": key.passage_id,
-                "generation": key.generation,
-                "vector": key.vector,
-                "units": list(key.units),
-                "scores": list(key.scores),
-            },
-        )
+    if keys:
+        _put_keys(writer, collection_id, keys)
     writer.execute(
         f"""
         DELETE FROM evolved_posting posting USING {WANTED}
@@ -250,6 +236,33 @@ def replace_keys(
             "bases": [row.base for row in added],
             "frequencies": [row.frequency for row in added],
             "lengths": [row.length for row in added],
+        },
+    )
+
+
+def _put_keys(writer: Writer, collection_id: int, keys: Sequence[EvolvedKey]) -> None:
+    # All keys' units come in one array, from which each row cuts its own: unnest takes arrays of arrays apart.
+    ends = np.cumsum([len(key.units) for key in keys])
+    writer.execute(
+        """
+        INSERT INTO passage_key AS held (collection_id, passage_id, generation, vector, units, scores)
+        SELECT %(collection)s, new.passage, new.generation, new.vector,
+               (%(units)s::bigint[])[new.start + 1 : new.stop], (%(scores)s::float8[])[new.start + 1 : new.stop]
+        FROM unnest(%(passages)s::bigint[], %(generations)s::bigint[], %(vectors)s::vector[], %(starts)s::bigint[],
+                    %(stops)s::bigint[]) AS new(passage, generation, vector, start, stop)
+        ORDER BY new.passage
+        ON CONFLICT (collection_id, passage_id) DO UPDATE SET generation = excluded.generation,
+            vector = excluded.vector, units = excluded.units, scores = excluded.scores, updated_at = now()
+        """,
+        {
+            "collection": collection_id,
+            "passages": integers(key.passage_id for key in keys),
+            "generations": integers(key.generation for key in keys),
+            "vectors": [key.vector for key in keys],
+            "units": integers(unit for key in keys for unit in key.units),
+            "scores": floats(score for key in keys for score in key.scores),
+            "starts": integers([0, *ends[:-1]]),
+            "stops": integers(ends),
         },
     )
 

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from app.storage.database import Reader, Writer
 from app.storage.log.judged import JUDGED
 from app.storage.lookups import WANTED, each, wanted
+from app.storage.parameters import integers
 
 Vector = NDArray[np.float32]
 
 CREDITS_AT_ONCE = 10_000
 """Credits that one statement writes: each checks three foreign keys."""
+UNITS_AT_ONCE = 200
+"""Expansion units that one statement writes: where a unit's terms begin is looked for from the first one's on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +94,44 @@ def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) ->
 
 
 def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict[bytes, int]:
-    """Store units that are new; text hash -> unit, of all given."""
-    for unit in sorted(units, key=lambda unit: unit.text_hash):
-        writer.execute(
-            """
-            INSERT INTO expansion_unit (collection_id, text_hash, method, text, embedding, terms, frequencies)
-            VALUES (%(collection)s, %(hash)s, %(method)s, %(text)s, %(embedding)s, %(terms)s,
-                    %(frequencies)s::real[])
-            ON CONFLICT DO NOTHING
-            """,
-            {
-                "collection": collection_id,
-                "hash": unit.text_hash,
-                "method": unit.method,
-                "text": unit.text,
-                "embedding": unit.embedding,
-                "terms": list(unit.frequencies),
-                "frequencies": [float(frequency) for frequency in unit.frequencies.values()],
-            },
-        )
+    """Store units that are new, in the order of their hashes; text hash -> unit, of all given."""
+    if not units:
+        return {}
+    ordered = sorted(units, key=lambda unit: unit.text_hash)
+    for at in range(0, len(ordered), UNITS_AT_ONCE):
+        _add_some_units(writer, collection_id, ordered[at : at + UNITS_AT_ONCE])
     rows = writer.rows(
         f"SELECT unit.text_hash, unit.id FROM {_BY_HASH}",
         {"collection": collection_id, "hashes": [unit.text_hash for unit in units]},
     )
     return {row.text_hash: row.id for row in rows}
+
+
+def _add_some_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> None:
+    # All units' terms come in one array, from which each row cuts its own: unnest takes arrays of arrays apart.
+    ends = np.cumsum([len(unit.frequencies) for unit in units])
+    writer.execute(
+        """
+        INSERT INTO expansion_unit (collection_id, text_hash, method, text, embedding, terms, frequencies)
+        SELECT %(collection)s, new.hash, new.method, new.text, new.embedding,
+               (%(terms)s::text[])[new.start + 1 : new.stop], (%(frequencies)s::real[])[new.start + 1 : new.stop]
+        FROM unnest(%(hashes)s::bytea[], %(methods)s::text[], %(texts)s::text[], %(embeddings)s::vector[],
+                    %(starts)s::bigint[], %(stops)s::bigint[])
+            AS new(hash, method, text, embedding, start, stop)
+        ORDER BY new.hash ON CONFLICT DO NOTHING
+        """,
+        {
+            "collection": collection_id,
+            "hashes": [unit.text_hash for unit in units],
+            "methods": [unit.method for unit in units],
+            "texts": [unit.text for unit in units],
+            "embeddings": [unit.embedding for unit in units],
+            "terms": [term for unit in units for term in unit.frequencies],
+            "frequencies": [float(frequency) for unit in units for frequency in unit.frequencies.values()],
+            "starts": integers([0, *ends[:-1]]),
+            "stops": integers(ends),
+        },
+    )
 
 
 def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, Vector]:

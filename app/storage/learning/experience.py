@@ -40,7 +40,7 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
 
     A past question shares an entity if one of its supporting sentences names one of ``entities``.
     """
-    past = nearness(focus.collection, "question", "embedding", "q")
+    past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
         f"""
         WITH near AS MATERIALIZED (

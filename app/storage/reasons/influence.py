@@ -155,7 +155,7 @@ def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences
 
 def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
     """Those of the ``limit`` nearest past questions whose cosine is at least ``gate``, nearest first."""
-    past = nearness(focus.collection, "question", "embedding", "q")
+    past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
         f"""
         SELECT near.id, near.text, near.similarity, (
