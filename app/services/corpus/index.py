@@ -196,10 +196,7 @@ class IndexService:
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
             raise _StaleError
-        updated = sum(
-            passages.set_metadata(writer, collection_id, passage, metadata)
-            for passage, metadata in plan.metadata_only.items()
-        )
+        updated = passages.set_metadata(writer, collection_id, plan.metadata_only) if plan.metadata_only else 0
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
         if plan.drafts:

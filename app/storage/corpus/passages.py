@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
-from app.storage.lookups import WANTED, each, wanted
+from app.storage.lookups import WANTED, each, given, wanted
 
 Vector = NDArray[np.float32]
 
@@ -169,17 +169,20 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
     return {row.external_id: row.id for row in rows}
 
 
-def set_metadata(writer: Writer, collection_id: int, passage_id: int, metadata: Mapping[str, Any]) -> bool:
-    """Replace a passage's metadata; whether they differed."""
-    return (
-        writer.execute(
-            """
-            UPDATE passage SET metadata = %(metadata)s, updated_at = now()
-            WHERE collection_id = %(collection)s AND id = %(id)s AND metadata <> %(metadata)s
-            """,
-            {"collection": collection_id, "id": passage_id, "metadata": Jsonb(dict(metadata))},
-        )
-        > 0
+def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapping[str, Any]]) -> int:
+    """Replace the metadata of passages where they differ; of how many they did."""
+    return writer.execute(
+        f"""
+        UPDATE passage SET metadata = new.metadata, updated_at = now()
+        FROM {given("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
+        WHERE passage.collection_id = new.collection_id AND passage.id = new.id
+          AND passage.metadata <> new.metadata
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(metadata),
+            "metadata": [Jsonb(dict(one)) for one in metadata.values()],
+        },
     )
 
 
