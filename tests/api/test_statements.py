@@ -1,52 +1,17 @@
 """How often a question goes to the database: connections taken from the pool, and statements sent on them."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import Engine, event
-from sqlalchemy.pool import Pool
 
 from app.composition import Application
 from tests.support.state import given_episode, judge, sentences
+from tests.support.statements import Sent, watched
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 UNKNOWN = "Into which sea flows the river of the Curies and of Kopernik?"
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What goes to the database: connections taken from a pool, and what was sent on each of them."""
-
-    connections: list[list[str]] = field(default_factory=list)
-
-    @property
-    def statements(self) -> int:
-        """How many in all."""
-        return sum(map(len, self.connections))
-
-
-@contextmanager
-def watched() -> Iterator[Sent]:
-    """All that goes through any pool during the block."""
-    sent = Sent()
-
-    def taken(*_: object) -> None:
-        sent.connections.append([])
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        sent.connections[-1].append(statement.split(maxsplit=1)[0])
-
-    event.listen(Pool, "checkout", taken)
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        event.remove(Pool, "checkout", taken)
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
 """Connections and databases of their own for tests that look from outside, or that change or lose the schema."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from app.composition import Servers
+from app.composition import Application, Servers
+from tests.support import state, twins, undo
 from tests.support.databases import new_database
 
 
@@ -24,3 +27,37 @@ def empty_database(addresses: Servers) -> Iterator[str]:
     """The address of a new database on the embedded server, dropped afterwards."""
     with new_database(addresses.database_url) as url:
         yield url
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """A collection that verdicts of two judges taught all there is to teach, and one that others taught the same.
+
+    Attributes:
+        id, other: of the collections; tests read them and change nothing.
+        events: of the first, applied in this order.
+    """
+
+    name: str
+    id: int
+    other: int
+    events: list[int]
+
+
+@pytest.fixture(scope="session")
+def taught(application: Application) -> Taught:
+    """Five passages and sixteen verdicts each; keys evolved half-way."""
+    name = f"taught-{uuid4().hex}"
+    applied = {}
+    for one in (name, f"{name}-other"):
+        twins.born(application, one)
+        applied[one] = undo.stream(application, one, 16, seed=3)
+        undo.apply(application, one, applied[one][:8], 8)
+        assert application.evolve.evolve(application.access.scope(one)) is not None
+        undo.apply(application, one, applied[one][8:], 8)
+    return Taught(
+        name,
+        state.collection_id(application, name),
+        state.collection_id(application, f"{name}-other"),
+        applied[name],
+    )

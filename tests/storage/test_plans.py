@@ -21,13 +21,14 @@ WHOLE_COLLECTIONS = {
     "learned.<dictcomp>": "all that was learned is forgotten",
     "hops.all_sentences": "a question that names nothing may be about any sentence",
     "keyed.nearest_passages": "exact search: a collection without a vector index is small",
+    "keyed._nearest_to_each": "exact search, as well",
     "experience.recall": "exact search, as well",
     "influence.near_questions": "exact search, as well",
     "influence.latest_terms": "the terms of the ranking weights are explained by the latest of all",
     "history.terms": "the sum of the ranking weights is made of all terms",
     "history.term_sums": "the sum of the ranking weights is made of all terms",
-    "history.priors": "a verification asks for all priors",
-    "history.left_behind": "a verification looks for what should not be there",
+    "outcomes.priors": "a verification asks for all priors",
+    "outcomes.left_behind": "a verification looks for what should not be there",
     "revocations.begin": "a job revokes all verdicts that match",
     "generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
     "generations.open_next": "evolutions are few, and the next one has the next number",
@@ -50,16 +51,17 @@ WHOLE_COLLECTIONS = {
 }
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
+    "keyed._nearest_to_each": "for each of the verdicts that are applied together",
     "copied_log.settle_restored": "evolutions are few",
     "copies.census": "for the one row of the collection",
 }
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {
-    "memories.withdraw", "passages._set_links", "weights.contest", "weights.recount", "copied_log.settle_restored",
+    "memories.withdraw", "graph._set_links", "weights.contest", "weights.recount", "copied_log.settle_restored",
 }  # fmt: skip
 # Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.
 PAGES = {
-    "copied_log.events", "feedback.page", "history.events", "history.question_ids", "revocations.following",
+    "copied_log.events", "feedback.page", "outcomes.events", "outcomes.question_ids", "revocations.following",
 }  # fmt: skip
 
 

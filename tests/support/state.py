@@ -127,8 +127,9 @@ def given_episode(
     time_constraint: str | None = None,
     ranked: Sequence[int] | None = None,
     features: NDArray[np.float32] | None = None,
+    shown: Sequence[int] = (),
 ) -> UUID:
-    """An episode as retrieval would have left it, with exactly these sentences activated.
+    """An episode as retrieval would have left it, with exactly these sentences activated and passages shown.
 
     Without ``ranked`` passages, which need ``features``, it says nothing about the ranking.
     """
@@ -145,10 +146,10 @@ def given_episode(
         strategy="graph",
         filter=None,
         activated=list(activated),
-        shown=[],
+        shown=list(shown),
         hops=1,
         total_ms=0.0,
-        answer={"passages": []},
+        answer={"passages": [{"score": 1.0, "sentences": []} for _ in shown]},
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         features=features,

@@ -32,10 +32,11 @@ from app.services.corpus.drafts import (
 )
 from app.services.jobs.work import Work
 from app.services.keys.rekey import Rebase
-from app.storage.corpus import collections, lexical, passages, staged_lines
+from app.storage.corpus import collections, graph, lexical, passages, staged_lines
 from app.storage.corpus.collections import Collection
+from app.storage.corpus.graph import SentenceRow, TimeRow
 from app.storage.corpus.lexical import TermCounts
-from app.storage.corpus.passages import PassageRow, SentenceRow, StoredSentence, TimeRow
+from app.storage.corpus.passages import PassageRow, StoredSentence
 from app.storage.database import Database, Writer
 from app.storage.jobs.jobs import Job
 
@@ -168,9 +169,9 @@ class IndexService:
         with self._database.read() as reader:
             stored = passages.sentences_of(reader, collection.id, [known[0] for known in plan.versions.values()])
             surfaces = surfaces_of(plan.drafts)
-            known = passages.known_names(reader, collection.id, surfaces)
+            known = graph.known_names(reader, collection.id, surfaces)
             expressions = expressions_of(plan.drafts)
-            dated = passages.known_times(reader, collection.id, expressions)
+            dated = graph.known_times(reader, collection.id, expressions)
         kept = Counter((sentence.passage_id, sentence.text) for sentence in stored)
         sentences = {
             text
@@ -196,10 +197,7 @@ class IndexService:
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
             raise _StaleError
-        updated = sum(
-            passages.set_metadata(writer, collection_id, passage, metadata)
-            for passage, metadata in plan.metadata_only.items()
-        )
+        updated = passages.set_metadata(writer, collection_id, plan.metadata_only) if plan.metadata_only else 0
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
         if plan.drafts:
@@ -208,10 +206,10 @@ class IndexService:
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
 
     def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
-        entities = passages.insert_entities(
+        entities = graph.insert_entities(
             writer, collection_id, [(name, surface, vector) for name, (surface, vector) in plan.names.items()]
         )
-        passages.insert_times(writer, collection_id, list(plan.times.values()))
+        graph.insert_times(writer, collection_id, list(plan.times.values()))
         placed = passages.upsert(
             writer,
             collection_id,
@@ -240,16 +238,16 @@ class IndexService:
                 fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
                 fresh_entities.append(sentence.entities)
         removed = [sentence for left in stored.values() for sentence in left]
-        orphan_entities, orphan_times = passages.delete_sentences(writer, collection_id, removed)
-        orphan_times += passages.move_sentences(writer, collection_id, moved)
-        inserted = passages.insert_sentences(writer, collection_id, fresh)
+        orphan_entities, orphan_times = graph.delete_sentences(writer, collection_id, removed)
+        orphan_times += graph.move_sentences(writer, collection_id, moved)
+        inserted = graph.insert_sentences(writer, collection_id, fresh)
         links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
-        orphan_entities += passages.set_links(writer, collection_id, links)
-        gone = passages.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
-        if passages.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
+        orphan_entities += graph.set_links(writer, collection_id, links)
+        gone = graph.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
+        if graph.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
             raise _StaleError
         expressions = expressions_of(plan.drafts)
-        if passages.known_times(writer, collection_id, expressions) != expressions:
+        if graph.known_times(writer, collection_id, expressions) != expressions:
             raise _StaleError
         length = lexical.index(
             writer,

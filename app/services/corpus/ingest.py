@@ -12,7 +12,7 @@ from app.services.access.encoder import Encoder
 from app.services.access.scope import Opening, Scope
 from app.services.jobs.keyed import once
 from app.services.jobs.kinds import INGEST
-from app.storage.corpus import collections, lexical, passages, staged_lines
+from app.storage.corpus import collections, graph, lexical, passages, staged_lines
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database
@@ -178,10 +178,10 @@ class IngestService:
             if found is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             sentences = [sentence.id for sentence in passages.sentences_of(writer, target.id, [found[0]])]
-            entities, times = passages.delete_sentences(writer, target.id, sentences)
+            entities, times = graph.delete_sentences(writer, target.id, sentences)
             length = lexical.remove(writer, target.id, [found[0]])
             passages.delete_passage(writer, target.id, found[0])
-            orphans = passages.delete_orphans(writer, target.id, entities, times)
+            orphans = graph.delete_orphans(writer, target.id, entities, times)
             collections.add_counts(
                 writer,
                 target.id,

@@ -23,7 +23,7 @@ from app.storage.keys.key_credits import Credit, Evidence, Unit
 from app.storage.log import verdicts
 from app.storage.log.feedback import PendingEvent
 from app.storage.retrieval import keyed
-from app.storage.retrieval.focus import Focus, GraphLimits, Vector
+from app.storage.retrieval.focus import GraphLimits, Vector
 
 Gate = Literal["retrieval", "generation", "none"]
 Units = Mapping[bytes, Unit]
@@ -59,8 +59,25 @@ class KeyLearning:
     gated: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """An event with the units that it brings, at least one."""
+
+    event: PendingEvent
+    units: Sequence[Unit]
+
+    @property
+    def vectors(self) -> Vector:
+        """The units' embeddings, (m, d)."""
+        return np.stack([unit.embedding for unit in self.units])
+
+
 class Attribution:
-    """Turns the expansions of verdicts into credits and memories, in the transaction that applies the verdicts."""
+    """Turns the expansions of verdicts into credits and memories, in the transaction that applies the verdicts.
+
+    Statements are made for all events of a batch at once. What each comes to is as if it were alone: base keys do
+    not move meanwhile, and every number is computed event by event.
+    """
 
     def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, learning: KeyLearning) -> None:
         self._database = database
@@ -115,25 +132,9 @@ class Attribution:
             targets: event -> sentence -> 1 for supported, 0 for rejected.
             units: what ``prepare`` gave.
         """
-        carrying = [event for event in events if event.verdict.expansions]
         state = evolved_keys.lock(writer, collection_id)
-        ids: dict[bytes, int] = {}
-        collection = collections.by_id(writer, collection_id)
-        supported = _supported(writer, collection_id, carrying, targets)
-        evidence: list[Evidence] = []
-        credits: list[Credit] = []
-        for event in carrying:
-            brought = _brought(event, units)
-            vectors = np.stack([unit.embedding for unit in brought])
-            gate, credited = self._validate(writer, collection, event, supported[event.id], vectors)
-            bases = {} if gate == "none" else evolved_keys.lock_bases(writer, collection_id, credited)
-            new = [unit for unit in brought if unit.text_hash not in ids]
-            if bases and new:  # a unit that is credited to nothing is not kept
-                ids |= key_credits.add_units(writer, collection_id, new)
-            given = self._credits(event, bases, [ids[unit.text_hash] for unit in brought] if bases else [], vectors)
-            best = max((credit.gain for credit in given), default=0.0)
-            evidence.append(Evidence(event.id, gate, max(best, 0.0), self._learning.rules.strength))
-            credits += given
+        carried = [_Carried(event, _brought(event, units)) for event in events if event.verdict.expansions]
+        evidence, credits = self._attribute(writer, collection_id, carried, targets)
         key_credits.add_evidence(writer, collection_id, evidence, credits)
         raised = [credit for credit in credits if credit.weight > 0]
         key_credits.refresh_memory(
@@ -148,46 +149,95 @@ class Attribution:
                 state = advance(state, row.gain, self._learning)
         evolved_keys.set_progress(writer, collection_id, state)
 
-    def _validate(
+    def _attribute(
         self,
         writer: Writer,
-        collection: Collection,
-        event: PendingEvent,
-        supported: Sequence[int],
-        vectors: Vector,
-    ) -> tuple[Gate, Sequence[int]]:
-        """Whether the expanded query succeeded (ERM, Eq. 4), and which passages its units may be credited to.
+        collection_id: int,
+        carried: Sequence[_Carried],
+        targets: Mapping[int, Mapping[int, int]],
+    ) -> tuple[list[Evidence], list[Credit]]:
+        """What each event amounts to: all are validated, all that they credit is locked, all units are stored."""
+        supported = _supported(writer, collection_id, [one.event for one in carried], targets)
+        retrieved = self._retrieved(writer, collections.by_id(writer, collection_id), carried, supported)
+        validated = {
+            one.event.id: self._validate(one.event, supported[one.event.id], retrieved[one.event.id])
+            for one in carried
+        }
+        bases = evolved_keys.lock_bases(
+            writer, collection_id, sorted({passage for _, credited in validated.values() for passage in credited})
+        )
+        credited = {event: sorted(bases.keys() & given) for event, (_, given) in validated.items()}
+        kept: dict[bytes, Unit] = {}
+        for one in carried:
+            if credited[one.event.id]:  # a unit that is credited to nothing is not kept
+                for unit in one.units:
+                    kept.setdefault(unit.text_hash, unit)  # who came first names the method
+        ids = key_credits.add_units(writer, collection_id, list(kept.values()))
+        evidence: list[Evidence] = []
+        credits: list[Credit] = []
+        for one in carried:
+            event = one.event.id
+            given = self._credits(one, {passage: bases[passage] for passage in credited[event]}, ids)
+            best = max((credit.gain for credit in given), default=0.0)
+            evidence.append(Evidence(event, validated[event][0], max(best, 0.0), self._learning.rules.strength))
+            credits += given
+        return evidence, credits
 
-        Retrieval is judged on base keys, so that what a verdict comes to does not depend on what evolved before.
+    def _retrieved(
+        self,
+        reader: Reader,
+        collection: Collection,
+        carried: Sequence[_Carried],
+        supported: Mapping[int, Sequence[int]],
+    ) -> dict[int, list[int]]:
+        """Event -> what its expanded query retrieves, best first, as deep as gate and attribution look.
+
+        On base keys, so that what a verdict comes to does not depend on what evolved before.
         """
+        depths = {one.event.id: self._depth(one.event, supported[one.event.id]) for one in carried}
+        asked = [one for one in carried if depths[one.event.id]]
+        searches = [
+            keyed.Search(core.expanded(one.event.embedding, one.vectors), depths[one.event.id], one.event.filter)
+            for one in asked
+        ]
+        found = keyed.nearest_to_each(reader, collection, searches, self._limits)
+        nothing: dict[int, list[int]] = {event: [] for event in depths}
+        return nothing | {one.event.id: ids for one, ids in zip(asked, found, strict=True)}
+
+    def _depth(self, event: PendingEvent, supported: Sequence[int]) -> int:
+        """How many passages of the expanded query the event needs to know."""
+        credits_retrieved = 0 if PROFILES[event.profile].credits_supported else RETRIEVED
+        return max(self._learning.gate_top_k if self._by_rule(event, supported) else 0, credits_retrieved)
+
+    def _by_rule(self, event: PendingEvent, supported: Sequence[int]) -> bool:
+        """Whether retrieval success follows from what the expanded query retrieves: the verdict does not say."""
+        return event.verdict.retrieval_success is None and self._learning.gated and len(supported) > 0
+
+    def _validate(
+        self, event: PendingEvent, supported: Sequence[int], retrieved: Sequence[int]
+    ) -> tuple[Gate, Sequence[int]]:
+        """Whether the expanded query succeeded (ERM, Eq. 4), and which passages its units may be credited to."""
         learning = self._learning
-        supported_only = PROFILES[event.profile].credits_supported
-        said = event.verdict.retrieval_success
-        by_rule = said is None and learning.gated and len(supported) > 0
-        depth = max(learning.gate_top_k if by_rule else 0, 0 if supported_only else RETRIEVED)
-        retrieved: list[int] = []
-        if depth:
-            focus = Focus(collection, core.expanded(event.embedding, vectors), metadata=event.filter)
-            retrieved = list(keyed.nearest_passages(writer, focus, depth, self._limits))
-        credited = supported if supported_only else retrieved[:RETRIEVED]
+        credited = supported if PROFILES[event.profile].credits_supported else retrieved[:RETRIEVED]
         found = not set(retrieved[: learning.gate_top_k]).isdisjoint(supported)
-        if said or (by_rule and found) or not learning.gated:
+        by_rule = self._by_rule(event, supported) and found
+        if event.verdict.retrieval_success or by_rule or not learning.gated:
             return "retrieval", credited
         if event.verdict.generated(learning.generation_threshold):
             return "generation", credited
         return "none", []
 
-    def _credits(
-        self, event: PendingEvent, bases: Mapping[int, Vector], units: Sequence[int], vectors: Vector
-    ) -> list[Credit]:
+    def _credits(self, one: _Carried, bases: Mapping[int, Vector], ids: Mapping[bytes, int]) -> list[Credit]:
         if not bases:
             return []
-        gain = core.gains(event.embedding, np.stack(list(bases.values())), vectors, self._learning.rules.strength)
+        gain = core.gains(
+            one.event.embedding, np.stack(list(bases.values())), one.vectors, self._learning.rules.strength
+        )
         weight = core.attribution(gain)
         return [
-            Credit(event.id, passage, unit, float(gain[row, column]), float(weight[row, column]))
+            Credit(one.event.id, passage, ids[unit.text_hash], float(gain[row, column]), float(weight[row, column]))
             for row, passage in enumerate(bases)
-            for column, unit in enumerate(units)
+            for column, unit in enumerate(one.units)
         ]
 
     def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:

@@ -16,13 +16,14 @@ def credits(pairs: Sequence[Pair], bases: Mapping[int, Vector], units: Mapping[i
     """What these pairs, by event, passage and unit, are credited by base keys (d,) and units (d,)."""
     given = []
     for (event, passage), group in groupby(pairs, key=lambda pair: (pair.event_id, pair.passage_id)):
-        row = list(group)
-        added = np.stack([units[pair.unit_id] for pair in row])
-        gain = core.gains(row[0].question, bases[passage][None, :], added, row[0].strength)
+        those = list(group)
+        added = np.stack([units[pair.unit_id] for pair in those])
+        # Of one event, so of one question and strength.
+        gain = core.gains(those[0].question, bases[passage][None, :], added, those[0].strength)
         weight = core.attribution(gain)
         given += [
             Credit(event, passage, pair.unit_id, float(gain[0, at]), float(weight[0, at]))
-            for at, pair in enumerate(row)
+            for at, pair in enumerate(those)
         ]
     return given
 

@@ -139,7 +139,9 @@ def _column(hop: Hop, name: str) -> list[Any]:
 
 
 def _loaded_frontier(rows: Sequence[Sequence[Any]]) -> Frontier:
-    return Frontier({row[0]: row[2] for row in rows}, {row[0]: row[1] for row in rows})
+    return Frontier(
+        activation={entity: score for entity, _, score in rows}, names={entity: name for entity, name, _ in rows}
+    )
 
 
 def _loaded_hop(stored: Mapping[str, Any]) -> Hop:

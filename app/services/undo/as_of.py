@@ -44,7 +44,7 @@ from app.storage.jobs.jobs import Job
 from app.storage.keys import evolved_keys, generations, key_log
 from app.storage.learning import experience, memories, weights
 from app.storage.learning.weights import Days
-from app.storage.log import history
+from app.storage.log import history, outcomes
 from app.storage.undo import copied_log, copies
 from app.storage.undo.copies import Copy
 
@@ -308,14 +308,14 @@ class _Making:
 
         def write(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
             nonlocal gone
-            gone += len(sentences) - len(history.existing(writer, copy.target, sentences))
+            gone += len(sentences) - len(outcomes.existing(writer, copy.target, sentences))
             copied_log.begin_memories(writer, copy, sentences)
             done = list(replay.memories(writer, copy.target, sentences))
             memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
             memories.store(writer, copy.target, [replayed.state for replayed in done])
 
         total = copied_log.count_judged(self._writer, self._copy)
-        self._pages("memories", total, _of_target(history.judged_sentences), write, CHUNK)
+        self._pages("memories", total, _of_target(outcomes.judged_sentences), write, CHUNK)
         return gone
 
     def _questions(self, gone: Mapping[int, bytes]) -> Days:
@@ -336,13 +336,13 @@ class _Making:
             days.update(weights.contest(writer, copy.target, questions, against))
 
         total = copied_log.count_questions(self._writer, self._copy)
-        self._pages("questions", total, _of_target(history.question_ids), write, CHUNK)
+        self._pages("questions", total, _of_target(outcomes.question_ids), write, CHUNK)
         return days
 
     def _beliefs(self, days: Days) -> None:
         writer, target = self._writer, self._copy.target
         weights.settle(writer, target, days)
-        for prior in history.priors(writer, target):
+        for prior in outcomes.priors(writer, target):
             weights.replace(writer, target, prior, replay.belief(writer, target, prior))
 
     def _keys(self, generation: int) -> None:

@@ -20,7 +20,7 @@ from app.storage.database import Reader, Writer
 from app.storage.keys import key_credits
 from app.storage.learning import memories, weights
 from app.storage.learning.weights import Days
-from app.storage.log import feedback, history
+from app.storage.log import feedback, outcomes
 from app.storage.log.feedback import PendingEvent
 from app.storage.undo import copied_log
 from app.storage.undo.copied_log import RevokedSince
@@ -113,7 +113,7 @@ def _audit(
 ) -> list[Audit]:
     """What the events said of the sentences that are there, with gains that are yet to be replayed."""
     named = sorted({sentence for said in targets.values() for sentence in said})
-    alive = history.existing(reader, copy.target, named)
+    alive = outcomes.existing(reader, copy.target, named)
     dated = copied_log.dated(reader, copy, sorted(alive))
     rows = []
     for event in events:

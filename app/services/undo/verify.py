@@ -27,8 +27,9 @@ from app.storage.corpus import collections, passages
 from app.storage.database import Database, Reader
 from app.storage.keys import key_log
 from app.storage.learning import experience, weights
-from app.storage.log import history
-from app.storage.log.history import StoredQuestion, Term
+from app.storage.log import history, outcomes
+from app.storage.log.history import Term
+from app.storage.log.outcomes import StoredQuestion
 
 CHUNK = 200
 """Sentences, questions, terms or passages that are compared at a time: bounds memory."""
@@ -65,13 +66,13 @@ class VerifyService:
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
-            for prior in history.priors(reader, target):
+            for prior in outcomes.priors(reader, target):
                 _weights(reader, target, prior, self._prior, contested, findings)
             rules = self._evolve.serving_rules(reader, target)
             for chunk in _pages(lambda after: key_log.keyed_passages(reader, target, after, CHUNK)):
                 verify_keys(reader, target, chunk, rules, self._capacity, findings)
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
-                for event, status in history.left_behind(reader, target, table, most):
+                for event, status in outcomes.left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
         return findings.report(scope.collection.name)
 
@@ -79,12 +80,12 @@ class VerifyService:
 def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
     """What events left in the audit is what their verdicts speak of, and they taught the questions asked."""
     after = 0
-    while page := history.events(reader, collection_id, after, EVENTS):
+    while page := outcomes.events(reader, collection_id, after, EVENTS):
         after = page[-1].id
         spoken = {event.id: event.verdict.targets(event.activated) for event in page}
-        alive = history.existing(reader, collection_id, sorted({s for named in spoken.values() for s in named}))
+        alive = outcomes.existing(reader, collection_id, sorted({s for named in spoken.values() for s in named}))
         taught = {event.question_id for event in page}
-        questions = history.stored_questions(reader, collection_id, sorted(taught))
+        questions = outcomes.stored_questions(reader, collection_id, sorted(taught))
         for event in page:
             named = spoken[event.id]
             name = f"event {event.id}, sentence {{}}, {{}}"
@@ -103,8 +104,8 @@ def _events(reader: Reader, collection_id: int, findings: Findings) -> None:
 
 
 def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
-    for chunk in _pages(lambda after: history.judged_sentences(reader, collection_id, after, CHUNK)):
-        stored = {(m.sentence_id, m.channel): m for m in history.stored_memories(reader, collection_id, chunk)}
+    for chunk in _pages(lambda after: outcomes.judged_sentences(reader, collection_id, after, CHUNK)):
+        stored = {(m.sentence_id, m.channel): m for m in outcomes.stored_memories(reader, collection_id, chunk)}
         for memory in stored.values():
             findings.seen("sentence_memory", *values(memory))
         replayed: dict[tuple[int, str], Memory] = {}
@@ -117,8 +118,8 @@ def _memories(reader: Reader, collection_id: int, findings: Findings) -> None:
 def _questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
     """The events that go against what other judges said."""
     contested: set[int] = set()
-    for chunk in _pages(lambda after: history.question_ids(reader, collection_id, after, CHUNK)):
-        stored = history.stored_questions(reader, collection_id, chunk)
+    for chunk in _pages(lambda after: outcomes.question_ids(reader, collection_id, after, CHUNK)):
+        stored = outcomes.stored_questions(reader, collection_id, chunk)
         for row in stored.values():
             findings.seen("question", *values(row))
         wanted = {

@@ -54,10 +54,10 @@ def _near_credit(held: Credit, replayed: Credit) -> bool:
 def _expansion_memory(
     reader: Reader, collection_id: int, chunk: Sequence[int], capacity: int, findings: Findings
 ) -> None:
-    stored = {(row[0], row[1]): row[2] for row in sorted(key_credits.memory(reader, collection_id, chunk))}
+    stored = key_credits.memory(reader, collection_id, chunk)
     for (passage, unit), score in stored.items():
         findings.seen("expansion_memory", passage, unit, score)
-    best = {(row[0], row[1]): row[2] for row in key_credits.best(reader, collection_id, chunk, capacity)}
+    best = key_credits.best(reader, collection_id, chunk, capacity)
     findings.compare("expansion_memory", _scores(stored), _scores(best), "passage {}, unit {}")
 
 

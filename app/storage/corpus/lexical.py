@@ -114,7 +114,7 @@ def search(
     rows = reader.rows(
         statement, _parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {})))
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.passage_id: row.score for row in rows}
 
 
 def matches(
@@ -137,7 +137,7 @@ def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str])
     """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent."""
     rows = reader.rows(
         f"""
-        SELECT collection.passage_count, held.term, held.passage_count
+        SELECT collection.passage_count AS passages, held.term, held.passage_count AS holding
         FROM collection LEFT JOIN LATERAL (
             SELECT term.term, term.passage_count
             FROM {wanted("terms", "text")} {each("lexical_term term", "term.term = wanted.id")}
@@ -146,7 +146,7 @@ def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str])
         """,
         {"collection": collection.id, "terms": list(terms)},
     )
-    return (rows[0][0] if rows else 0), {row[1]: row[2] for row in rows if row[1] is not None}
+    return (rows[0].passages if rows else 0), {row.term: row.holding for row in rows if row.term is not None}
 
 
 def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], analyser: int) -> float:
@@ -277,12 +277,12 @@ def _remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> tupl
             WHERE term.collection_id = lost.collection_id AND term.id = lost.term_id
             RETURNING term.id, term.passage_count
         )
-        SELECT (SELECT coalesce(sum(length::float8), 0) FROM old),
-               (SELECT coalesce(array_agg(id ORDER BY id), '{{}}') FROM counted WHERE passage_count = 0)
+        SELECT (SELECT coalesce(sum(length::float8), 0) FROM old) AS freed,
+               (SELECT coalesce(array_agg(id ORDER BY id), '{{}}') FROM counted WHERE passage_count = 0) AS emptied
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return row[0], row[1]
+    return row.freed, row.emptied
 
 
 def _count(writer: Writer, collection_id: int, containing: Mapping[str, int]) -> dict[str, int]:
@@ -297,7 +297,7 @@ def _count(writer: Writer, collection_id: int, containing: Mapping[str, int]) ->
         """,
         {"collection": collection_id, "terms": names, "counts": [containing[name] for name in names]},
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.term: row.id for row in rows}
 
 
 def _forget_terms(writer: Writer, collection_id: int, terms: Sequence[int]) -> None:

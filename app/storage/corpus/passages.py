@@ -1,8 +1,7 @@
-"""Writing the graph: passages with their sentences, entities and time expressions, in one transaction."""
+"""Passages, and their sentences as they are read."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,9 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
-from app.storage.lookups import WANTED, each, wanted
+from app.storage.lookups import WANTED, each, given, wanted
 
 Vector = NDArray[np.float32]
-
-ROWS = 1_000
-"""Sentences or names that one statement writes, which has seconds for it: the vector index takes 1 to 2 ms a name,
-and the planner may take what it is given for a handful and go through all for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +47,6 @@ class PassageRow:
     embedding: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceRow:
-    """A sentence to insert."""
-
-    passage_id: int
-    position: int
-    text: str
-    time_expression: str | None
-    embedding: Vector
-
-
-@dataclass(frozen=True, slots=True)
-class TimeRow:
-    """A time expression to write; an end of None is open."""
-
-    text: str
-    starts_on: date | None
-    ends_on: date | None
-    embedding: Vector
-
-
 def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) -> dict[str, tuple[int, bytes]]:
     """External id -> (passage, content hash), for those that exist."""
     if not external_ids:
@@ -84,7 +58,7 @@ def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) 
         """,
         {"collection": collection_id, "ids": list(external_ids)},
     )
-    return {row[0]: (row[1], row[2]) for row in rows}
+    return {row.external_id: (row.id, row.content_hash) for row in rows}
 
 
 def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[int, StoredPassage]:
@@ -96,7 +70,7 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return {row[0]: StoredPassage(*row) for row in rows}
+    return {row.id: StoredPassage(**row._mapping) for row in rows}
 
 
 def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
@@ -110,7 +84,7 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [StoredSentence(*row) for row in rows]
+    return [StoredSentence(**row._mapping) for row in rows]
 
 
 def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[int, StoredSentence]:
@@ -121,25 +95,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return {row[0]: StoredSentence(*row) for row in rows}
-
-
-def known_names(reader: Reader, collection_id: int, names: Iterable[str]) -> set[str]:
-    """Which of these normalised entity names exist."""
-    rows = reader.rows(
-        f"SELECT e.name FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}",
-        {"collection": collection_id, "names": list(names)},
-    )
-    return {row[0] for row in rows}
-
-
-def known_times(reader: Reader, collection_id: int, texts: Iterable[str]) -> set[str]:
-    """Which of these time expressions exist."""
-    rows = reader.rows(
-        f"SELECT t.text FROM {wanted('texts', 'text')} {each('time_expression t', 't.text = wanted.id')}",
-        {"collection": collection_id, "texts": list(texts)},
-    )
-    return {row[0] for row in rows}
+    return {row.id: StoredSentence(**row._mapping) for row in rows}
 
 
 def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -> dict[str, int]:
@@ -166,213 +122,24 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             "embeddings": [row.embedding for row in passages],
         },
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.external_id: row.id for row in rows}
 
 
-def set_metadata(writer: Writer, collection_id: int, passage_id: int, metadata: Mapping[str, Any]) -> bool:
-    """Replace a passage's metadata; whether they differed."""
-    return (
-        writer.execute(
-            """
-            UPDATE passage SET metadata = %(metadata)s, updated_at = now()
-            WHERE collection_id = %(collection)s AND id = %(id)s AND metadata <> %(metadata)s
-            """,
-            {"collection": collection_id, "id": passage_id, "metadata": Jsonb(dict(metadata))},
-        )
-        > 0
-    )
-
-
-def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[SentenceRow]) -> list[int]:
-    """Insert sentences; their ids in the given order."""
-    ids: list[int] = []
-    for start in range(0, len(sentences), ROWS):
-        ids += _insert_sentences(writer, collection_id, sentences[start : start + ROWS])
-    return ids
-
-
-def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[SentenceRow]) -> list[int]:
-    rows = writer.rows(
-        f"""
-        WITH numbered AS (
-            SELECT nextval(pg_get_serial_sequence('sentence', 'id')) AS id, row.* FROM unnest(
-                %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[], %(times)s::text[],
-                %(embeddings)s::vector[]
-            ) WITH ORDINALITY AS row(passage_id, position, text, time, embedding, n)
-        ), inserted AS (
-            INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
-            SELECT %(collection)s, n.id, n.passage_id, n.position, n.text, t.id, n.embedding
-            FROM numbered n {each("time_expression t", "t.text = n.time", outer=True)}
-        )
-        SELECT id FROM numbered ORDER BY n
-        """,
-        {
-            "collection": collection_id,
-            "passages": [row.passage_id for row in sentences],
-            "positions": [row.position for row in sentences],
-            "texts": [row.text for row in sentences],
-            "times": [row.time_expression for row in sentences],
-            "embeddings": [row.embedding for row in sentences],
-        },
-    )
-    return [row[0] for row in rows]
-
-
-def move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
-    """Give kept sentences their positions and time expressions; the time expressions that were replaced."""
-    ids = list(placed)
-    replaced: list[int] = []
-    for start in range(0, len(ids), ROWS):
-        replaced += _move_sentences(writer, collection_id, {id: placed[id] for id in ids[start : start + ROWS]})
-    return replaced
-
-
-def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tuple[int, str | None]]) -> list[int]:
-    rows = writer.rows(
-        f"""
-        WITH placed AS MATERIALIZED (
-            SELECT %(collection)s::bigint AS collection_id, p.id, p.position, t.id AS time_expression_id
-            FROM unnest(%(ids)s::bigint[], %(positions)s::int[], %(times)s::text[]) AS p(id, position, time)
-            {each("time_expression t", "t.text = p.time", outer=True)}
-        )
-        UPDATE sentence SET position = placed.position, time_expression_id = placed.time_expression_id
-        FROM placed {each("sentence old", "old.id = placed.id")}
-        WHERE sentence.collection_id = placed.collection_id AND sentence.id = placed.id
-          AND (old.position, old.time_expression_id)
-              IS DISTINCT FROM (placed.position, placed.time_expression_id)
-        RETURNING old.time_expression_id
-        """,
-        {
-            "collection": collection_id,
-            "ids": list(placed),
-            "positions": [position for position, _ in placed.values()],
-            "times": [time for _, time in placed.values()],
-        },
-    )
-    return [row[0] for row in rows if row[0] is not None]
-
-
-def insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
-    """Insert (normalised name, surface, embedding) rows that are new, in name order; how many were."""
-    ordered = sorted(entities, key=lambda entity: entity[0])
-    return sum(
-        _insert_entities(writer, collection_id, ordered[start : start + ROWS])
-        for start in range(0, len(ordered), ROWS)
-    )
-
-
-def _insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
+def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapping[str, Any]]) -> int:
+    """Replace the metadata of passages where they differ; of how many they did."""
     return writer.execute(
-        """
-        INSERT INTO entity (collection_id, name, surface, embedding)
-        SELECT %(collection)s, row.*
-        FROM unnest(%(names)s::text[], %(surfaces)s::text[], %(embeddings)s::vector[]) AS row
-        ON CONFLICT DO NOTHING
+        f"""
+        UPDATE passage SET metadata = new.metadata, updated_at = now()
+        FROM {given("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
+        WHERE passage.collection_id = new.collection_id AND passage.id = new.id
+          AND passage.metadata <> new.metadata
         """,
         {
             "collection": collection_id,
-            "names": [entity[0] for entity in entities],
-            "surfaces": [entity[1] for entity in entities],
-            "embeddings": [entity[2] for entity in entities],
+            "ids": list(metadata),
+            "metadata": [Jsonb(dict(one)) for one in metadata.values()],
         },
     )
-
-
-def insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) -> None:
-    """Insert time expressions that are new."""
-    for start in range(0, len(times), ROWS):
-        _insert_times(writer, collection_id, times[start : start + ROWS])
-
-
-def _insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) -> None:
-    writer.execute(
-        """
-        INSERT INTO time_expression (collection_id, text, starts_on, ends_on, embedding)
-        SELECT %(collection)s, row.* FROM unnest(
-            %(texts)s::text[], %(starts)s::date[], %(ends)s::date[], %(embeddings)s::vector[]
-        ) AS row
-        ON CONFLICT DO NOTHING
-        """,
-        {
-            "collection": collection_id,
-            "texts": [row.text for row in times],
-            "starts": [row.starts_on for row in times],
-            "ends": [row.ends_on for row in times],
-            "embeddings": [row.embedding for row in times],
-        },
-    )
-
-
-def set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[str]]) -> list[int]:
-    """Make M_ES of these sentences exactly the named entities; the entities that lost a link here."""
-    sentences = list(links)
-    lost: list[int] = []
-    for start in range(0, len(sentences), ROWS):
-        lost += _set_links(writer, collection_id, {id: links[id] for id in sentences[start : start + ROWS]})
-    return lost
-
-
-def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[str]]) -> list[int]:
-    parameters = {
-        "collection": collection_id,
-        "sentences": [sentence for sentence, names in links.items() for _ in names],
-        "names": [name for names in links.values() for name in names],
-        "all": list(links),
-    }
-    named = f"""
-        SELECT DISTINCT given.sentence_id, e.id AS entity_id
-        FROM unnest(%(sentences)s::bigint[], %(names)s::text[]) AS given(sentence_id, name)
-        {each("entity e", "e.name = given.name")}
-    """
-    lost = writer.rows(
-        f"""
-        DELETE FROM entity_sentence link USING {wanted("all")}
-        WHERE link.collection_id = wanted.collection_id AND link.sentence_id = wanted.id
-          AND (link.sentence_id, link.entity_id) NOT IN ({named})
-        RETURNING link.entity_id
-        """,
-        parameters,
-    )
-    writer.execute(
-        f"""
-        INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
-        SELECT %(collection)s::bigint, named.entity_id, named.sentence_id, s.passage_id FROM ({named}) AS named
-        {each("sentence s", "s.id = named.sentence_id")}
-        ON CONFLICT DO NOTHING
-        """,
-        parameters,
-    )
-    return [row[0] for row in lost]
-
-
-def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Remove sentences with their links and memories, locked in id order.
-
-    Returns:
-        The entities and the time expressions they were linked to, which may now be orphans.
-    """
-    parameters = {"collection": collection_id, "ids": list(sentences)}
-    writer.rows(
-        f"""
-        SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
-        ORDER BY s.id FOR UPDATE OF s
-        """,
-        parameters,
-    )
-    entities = writer.rows(
-        f"""
-        SELECT DISTINCT link.entity_id FROM {WANTED} {each("entity_sentence link", "link.sentence_id = wanted.id")}
-        """,
-        parameters,
-    )
-    times = writer.rows(
-        f"""
-        DELETE FROM sentence s USING {WANTED} WHERE s.collection_id = wanted.collection_id AND s.id = wanted.id
-        RETURNING s.time_expression_id
-        """,
-        parameters,
-    )
-    return [row[0] for row in entities], [row[0] for row in times if row[0] is not None]
 
 
 def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
@@ -381,32 +148,3 @@ def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
         "DELETE FROM passage WHERE collection_id = %(collection)s AND id = %(id)s",
         {"collection": collection_id, "id": passage_id},
     )
-
-
-def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], times: Iterable[int]) -> int:
-    """Remove those of the given entities and time expressions that no sentence holds any more, nor a memory that
-    began as one.
-
-    Returns:
-        How many entities went.
-    """
-    gone = writer.execute(
-        f"""
-        DELETE FROM entity e USING {WANTED} WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id
-          AND (SELECT link.sentence_id FROM entity_sentence link
-               WHERE link.collection_id = e.collection_id AND link.entity_id = e.id LIMIT 1) IS NULL
-        """,
-        {"collection": collection_id, "ids": sorted(set(entities))},
-    )
-    writer.execute(
-        f"""
-        DELETE FROM time_expression t USING {WANTED}
-        WHERE t.collection_id = wanted.collection_id AND t.id = wanted.id
-          AND (SELECT s.id FROM sentence s
-               WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id LIMIT 1) IS NULL
-          AND (SELECT memory.sentence_id FROM sentence_memory memory
-               WHERE memory.collection_id = t.collection_id AND memory.time_expression_id = t.id LIMIT 1) IS NULL
-        """,
-        {"collection": collection_id, "ids": sorted(set(times))},
-    )
-    return gone

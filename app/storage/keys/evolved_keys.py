@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each
+from app.storage.parameters import floats, integers
 
 Vector = NDArray[np.float32]
 
@@ -97,7 +98,7 @@ def lock(writer: Writer, collection_id: int) -> Progress:
         """,
         parameters,
     )
-    return Progress(*row)
+    return Progress(**row._mapping)
 
 
 def progress(reader: Reader, collection_id: int) -> Progress:
@@ -109,7 +110,7 @@ def progress(reader: Reader, collection_id: int) -> Progress:
         """,
         {"collection": collection_id},
     )
-    return Progress(0, 0.0, 0.0, 0, 0, None) if row is None else Progress(*row)
+    return Progress(0, 0.0, 0.0, 0, 0, None) if row is None else Progress(**row._mapping)
 
 
 def set_progress(writer: Writer, collection_id: int, state: Progress) -> None:
@@ -134,7 +135,8 @@ def set_progress(writer: Writer, collection_id: int, state: Progress) -> None:
 
 def due(reader: Reader) -> list[int]:
     """Collections whose evolution is due."""
-    return [row[0] for row in reader.rows("SELECT collection_id FROM key_evolution WHERE due IS NOT NULL")]
+    rows = reader.rows("SELECT collection_id FROM key_evolution WHERE due IS NOT NULL")
+    return [row.collection_id for row in rows]
 
 
 def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Vector]:
@@ -151,7 +153,7 @@ def _dense(reader: Reader, collection_id: int, passages: Sequence[int], lock: st
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return {row[0]: row[1].to_numpy() for row in rows}
+    return {row.id: row.embedding.to_numpy() for row in rows}
 
 
 def evolved_passages(reader: Reader, collection_id: int) -> list[int]:
@@ -159,7 +161,7 @@ def evolved_passages(reader: Reader, collection_id: int) -> list[int]:
     rows = reader.rows(
         "SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s", {"collection": collection_id}
     )
-    return [row[0] for row in rows]
+    return [row.passage_id for row in rows]
 
 
 def lock_base_keys(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Base]:
@@ -185,10 +187,9 @@ def _with_terms(reader: Reader, collection_id: int, vectors: Mapping[int, Vector
     )
     terms: dict[int, dict[str, float]] = {passage: {} for passage in vectors}
     lengths = dict.fromkeys(vectors, 0.0)
-    for passage, length, term, frequency in rows:
-        if passage in vectors:
-            terms[passage][term] = frequency
-            lengths[passage] = length
+    for row in rows:
+        terms[row.passage_id][row.term] = row.frequency
+        lengths[row.passage_id] = row.length
     return {passage: Base(vectors[passage], terms[passage], lengths[passage]) for passage in vectors}
 
 
@@ -209,23 +210,8 @@ def replace_keys(
         """,
         parameters | {"kept": [key.passage_id for key in keys]},
     )
-    for key in sorted(keys, key=lambda key: key.passage_id):
-        writer.execute(
-            """
-            INSERT INTO passage_key AS held (collection_id, passage_id, generation, vector, units, scores)
-            VALUES (%(collection)s, %(passage)s, %(generation)s, %(vector)s, %(units)s, %(scores)s)
-            ON CONFLICT (collection_id, passage_id) DO UPDATE SET generation = excluded.generation,
-                vector = excluded.vector, units = excluded.units, scores = excluded.scores, updated_at = now()
-            """,
-            {
-                "collection": collection_id,
-                "passage": key.passage_id,
-                "generation": key.generation,
-                "vector": key.vector,
-                "units": list(key.units),
-                "scores": list(key.scores),
-            },
-        )
+    if keys:
+        _put_keys(writer, collection_id, keys)
     writer.execute(
         f"""
         DELETE FROM evolved_posting posting USING {WANTED}
@@ -250,6 +236,33 @@ def replace_keys(
             "bases": [row.base for row in added],
             "frequencies": [row.frequency for row in added],
             "lengths": [row.length for row in added],
+        },
+    )
+
+
+def _put_keys(writer: Writer, collection_id: int, keys: Sequence[EvolvedKey]) -> None:
+    # All keys' units come in one array, from which each row cuts its own: unnest takes arrays of arrays apart.
+    ends = np.cumsum([len(key.units) for key in keys])
+    writer.execute(
+        """
+        INSERT INTO passage_key AS held (collection_id, passage_id, generation, vector, units, scores)
+        SELECT %(collection)s, new.passage, new.generation, new.vector,
+               (%(units)s::bigint[])[new.start + 1 : new.stop], (%(scores)s::float8[])[new.start + 1 : new.stop]
+        FROM unnest(%(passages)s::bigint[], %(generations)s::bigint[], %(vectors)s::vector[], %(starts)s::bigint[],
+                    %(stops)s::bigint[]) AS new(passage, generation, vector, start, stop)
+        ORDER BY new.passage
+        ON CONFLICT (collection_id, passage_id) DO UPDATE SET generation = excluded.generation,
+            vector = excluded.vector, units = excluded.units, scores = excluded.scores, updated_at = now()
+        """,
+        {
+            "collection": collection_id,
+            "passages": integers(key.passage_id for key in keys),
+            "generations": integers(key.generation for key in keys),
+            "vectors": [key.vector for key in keys],
+            "units": integers(unit for key in keys for unit in key.units),
+            "scores": floats(score for key in keys for score in key.scores),
+            "starts": integers([0, *ends[:-1]]),
+            "stops": integers(ends),
         },
     )
 

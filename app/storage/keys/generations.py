@@ -42,7 +42,7 @@ def serving(reader: Reader, collection_id: int) -> int:
 def find(reader: Reader, collection_id: int, number: int) -> Generation | None:
     """The generation, or None."""
     row = reader.row(f"{_SELECT} AND number = %(number)s", {"collection": collection_id, "number": number})
-    return None if row is None else Generation(*row)
+    return None if row is None else Generation(**row._mapping)
 
 
 def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> list[Generation]:
@@ -51,7 +51,7 @@ def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> 
         f"{_SELECT} AND (%(before)s::bigint IS NULL OR number < %(before)s) ORDER BY number DESC LIMIT %(limit)s",
         {"collection": collection_id, "before": before, "limit": limit},
     )
-    return [Generation(*row) for row in rows]
+    return [Generation(**row._mapping) for row in rows]
 
 
 def open_next(
@@ -115,7 +115,7 @@ def go_to(writer: Writer, collection_id: int, number: int) -> list[int]:
         {"collection": collection_id, "number": number},
     )
     _serve(writer, collection_id, number)
-    return touched(writer, collection_id, [row[0] for row in changed])
+    return touched(writer, collection_id, [row.number for row in changed])
 
 
 def touched(reader: Reader, collection_id: int, numbers: Sequence[int]) -> list[int]:
@@ -130,7 +130,7 @@ def touched(reader: Reader, collection_id: int, numbers: Sequence[int]) -> list[
         """,
         {"collection": collection_id, "numbers": list(numbers)},
     )
-    return [row[0] for row in rows]
+    return [row.passage_id for row in rows]
 
 
 def _serve(writer: Writer, collection_id: int, number: int) -> None:

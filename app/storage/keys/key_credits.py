@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from app.storage.database import Reader, Writer
 from app.storage.log.judged import JUDGED
 from app.storage.lookups import WANTED, each, wanted
+from app.storage.parameters import integers
 
 Vector = NDArray[np.float32]
 
 CREDITS_AT_ONCE = 10_000
 """Credits that one statement writes: each checks three foreign keys."""
+UNITS_AT_ONCE = 200
+"""Expansion units that one statement writes: where a unit's terms begin is looked for from the first one's on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +82,56 @@ def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) ->
         {"collection": collection_id, "hashes": list(hashes)},
     )
     return {
-        row[0]: Unit(row[0], row[1], row[2], row[3].to_numpy(), dict(zip(row[4], row[5], strict=True)))
+        row.text_hash: Unit(
+            text_hash=row.text_hash,
+            method=row.method,
+            text=row.text,
+            embedding=row.embedding.to_numpy(),
+            frequencies=dict(zip(row.terms, row.frequencies, strict=True)),
+        )
         for row in rows
     }
 
 
 def add_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> dict[bytes, int]:
-    """Store units that are new; text hash -> unit, of all given."""
-    for unit in sorted(units, key=lambda unit: unit.text_hash):
-        writer.execute(
-            """
-            INSERT INTO expansion_unit (collection_id, text_hash, method, text, embedding, terms, frequencies)
-            VALUES (%(collection)s, %(hash)s, %(method)s, %(text)s, %(embedding)s, %(terms)s,
-                    %(frequencies)s::real[])
-            ON CONFLICT DO NOTHING
-            """,
-            {
-                "collection": collection_id,
-                "hash": unit.text_hash,
-                "method": unit.method,
-                "text": unit.text,
-                "embedding": unit.embedding,
-                "terms": list(unit.frequencies),
-                "frequencies": [float(frequency) for frequency in unit.frequencies.values()],
-            },
-        )
+    """Store units that are new, in the order of their hashes; text hash -> unit, of all given."""
+    if not units:
+        return {}
+    ordered = sorted(units, key=lambda unit: unit.text_hash)
+    for at in range(0, len(ordered), UNITS_AT_ONCE):
+        _add_some_units(writer, collection_id, ordered[at : at + UNITS_AT_ONCE])
     rows = writer.rows(
         f"SELECT unit.text_hash, unit.id FROM {_BY_HASH}",
         {"collection": collection_id, "hashes": [unit.text_hash for unit in units]},
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.text_hash: row.id for row in rows}
+
+
+def _add_some_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -> None:
+    # All units' terms come in one array, from which each row cuts its own: unnest takes arrays of arrays apart.
+    ends = np.cumsum([len(unit.frequencies) for unit in units])
+    writer.execute(
+        """
+        INSERT INTO expansion_unit (collection_id, text_hash, method, text, embedding, terms, frequencies)
+        SELECT %(collection)s, new.hash, new.method, new.text, new.embedding,
+               (%(terms)s::text[])[new.start + 1 : new.stop], (%(frequencies)s::real[])[new.start + 1 : new.stop]
+        FROM unnest(%(hashes)s::bytea[], %(methods)s::text[], %(texts)s::text[], %(embeddings)s::vector[],
+                    %(starts)s::bigint[], %(stops)s::bigint[])
+            AS new(hash, method, text, embedding, start, stop)
+        ORDER BY new.hash ON CONFLICT DO NOTHING
+        """,
+        {
+            "collection": collection_id,
+            "hashes": [unit.text_hash for unit in units],
+            "methods": [unit.method for unit in units],
+            "texts": [unit.text for unit in units],
+            "embeddings": [unit.embedding for unit in units],
+            "terms": [term for unit in units for term in unit.frequencies],
+            "frequencies": [float(frequency) for unit in units for frequency in unit.frequencies.values()],
+            "starts": integers([0, *ends[:-1]]),
+            "stops": integers(ends),
+        },
+    )
 
 
 def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, Vector]:
@@ -117,7 +140,7 @@ def embeddings(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
         f"SELECT unit.id, unit.embedding FROM {_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: row[1].to_numpy() for row in rows}
+    return {row.id: row.embedding.to_numpy() for row in rows}
 
 
 def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, dict[str, float]]:
@@ -126,7 +149,7 @@ def frequencies(reader: Reader, collection_id: int, units: Sequence[int]) -> dic
         f"SELECT unit.id, unit.terms, unit.frequencies FROM {_BY_ID}",
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: dict(zip(row[1], row[2], strict=True)) for row in rows}
+    return {row.id: dict(zip(row.terms, row.frequencies, strict=True)) for row in rows}
 
 
 def add_evidence(
@@ -269,18 +292,17 @@ def refresh_memory(
     )
 
 
-def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[tuple[int, int, float]]:
-    """(passage, unit, score) of expansion memories, best first."""
+def memory(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[tuple[int, int], float]:
+    """(passage, unit) -> score of the passages' expansion memories, by passage and unit."""
     rows = reader.rows(
         f"""
         SELECT held.passage_id, held.unit_id, held.score
         FROM {WANTED} {each("expansion_memory held", "held.passage_id = wanted.id")}
-        {each("expansion_unit unit", "unit.id = held.unit_id")}
-        ORDER BY held.passage_id, held.score DESC, unit.text_hash
+        ORDER BY held.passage_id, held.unit_id
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+    return {(row.passage_id, row.unit_id): row.score for row in rows}
 
 
 def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[Scored]:
@@ -302,11 +324,11 @@ def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit:
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
     )
-    return [Scored(*row) for row in rows]
+    return [Scored(**row._mapping) for row in rows]
 
 
-def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> list[tuple[int, int, float]]:
-    """(passage, unit, score) of the passages' ``limit`` best units by all evidence that counts, best first.
+def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> dict[tuple[int, int], float]:
+    """(passage, unit) -> score of the passages' ``limit`` best units by all evidence that counts, best first.
 
     What ``refresh_memory`` makes expansion memories.
     """
@@ -326,7 +348,7 @@ def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
     )
-    return [(row[0], row[1], row[2]) for row in rows]
+    return {(row.passage_id, row.unit_id): row.score for row in rows}
 
 
 def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
@@ -340,4 +362,4 @@ def waiting_passages(reader: Reader, collection_id: int) -> list[int]:
         """,
         {"collection": collection_id},
     )
-    return [row[0] for row in rows]
+    return [row.passage_id for row in rows]

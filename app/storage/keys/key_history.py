@@ -91,7 +91,7 @@ class KeyEffect:
 
 
 _STATUS = """CASE WHEN evidence.gate = 'none' THEN NULL WHEN evidence.generation IS NULL THEN 'waiting'
-                  WHEN generation.active THEN 'taken in' ELSE 'rolled back' END"""
+                  WHEN generation.active THEN 'taken in' ELSE 'rolled back' END AS status"""
 _GENERATION = each("key_generation generation", "generation.number = evidence.generation", outer=True)
 
 
@@ -99,8 +99,8 @@ def find(reader: Reader, collection_id: int, external_id: str) -> ServedKey | No
     """The keys of the passage with this external id, or None."""
     row = reader.row(
         f"""
-        SELECT passage.id, passage.embedding, coalesce(lexical.length, 0), evolved.generation, evolved.vector,
-               coalesce(evolved.units, '{{}}'), coalesce(evolved.scores, '{{}}')
+        SELECT passage.id, passage.embedding, coalesce(lexical.length, 0) AS length, evolved.generation,
+               evolved.vector, coalesce(evolved.units, '{{}}') AS units, coalesce(evolved.scores, '{{}}') AS scores
         FROM passage {each("passage_key evolved", "evolved.passage_id = passage.id", outer=True)}
         {each("lexical_passage lexical", "lexical.passage_id = passage.id", outer=True)}
         WHERE passage.collection_id = %(collection)s AND passage.external_id = %(external)s
@@ -109,8 +109,15 @@ def find(reader: Reader, collection_id: int, external_id: str) -> ServedKey | No
     )
     if row is None:
         return None
-    vector = None if row[4] is None else row[4].to_numpy()
-    return ServedKey(row[0], row[1].to_numpy(), row[2], row[3], vector, row[5], row[6])
+    return ServedKey(
+        passage_id=row.id,
+        base=row.embedding.to_numpy(),
+        length=row.length,
+        generation=row.generation,
+        vector=None if row.vector is None else row.vector.to_numpy(),
+        units=row.units,
+        scores=row.scores,
+    )
 
 
 def units(
@@ -119,7 +126,7 @@ def units(
     """The ``limit`` best units of the passage's memory and of its key, ``composing``; and how many there are."""
     rows = reader.rows(
         f"""
-        SELECT unit.id, unit.method, unit.text, unit.terms, unit.frequencies, shown.score, count(*) OVER ()
+        SELECT unit.id, unit.method, unit.text, unit.terms, unit.frequencies, shown.score, count(*) OVER () AS total
         FROM (
             SELECT unit_id, max(score) AS score FROM (
                 SELECT unit_id, score FROM expansion_memory
@@ -132,8 +139,11 @@ def units(
         """,
         {"collection": collection_id, "passage": passage_id, "composing": list(composing), "limit": limit},
     )
-    held = [HeldUnit(row[0], row[1], row[2], dict(zip(row[3], row[4], strict=True)), row[5]) for row in rows]
-    return held, rows[0][6] if rows else 0
+    held = [
+        HeldUnit(row.id, row.method, row.text, dict(zip(row.terms, row.frequencies, strict=True)), row.score)
+        for row in rows
+    ]
+    return held, rows[0].total if rows else 0
 
 
 def added_terms(
@@ -145,7 +155,7 @@ def added_terms(
     """
     rows = reader.rows(
         """
-        SELECT term, increment::float8, count(*) OVER () FROM (
+        SELECT term, increment::float8 AS increment, count(*) OVER () AS total FROM (
             SELECT term, round((frequency::float8 - base::float8)::numeric, 5) AS increment FROM evolved_posting
             WHERE collection_id = %(collection)s AND passage_id = %(passage)s
         ) AS added
@@ -153,7 +163,7 @@ def added_terms(
         """,
         {"collection": collection_id, "passage": passage_id, "limit": limit},
     )
-    return [(row[0], row[1]) for row in rows], rows[0][2] if rows else 0
+    return [(row.term, row.increment) for row in rows], rows[0].total if rows else 0
 
 
 def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence[int], limit: int) -> list[Source]:
@@ -161,7 +171,7 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
     rows = reader.rows(
         f"""
         SELECT credit.unit_id, credit.event_id, event.judge, event.query_id, judged.question, credit.gain,
-               credit.weight, evidence.generation, {_STATUS}, credit.total
+               credit.weight, evidence.generation, {_STATUS}, credit.total AS event_count
         FROM (
             SELECT given.*, count(*) OVER (PARTITION BY unit_id) AS total,
                    row_number() OVER (PARTITION BY unit_id ORDER BY event_id DESC) AS place
@@ -175,7 +185,7 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},
     )
-    return [Source(*row) for row in rows]
+    return [Source(**row._mapping) for row in rows]
 
 
 def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> KeyEffect | None:
@@ -196,7 +206,7 @@ def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> Key
         return None
     rows = reader.rows(
         f"""
-        SELECT passage.external_id, credit.unit_id, credit.gain, credit.weight, count(*) OVER ()
+        SELECT passage.external_id, credit.unit_id, credit.gain, credit.weight, count(*) OVER () AS total
         FROM key_credit credit {each("passage", "passage.id = credit.passage_id")}
         WHERE credit.collection_id = %(collection)s AND credit.event_id = %(event)s
         ORDER BY credit.weight * credit.gain DESC, credit.gain DESC, credit.passage_id, credit.unit_id
@@ -205,10 +215,10 @@ def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> Key
         parameters,
     )
     return KeyEffect(
-        gate=evidence[0],
-        gain=evidence[1],
-        generation=evidence[2],
-        status=evidence[3],
-        credits=[CreditRow(*row[:4]) for row in rows],
-        credit_count=rows[0][4] if rows else 0,
+        gate=evidence.gate,
+        gain=evidence.gain,
+        generation=evidence.generation,
+        status=evidence.status,
+        credits=[CreditRow(row.external_id, row.unit_id, row.gain, row.weight) for row in rows],
+        credit_count=rows[0].total if rows else 0,
     )

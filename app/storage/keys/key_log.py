@@ -46,14 +46,16 @@ def credited(reader: Reader, collection_id: int, events: Sequence[int]) -> list[
         f"SELECT DISTINCT credit.passage_id FROM {_OF_EVENTS} {_CREDIT} ORDER BY credit.passage_id",
         {"collection": collection_id, "events": list(events)},
     )
-    return [row[0] for row in rows]
+    return [row.passage_id for row in rows]
 
 
 def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withdrawn:
     """Remove the events' evidence and credits, and count them out of the evolutions that took them in."""
     parameters: dict[str, Any] = {"collection": collection_id, "events": list(events)}
     credits = writer.rows(
-        f"SELECT DISTINCT credit.passage_id, credit.unit_id, credit.weight > 0 FROM {_OF_EVENTS} {_CREDIT}",
+        f"""
+        SELECT DISTINCT credit.passage_id, credit.unit_id, credit.weight > 0 AS counts FROM {_OF_EVENTS} {_CREDIT}
+        """,
         parameters,
     )
     evidence = writer.rows(
@@ -73,12 +75,12 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
         ) AS taken
         WHERE made.collection_id = taken.collection_id AND made.number = taken.number
         """,
-        parameters | {"numbers": [row[1] for row in evidence if row[1] is not None]},
+        parameters | {"numbers": [row.generation for row in evidence if row.generation is not None]},
     )
     return Withdrawn(
-        sorted({row[0] for row in credits if row[2]}),
-        sorted({row[1] for row in credits}),
-        any(gate != "none" and generation is None for gate, generation in evidence),
+        passages=sorted({row.passage_id for row in credits if row.counts}),
+        units=sorted({row.unit_id for row in credits}),
+        waited=any(row.gate != "none" and row.generation is None for row in evidence),
     )
 
 
@@ -133,7 +135,7 @@ def waiting_gains(reader: Reader, collection_id: int) -> list[float]:
         """,
         {"collection": collection_id},
     )
-    return [row[0] for row in rows]
+    return [row.gain for row in rows]
 
 
 def keyed_passages(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
@@ -149,7 +151,7 @@ def keyed_passages(reader: Reader, collection_id: int, after: int, limit: int) -
         f"SELECT id FROM ({parts}) AS keyed ORDER BY id LIMIT %(limit)s",
         {"collection": collection_id, "after": after, "limit": limit},
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
 
 
 def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Credit]:
@@ -162,7 +164,7 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [Credit(*row) for row in rows]
+    return [Credit(**row._mapping) for row in rows]
 
 
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:
@@ -171,7 +173,7 @@ def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dic
         f"SELECT unit.id, unit.text_hash FROM {WANTED} {each('expansion_unit unit', 'unit.id = wanted.id')}",
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: bytes(row[1]) for row in rows}
+    return {row.id: bytes(row.text_hash) for row in rows}
 
 
 def evolved(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[EvolvedKey]:
@@ -183,7 +185,17 @@ def evolved(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [EvolvedKey(row[0], row[1], row[2].to_numpy(), row[3], row[4], {}) for row in rows]
+    return [
+        EvolvedKey(
+            passage_id=row.passage_id,
+            generation=row.generation,
+            vector=row.vector.to_numpy(),
+            units=row.units,
+            scores=row.scores,
+            increments={},
+        )
+        for row in rows
+    ]
 
 
 def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Posting]:
@@ -196,4 +208,4 @@ def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> lis
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [Posting(*row) for row in rows]
+    return [Posting(**row._mapping) for row in rows]

@@ -32,10 +32,10 @@ class StagedKey:
 
 # One statement, so that a passage's sentences are those of its text.
 _SOURCE = """
-    SELECT p.id, p.content_hash, p.title, p.text, ARRAY(
+    SELECT p.id AS passage_id, p.content_hash, p.title, p.text, ARRAY(
                SELECT s.text FROM sentence s WHERE s.collection_id = p.collection_id AND s.passage_id = p.id
                ORDER BY s.position, s.id
-           )
+           ) AS sentences
     FROM passage p
 """
 
@@ -55,7 +55,7 @@ def unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource
         """,
         _of(job) | {"after": after, "limit": limit},
     )
-    return [KeySource(*row) for row in rows]
+    return [KeySource(**row._mapping) for row in rows]
 
 
 def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]:
@@ -64,7 +64,7 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
         f"{_SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s",
         _of(job) | {"after": after, "limit": limit},
     )
-    return [KeySource(*row) for row in rows]
+    return [KeySource(**row._mapping) for row in rows]
 
 
 def count(reader: Reader, job: Job) -> int:

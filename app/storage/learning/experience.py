@@ -40,7 +40,7 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
 
     A past question shares an entity if one of its supporting sentences names one of ``entities``.
     """
-    past = nearness(focus.collection, "question", "embedding", "q")
+    past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
         f"""
         WITH near AS MATERIALIZED (
@@ -54,7 +54,8 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
             SELECT known.id FROM known {each("entity_sentence link", "link.sentence_id = known.sentence_id")}
             WHERE link.entity_id = ANY(%(entities)s::bigint[])
         )
-        SELECT known.id, known.text, known.similarity, known.id IN (SELECT id FROM sharing), s.id, s.passage_id,
+        SELECT known.id AS question_id, known.text AS question, known.similarity,
+               known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete
         FROM known {each("sentence s", "s.id = known.sentence_id")}
         {each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
@@ -62,7 +63,7 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
         """,
         focus.parameters(entities=list(entities), gate=gate, questions=questions),
     )
-    return [PastSupport(*row) for row in rows]
+    return [PastSupport(**row._mapping) for row in rows]
 
 
 def lock_questions(
@@ -99,7 +100,7 @@ def lock_questions(
         """,
         {"collection": collection_id, "hashes": hashes},
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.text_hash: row.id for row in rows}
 
 
 def supports_of(
@@ -121,7 +122,16 @@ def supports_of(
         },
     )
     return [
-        Support(row[0], row[1], row[2], row[3], row[4], row[5], pulled_of(row[6]), tuple(map(tuple, row[7])))
+        Support(
+            question_id=row.question_id,
+            sentence_id=row.sentence_id,
+            support=row.support,
+            perplexity=row.perplexity,
+            update_count=row.update_count,
+            complete=row.complete,
+            pulled=pulled_of(row.pulled),
+            said=tuple(map(tuple, row.said)),
+        )
         for row in rows
     ]
 
@@ -204,8 +214,8 @@ def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> d
         {"collection": collection_id, "ids": list(events)},
     )
     found: dict[int, set[int]] = {}
-    for question, sentence in rows:
-        found.setdefault(question, set()).update(() if sentence is None else (sentence,))
+    for row in rows:
+        found.setdefault(row.question_id, set()).update(() if row.sentence_id is None else (row.sentence_id,))
     return {question: sorted(sentences) for question, sentences in sorted(found.items())}
 
 

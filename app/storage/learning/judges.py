@@ -1,6 +1,6 @@
 """What is set for single judges of a collection: noises and caps that differ from everybody else's."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -39,7 +39,7 @@ def find(reader: Reader, collection_id: int, names: Collection[str]) -> dict[str
         f"SELECT name, {_COLUMNS} FROM judge WHERE collection_id = %(collection)s AND name = ANY(%(names)s)",
         {"collection": collection_id, "names": sorted(names)},
     )
-    return {row[0]: JudgeSettings(*row[1:]) for row in rows}
+    return {row.name: _settings(row) for row in rows}
 
 
 def put(writer: Writer, collection_id: int, name: str, judge: JudgeSettings) -> None:
@@ -132,5 +132,22 @@ def page(reader: Reader, collection_id: int, after: str, limit: int) -> list[Kno
     return [_of(row) for row in rows]
 
 
-def _of(row: Sequence[Any]) -> Known:
-    return Known(row[0], row[1], row[2], row[3], row[4], JudgeSettings(*row[5:]))
+def _of(row: Any) -> Known:
+    return Known(
+        name=row.name,
+        pending=row.pending,
+        applied=row.applied,
+        parked=row.parked,
+        revoked=row.revoked,
+        settings=_settings(row),
+    )
+
+
+def _settings(row: Any) -> JudgeSettings:
+    return JudgeSettings(
+        positive=row.observation_noise_positive,
+        negative=row.observation_noise_negative,
+        share=row.daily_share,
+        contested=row.contested_share,
+        comparisons=row.daily_comparisons,
+    )

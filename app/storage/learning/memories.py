@@ -44,15 +44,27 @@ def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> li
     memory = "memory.sentence_id = base.id AND memory.channel = base.channel"
     rows = reader.rows(
         f"""
-        SELECT base.id, base.text, base.channel, base.vector, coalesce(memory.vector, base.vector),
-               coalesce(memory.perplexity, 1), coalesce(memory.update_count, 0)
+        SELECT base.id, base.text, base.channel, base.vector AS base,
+               coalesce(memory.vector, base.vector) AS vector,
+               coalesce(memory.perplexity, 1) AS perplexity, coalesce(memory.update_count, 0) AS update_count
         FROM {_BASE}
         {each("sentence_memory memory", memory, outer=True)}
         ORDER BY base.id, base.channel
         """,
         {"collection": collection_id, "ids": list(sentences), "timed": list(sentences)},
     )
-    return [Standing(row[0], row[1], row[2], row[3].to_numpy(), row[4].to_numpy(), row[5], row[6]) for row in rows]
+    return [
+        Standing(
+            sentence_id=row.id,
+            text=row.text,
+            channel=row.channel,
+            base=row.base.to_numpy(),
+            vector=row.vector.to_numpy(),
+            perplexity=row.perplexity,
+            update_count=row.update_count,
+        )
+        for row in rows
+    ]
 
 
 def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Sequence[int]) -> list[Memory]:
@@ -91,9 +103,16 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
     return [memory_of(row) for row in rows]
 
 
-def memory_of(row: Sequence[Any]) -> Memory:
-    """A memory as a statement gives it: sentence, channel, vector, perplexity, update count, pulled."""
-    return Memory(row[0], row[1], row[2].to_numpy(), row[3], row[4], pulled_of(row[5]))
+def memory_of(row: Any) -> Memory:
+    """The memory that a row of ``sentence_memory`` holds."""
+    return Memory(
+        sentence_id=row.sentence_id,
+        channel=row.channel,
+        vector=row.vector.to_numpy(),
+        perplexity=row.perplexity,
+        update_count=row.update_count,
+        pulled=pulled_of(row.pulled),
+    )
 
 
 def pulled_of(value: Any) -> Pulled:
@@ -206,7 +225,7 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[
         """,
         {"collection": collection_id, "events": list(events)},
     )
-    return sorted({(row[0], row[1]) for row in rows})
+    return sorted({(row.sentence_id, row.channel) for row in rows})
 
 
 def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:

@@ -127,7 +127,7 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
                   AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
                 ORDER BY event.received_at LIMIT asked.most
             ) AS earlier
-        )
+        ) AS before
         FROM unnest(%(judges)s::text[], %(days)s::text[], %(most)s::bigint[]) AS asked(judge, day, most)
         """,
         {
@@ -139,9 +139,10 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
         },
     )
     found: dict[int, bool] = {}
-    for judge, day, before in rows:
-        events = (term.event_id for term in own[judge, day])
-        found |= dict(zip(events, caps_of.counted(caps[judge, day], before), strict=True))
+    for row in rows:
+        of = row.judge, row.day
+        events = (term.event_id for term in own[of])
+        found |= dict(zip(events, caps_of.counted(caps[of], row.before), strict=True))
     return found
 
 
@@ -209,11 +210,11 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
         DELETE FROM ranking_audit term
         USING {wanted("events")} {each("feedback_event event", "event.id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
-        RETURNING term.prior, event.judge, {DAY}
+        RETURNING term.prior, event.judge, {DAY} AS day
         """,
         {"collection": collection_id, "events": list(events)},
     )
-    return {(row[0], row[1], row[2]) for row in rows}
+    return {(row.prior, row.judge, row.day) for row in rows}
 
 
 def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
@@ -224,11 +225,11 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
         FROM {wanted("questions")} {each("feedback_event event", "event.question_id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
-        RETURNING term.prior, event.judge, {DAY}
+        RETURNING term.prior, event.judge, {DAY} AS day
         """,
         {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
     )
-    return {(row[0], row[1], row[2]) for row in rows}
+    return {(row.prior, row.judge, row.day) for row in rows}
 
 
 def settle(writer: Writer, collection_id: int, days: Days) -> list[str]:

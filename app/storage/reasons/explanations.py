@@ -61,13 +61,13 @@ def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSente
     """The sentence, or None."""
     row = reader.row(
         f"""
-        SELECT s.id, s.text, s.position, p.external_id, p.title
+        SELECT s.id, s.text, s.position, p.external_id AS passage_id, p.title
         FROM sentence s {each("passage p", "p.id = s.passage_id")}
         WHERE s.collection_id = %(collection)s AND s.id = %(id)s
         """,
         {"collection": collection_id, "id": sentence_id},
     )
-    return None if row is None else FoundSentence(*row)
+    return None if row is None else FoundSentence(**row._mapping)
 
 
 def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -> tuple[list[QuestionSupport], int]:
@@ -75,14 +75,25 @@ def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -
     rows = reader.rows(
         f"""
         SELECT question.id, question.text, known.support, known.perplexity, known.update_count, known.complete,
-               count(*) OVER ()
+               count(*) OVER () AS total
         FROM question_support known {each("question", "question.id = known.question_id")}
         WHERE known.collection_id = %(collection)s AND known.sentence_id = %(id)s
         ORDER BY known.support DESC, question.id LIMIT %(limit)s
         """,
         {"collection": collection_id, "id": sentence_id, "limit": limit},
     )
-    return [QuestionSupport(*row[:6]) for row in rows], rows[0][6] if rows else 0
+    found = [
+        QuestionSupport(
+            question_id=row.id,
+            question=row.text,
+            support=row.support,
+            perplexity=row.perplexity,
+            update_count=row.update_count,
+            complete=row.complete,
+        )
+        for row in rows
+    ]
+    return found, rows[0].total if rows else 0
 
 
 def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limit: int) -> list[MoveRow]:
@@ -98,10 +109,11 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
               AND event.applied_sequence > %(after)s
             ORDER BY event.applied_sequence LIMIT %(limit)s
         )
-        SELECT page.sequence, event.id, event.judge, judged.id, judged.question, event.applied_at, audit.channel,
-               audit.target, audit.gain, audit.residual, audit.perplexity_before, audit.perplexity_after,
+        SELECT page.sequence, event.id AS event_id, event.judge, judged.id AS query_id, judged.question,
+               event.applied_at, audit.channel, audit.target, audit.gain, audit.residual, audit.perplexity_before,
+               audit.perplexity_after,
                -(memory.vector <#> CASE audit.channel WHEN 'task' THEN judged.embedding
-                                                      ELSE judged.time_embedding END)
+                                                      ELSE judged.time_embedding END) AS similarity_now
         FROM page {each("feedback_event event", "event.id = page.id")} {JUDGED}
         {each("memory_audit audit", "audit.event_id = event.id AND audit.sentence_id = %(id)s")}
         {each("sentence_memory memory", memory, outer=True)}
@@ -109,4 +121,4 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},
     )
-    return [MoveRow(*row) for row in rows]
+    return [MoveRow(**row._mapping) for row in rows]

@@ -135,39 +135,39 @@ def strongest_movers(
         """,
         {"collection": collection_id, "ids": list(sentences), "channels": list(channels), "limit": limit},
     )
-    return [Mover(*row) for row in rows]
+    return [Mover(**row._mapping) for row in rows]
 
 
 def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]) -> list[Touched]:
     """Those of the sentences whose memories the events moved, in id order."""
     rows = reader.rows(
         f"""
-        SELECT audit.sentence_id, count(*),
-               array_agg(DISTINCT audit.event_id) FILTER (WHERE audit.event_id = ANY(%(events)s))
+        SELECT audit.sentence_id, count(*) AS steps,
+               array_agg(DISTINCT audit.event_id) FILTER (WHERE audit.event_id = ANY(%(events)s)) AS events
         FROM {WANTED} {_OF_SENTENCE} {_APPLIED}
         WHERE audit.channel IN ('task', 'time')
         GROUP BY audit.sentence_id HAVING bool_or(audit.event_id = ANY(%(events)s)) ORDER BY audit.sentence_id
         """,
         {"collection": collection_id, "ids": list(sentences), "events": list(events)},
     )
-    return [Touched(*row) for row in rows]
+    return [Touched(**row._mapping) for row in rows]
 
 
 def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
     """Those of the ``limit`` nearest past questions whose cosine is at least ``gate``, nearest first."""
-    past = nearness(focus.collection, "question", "embedding", "q")
+    past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
         f"""
         SELECT near.id, near.text, near.similarity, (
                    SELECT count(*) FROM feedback_event event
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
                      AND event.status = 'applied'
-               ), (
+               ) AS events, (
                    SELECT count(*) FROM feedback_event event
                    {each("memory_audit audit", "audit.event_id = event.id AND audit.channel = 'recall'")}
                    WHERE event.collection_id = %(collection)s AND event.question_id = near.id
                      AND event.status = 'applied'
-               )
+               ) AS steps
         FROM (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(limit)s
@@ -176,14 +176,15 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
         """,
         focus.parameters(gate=gate, limit=limit),
     )
-    return [NearQuestion(*row) for row in rows]
+    return [NearQuestion(**row._mapping) for row in rows]
 
 
 def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]) -> dict[int, Placed]:
     """Sentence -> where it stands, of those that exist."""
     rows = reader.rows(
         f"""
-        SELECT s.id, s.passage_id, -(s.embedding <#> %(q)s), named.shared > 0, p.metadata @> %(metadata)s
+        SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
+               named.shared > 0 AS shares_entity, p.metadata @> %(metadata)s AS passing
         FROM {WANTED} {each("sentence s", "s.id = wanted.id")} {each("passage p", "p.id = s.passage_id")}
         CROSS JOIN LATERAL (
             SELECT count(*) AS shared FROM entity_sentence link
@@ -193,7 +194,7 @@ def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Seq
         """,
         focus.parameters(entities=list(entities), ids=list(sentences)),
     )
-    return {row[0]: Placed(*row) for row in rows}
+    return {row.sentence_id: Placed(**row._mapping) for row in rows}
 
 
 def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> list[LoggedTerm]:
@@ -232,7 +233,7 @@ def questions_of(reader: Reader, collection_id: int, events: Sequence[int]) -> d
         """,
         {"collection": collection_id, "ids": list(events)},
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.id: row.question_id for row in rows}
 
 
 def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, LoggedCause]:
@@ -252,13 +253,14 @@ def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served
     """The evolved keys of these passages, of those that have one."""
     rows = reader.rows(
         f"""
-        SELECT p.id, -(key.vector <#> %(key)s), -(p.embedding <#> %(key)s), key.units, key.scores
+        SELECT p.id AS passage_id, -(key.vector <#> %(key)s) AS similarity,
+               -(p.embedding <#> %(key)s) AS base_similarity, key.units, key.scores
         FROM {WANTED} {each("passage_key key", "key.passage_id = wanted.id")}
         {each("passage p", "p.id = wanted.id")} ORDER BY p.id
         """,
         focus.parameters(ids=list(passages)),
     )
-    return [Served(*row) for row in rows]
+    return [Served(**row._mapping) for row in rows]
 
 
 def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -268,7 +270,7 @@ def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict
         f"SELECT unit.id, unit.method, unit.text FROM {WANTED} {unit}",
         {"collection": collection_id, "ids": list(units)},
     )
-    return {row[0]: (row[1], row[2]) for row in rows}
+    return {row.id: (row.method, row.text) for row in rows}
 
 
 def bringers(
@@ -292,4 +294,4 @@ def bringers(
         """,
         {"collection": collection_id, "passages": list(passages), "units": list(units), "limit": limit},
     )
-    return [Brought(*row) for row in rows]
+    return [Brought(**row._mapping) for row in rows]

@@ -28,7 +28,7 @@ def nearest_entity(
     reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
 ) -> tuple[int, str, float] | None:
     """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3)."""
-    near = nearness(collection, "entity", "embedding", "v", exact=limits.exact)
+    near = nearness(collection, "entity", "embedding", "%(v)s", exact=limits.exact)
     row = reader.row(
         f"""
         SELECT * FROM (

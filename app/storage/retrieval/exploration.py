@@ -34,11 +34,11 @@ def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict
             SELECT passage_id, count(*) FROM recent, unnest(recent.explored) AS explored(passage_id)
             WHERE passage_id = ANY(%(ids)s) GROUP BY passage_id
         )
-        SELECT passage_id, sum(times)::bigint FROM touch GROUP BY passage_id
+        SELECT passage_id, sum(times)::bigint AS times FROM touch GROUP BY passage_id
         """,
         {"collection": collection_id, "ids": list(passages), "recent": RECENT},
     )
-    return {row[0]: row[1] for row in rows}
+    return {row.passage_id: row.times for row in rows}
 
 
 def nearest_sentences(
@@ -53,4 +53,4 @@ def nearest_sentences(
         """,
         {"collection": collection_id, "ids": list(passages), "q": question},
     )
-    return {row.passage_id: StoredSentence(*row) for row in rows}
+    return {row.passage_id: StoredSentence(**row._mapping) for row in rows}

@@ -1,16 +1,23 @@
 """Passages by their keys: how near they are to the question, and what days they speak of."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection as Collected
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from app.core.temporal import agreement
+from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each
-from app.storage.retrieval.focus import Focus, GraphLimits
+from app.storage.parameters import Documents, integers
+from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 from app.storage.retrieval.hops import DAYS
 from app.storage.retrieval.nearness import nearness
+
+SEARCHES_AT_ONCE = 100
+"""Searches that one statement makes: an exact one of 10,000 passages takes some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +70,14 @@ _AND_GIVEN = f"""
 
 
 def nearest_passages(
-    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, given: Collection[int] = ()
+    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, given: Collected[int] = ()
 ) -> dict[int, Keyed]:
     """The ``limit`` passages whose keys are nearest to the question, best first, then those ``given`` besides.
 
     A passage's key is its evolved one, if it has one that may be read, else its base key.
     """
     scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
-    near = nearness(focus.collection, "passage", "embedding", "key", exact=limits.exact, alias="p.")
+    near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=limits.exact, alias="p.")
     if not focus.evolved:
         statement = f"""
             SELECT * FROM (
@@ -90,6 +97,58 @@ def nearest_passages(
         )
     rows = reader.rows(statement, focus.parameters(limit=limit, ids=list(given)))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One of many searches: the ``depth`` >= 1 passages nearest to ``vector``, (d,).
+
+    ``metadata``: only passages whose metadata contain this; None for all.
+    """
+
+    vector: Vector
+    depth: int
+    metadata: Mapping[str, Any] | None = None
+
+
+def nearest_to_each(
+    reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
+) -> list[list[int]]:
+    """What each search finds by base keys, best first: one statement for many, and one for many with metadata."""
+    found: list[list[int]] = [[] for _ in searches]
+    for filtered in (False, True):
+        # Apart: where a filter is asked for, however wide it is, the planner may go by it instead of by the key.
+        places = [place for place, search in enumerate(searches) if bool(search.metadata) is filtered]
+        for start in range(0, len(places), SEARCHES_AT_ONCE):
+            some = places[start : start + SEARCHES_AT_ONCE]
+            for row in _nearest_to_each(reader, collection, [searches[place] for place in some], limits, filtered):
+                found[some[row.n - 1]].append(row.id)
+    return found
+
+
+def _nearest_to_each(
+    reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits, filtered: bool
+) -> Sequence[Any]:
+    near = nearness(collection, "passage", "embedding", "asked.vector", exact=limits.exact, alias="p.")
+    return reader.rows(
+        f"""
+        SELECT asked.n, nearest.id
+        FROM unnest(%(vectors)s::vector[], %(depths)s::bigint[], %(metadata)s::jsonb[])
+            WITH ORDINALITY AS asked(vector, depth, metadata, n)
+        CROSS JOIN LATERAL (
+            SELECT p.id, -(p.embedding <#> asked.vector) AS similarity FROM passage p
+            WHERE p.collection_id = {near.collection} {"AND p.metadata @> asked.metadata" if filtered else ""}
+            ORDER BY {near.order} LIMIT asked.depth
+        ) AS nearest
+        ORDER BY asked.n, nearest.similarity DESC, nearest.id
+        """,
+        {
+            "collection": collection.id,
+            "vectors": [search.vector for search in searches],
+            "depths": integers(search.depth for search in searches),
+            "metadata": Documents([dict(search.metadata or {}) for search in searches]),
+        },
+    )
 
 
 def timely_passages(reader: Reader, focus: Focus, passages: Sequence[int]) -> dict[int, float]:

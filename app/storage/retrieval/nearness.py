@@ -22,13 +22,13 @@ class Nearness:
 def nearness(
     collection: Collection, table: str, column: str, vector: str, *, exact: bool = False, alias: str = ""
 ) -> Nearness:
-    """How to order rows of ``table`` by ``column``'s nearness to the parameter ``vector``.
+    """How to order rows of ``table`` by ``column``'s nearness to ``vector``, a parameter or a column.
 
     Args:
         exact: search exactly also where there is an index.
         alias: of the table in the statement.
     """
-    distance = f"{alias}{column} <#> %({vector})s"
+    distance = f"{alias}{column} <#> {vector}"
     if exact or table not in collection.indexed:
         return Nearness("%(collection)s", f"({distance}) + 0")  # which no index can serve
     return Nearness(str(int(collection.id)), distance)

@@ -337,5 +337,7 @@ def _count(reader: Reader, copy: Copy, what: str, table: str) -> int:
 def learned(reader: Reader, copy: Copy) -> dict[str, int]:
     """How much the copy learned: table -> rows."""
     tables = ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key")
-    counts = ", ".join(f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s)" for table in tables)
-    return dict(zip(tables, reader.row(f"SELECT {counts}", copy.parameters()), strict=True))
+    counts = ", ".join(
+        f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s) AS {table}" for table in tables
+    )
+    return dict(reader.row(f"SELECT {counts}", copy.parameters())._mapping)

@@ -147,17 +147,19 @@ def census(reader: Reader, source: int, until: datetime) -> Corpus:
     """What there is to copy."""
     row = reader.row(
         f"""
-        SELECT passages.*, entity_count, (SELECT count(*) FROM lexical_term WHERE collection_id = %(source)s),
-               (SELECT count(*) FROM feedback_event event WHERE {counted("event")})
+        SELECT present.*, entity_count AS entities,
+               (SELECT count(*) FROM lexical_term WHERE collection_id = %(source)s) AS terms,
+               (SELECT count(*) FROM feedback_event event WHERE {counted("event")}) AS events
         FROM collection CROSS JOIN (
-            SELECT count(*) FILTER (WHERE created_at <= %(until)s), count(*) FILTER (WHERE created_at > %(until)s),
-                   count(*) FILTER (WHERE created_at <= %(until)s AND updated_at > %(until)s)
+            SELECT count(*) FILTER (WHERE created_at <= %(until)s) AS passages,
+                   count(*) FILTER (WHERE created_at > %(until)s) AS later,
+                   count(*) FILTER (WHERE created_at <= %(until)s AND updated_at > %(until)s) AS updated
             FROM passage WHERE collection_id = %(source)s
-        ) AS passages WHERE id = %(source)s
+        ) AS present WHERE id = %(source)s
         """,
         {"source": source, "until": until},
     )
-    return Corpus(*row)
+    return Corpus(**row._mapping)
 
 
 def passages(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
@@ -183,7 +185,7 @@ def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, lim
         """,
         copy.parameters(after=after, limit=limit),
     )
-    return [row[0] for row in rows]
+    return [row.id for row in rows]
 
 
 def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:

@@ -128,8 +128,8 @@ def leave_to_autovacuum(administrator: Administrator, table: str) -> None:
 
 def leftovers(reader: Reader) -> list[str]:
     """Names of what interrupted builds left behind: searched by nobody, yet every write pays for them."""
-    rows = reader.rows(f"SELECT i.oid::regclass::text {_INDEXES} AND {_LEFTOVER} ORDER BY 1")
-    return [row[0] for row in rows]
+    rows = reader.rows(f"SELECT i.oid::regclass::text AS name {_INDEXES} AND {_LEFTOVER} ORDER BY 1")
+    return [row.name for row in rows]
 
 
 def drop(administrator: Administrator, name: str) -> None:

@@ -15,7 +15,7 @@ def outgrown(reader: Reader) -> list[str]:
     """This role's tables that have ``GROWTH`` times as many pages as when they were last analysed, at least 8."""
     rows = reader.rows(
         """
-        SELECT t.oid::regclass::text FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
+        SELECT t.oid::regclass::text AS name FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
         WHERE n.nspname = current_schema() AND t.relkind = 'r' AND pg_has_role(t.relowner, 'USAGE')
           AND pg_relation_size(t.oid) / current_setting('block_size')::bigint
               >= greatest(%(growth)s * t.relpages, %(least)s)
@@ -23,7 +23,7 @@ def outgrown(reader: Reader) -> list[str]:
         """,
         {"growth": GROWTH, "least": LEAST_PAGES},
     )
-    return [row[0] for row in rows]
+    return [row.name for row in rows]
 
 
 def analyse(administrator: Administrator, table: str) -> None:

@@ -1,14 +1,26 @@
 """Erasure: after a passage is deleted, no table holds its text or its vectors."""
 
-from app.composition import Application
+from collections.abc import Iterator
+
+import pytest
+
+from app.composition import Application, Servers
 from app.core.verdict import Expansion
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
-from tests.conftest import Ingest
+from app.settings import Settings
 from tests.support import state, undo
+from tests.support.databases import application_on, migrated
 
 NAME, WORD, TITLE = "Quellmoor Zanzifar", "blubberwurstig", "Zottelwiese Knarzheim"
 QUESTION = "Who lived by the river?"
+
+
+@pytest.fixture
+def alone(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on a database of its own: every row that there is gets looked through."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        yield services
 
 
 def places(application: Application, *marks: str) -> set[str]:
@@ -57,12 +69,13 @@ def vectors(application: Application, name: str, external_id: str) -> set[str]:
     return {row.vector for row in rows}
 
 
-def test_nothing_is_left_of_a_deleted_passage(application: Application, ingest: Ingest, collection: str) -> None:
-    ingest(
-        {"id": "gone", "title": TITLE, "text": f"{NAME} lived by the river in 1871. It was {WORD} there."},
-        {"id": "kept", "title": "River", "text": "The river flows by the mill. Somebody lived by it."},
-    )
-    ingest({"id": "gone", "title": TITLE, "text": f"{NAME} lived by the river in 1871. It was very {WORD} there."})
+def test_nothing_is_left_of_a_deleted_passage(alone: Application, collection: str) -> None:
+    application = alone
+    kept = {"id": "kept", "title": "River", "text": "The river flows by the mill. Somebody lived by it."}
+    for was in ("was", "was very"):
+        text = f"{NAME} lived by the river in 1871. It {was} {WORD} there."
+        state.staged(application, collection, {"id": "gone", "title": TITLE, "text": text}, kept)
+        application.runner.run_ready()
     scope = application.access.scope(collection)
     traced = frozenset({"trace", "sentences", "entities"})
     first = application.serving.query(Query(text=QUESTION, scope=scope, include=traced))

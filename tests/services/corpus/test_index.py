@@ -10,7 +10,7 @@ import pytest
 from app.composition import Application
 from app.services.corpus import index
 from app.services.keys import rekey
-from app.storage.corpus import passages, staged_lines
+from app.storage.corpus import graph, staged_lines
 from app.storage.database import Writer
 from app.storage.jobs.jobs import Job
 from app.storage.keys import staged_keys
@@ -293,7 +293,7 @@ class TestSmallBatches:
             # Each passage has two or more sentences and names.
             (index, "BATCH_ROWS", 1, [[1], [2], [3], [4], [5]]),
             (index, "BATCH_CHARACTERS", 1, [[1], [2], [3], [4], [5]]),
-            (passages, "ROWS", 2, [[1, 2, 3, 4, 5]]),
+            (graph, "ROWS", 2, [[1, 2, 3, 4, 5]]),
         ],
     )
     def test_an_ingest_in_small_steps(

@@ -16,7 +16,7 @@ from app.core.states import Audit
 from app.services.log import replay
 from app.storage.database import Reader
 from app.storage.learning import experience, weights
-from app.storage.log import history
+from app.storage.log import history, outcomes
 from tests.support import state, undo
 from tests.support.logs import bits
 
@@ -119,18 +119,18 @@ def assert_replayed(application: Application, collection: str) -> None:
     """Hold every learned row against a replay of the log that knows none of them."""
     target = state.collection_id(application, collection)
     with application.database.snapshot() as reader:
-        sentences = history.judged_sentences(reader, target, 0, EVERY)
+        sentences = outcomes.judged_sentences(reader, target, 0, EVERY)
         steps = untold(replay.memory_steps(reader, target, sentences))
         memories = list(core.memories(history.bases(reader, target, sentences), steps))
-        stored = history.stored_memories(reader, target, sentences)
+        stored = outcomes.stored_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
 
-        questions = history.question_ids(reader, target, 0, EVERY)
+        questions = outcomes.question_ids(reader, target, 0, EVERY)
         supports = list(core.supports(untold(replay.support_steps(reader, target, questions))))
         known = experience.supports_of(reader, target, questions)
         assert [bits(done.state) for done in supports] == [bits(support) for support in known]
 
-        audit = {bits(row) for event in history.events(reader, target, 0, EVERY) for row in event.audit}
+        audit = {bits(row) for event in outcomes.events(reader, target, 0, EVERY) for row in event.audit}
         assert audit == told(memories) | told(supports)
         _assert_weights(reader, target, application, replay.contradicting(reader, target, questions))
 

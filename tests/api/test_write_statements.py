@@ -1,0 +1,222 @@
+"""How often verdicts and passages go to the database: as often for many as for one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.core.verdict import Expansion
+from tests.api.conftest import Variant
+from tests.support import state
+from tests.support.statements import Sent, watched
+
+UNITS = [
+    {"method": "hyde", "text": "The longest river flows past the capital into the sea."},
+    {"method": "facet", "text": "capital, Poland"},
+]
+
+APPLIED = [
+    *["SELECT"] * 4,  # the collection, kept; learning; the events; what their verdicts say
+    "SELECT",  # judges
+    *["INSERT", "SELECT"],  # questions
+    *["SELECT", "INSERT", "SELECT"],  # sentences, memories
+    *["SELECT"],  # supports
+    *["UPDATE", "INSERT"],  # memories and supports, written
+    "INSERT",  # the audit
+]
+CREDITED = [
+    *["INSERT", "SELECT"],  # keys, locked
+    *["SELECT", "SELECT"],  # the sentences' passages; the collection
+    *["SELECT", "SELECT"],  # what the widened questions find; base keys, locked
+    *["INSERT", "SELECT"],  # units
+    *["INSERT", "INSERT", "WITH", "UPDATE"],  # evidence, credits, memories, progress
+]
+RANKED = "SELECT"  # the passages of what is judged
+TAUGHT = ["SELECT", "SELECT", "INSERT", "INSERT"]  # weights, locked; the judges' days; the sum; its terms
+MARKED = ["UPDATE"]
+
+
+def posted(http: TestClient, query_id: object, collection: str, **body: Any) -> Sent:
+    """What one verdict sends."""
+    body = {"query_id": str(query_id), "collection": collection} | body
+    with watched() as sent:
+        http.post("/feedback", json=body, headers={"Idempotency-Key": uuid4().hex}).raise_for_status()
+    return sent
+
+
+class TestOneVerdict:
+    def test_ids_are_checked_and_stored_by_one_statement(
+        self, http: TestClient, application: Application, curie: str
+    ) -> None:
+        ids = state.all_sentences(application, curie)
+        for some in (ids[:1], ids):
+            query_id = state.given_episode(application, curie, "Which river?", ids)
+            assert posted(http, query_id, curie, supporting=some, expansions=UNITS).connections == [["WITH"]]
+
+    def test_quotes_and_passages_are_looked_up_together(
+        self, http: TestClient, application: Application, curie: str
+    ) -> None:
+        quotes = [
+            {"passage_id": passage, "text": next(iter(state.sentences(application, curie, passage)))}
+            for passage in ("vistula", "warsaw", "polonium")
+        ]
+        looked = []
+        for count in (1, 3):
+            query_id = state.given_episode(application, curie, "Which river?", [])
+            passages = ["tokyo", "curie", "vistula"][:count]
+            body = {"supporting": quotes[:count], "supporting_passages": passages}
+            looks, stored = posted(http, query_id, curie, **body).connections
+            assert stored == ["WITH"]
+            looked.append(looks)
+        assert looked[0] == looked[1] == ["SELECT"] * len(looked[0])
+
+    def test_one_that_waits_is_applied_in_one_transaction(
+        self, http: TestClient, application: Application, curie: str
+    ) -> None:
+        ids = state.all_sentences(application, curie)
+        query_id = state.given_episode(application, curie, "Which river?", ids)
+        sent = posted(http, query_id, curie, supporting=ids[:2], wait=True)
+        assert sent.written == [[*APPLIED, RANKED, *MARKED]]
+
+
+Given = Callable[[int], Sequence[int]]
+
+
+class TestABatchOfVerdicts:
+    @pytest.fixture(params=["memories", "weights", "keys"])
+    def given(self, request: pytest.FixtureRequest, application: Application, curie: str) -> tuple[str, Given]:
+        """What the verdicts teach, and a way to have so many of them wait."""
+        ids = state.all_sentences(application, curie)
+        passages = list(state.passages(application, curie).values())
+        ranking: Mapping[str, Any] = {"ranked": passages, "features": state.some_features(len(passages))}
+        more: Mapping[str, Any] = {"expansions": [Expansion(**unit) for unit in UNITS]}
+        teaches: str = request.param
+
+        def wait(count: int) -> list[int]:
+            said = {"weights": {}, "memories": {}, "keys": more}[teaches]
+            return [
+                state.judge(
+                    application,
+                    curie,
+                    state.given_episode(
+                        application,
+                        curie,
+                        f"Which river, {count} {place}?",
+                        ids,
+                        **(ranking if teaches == "weights" else {}),
+                    ),
+                    [ids[place % len(ids)]],
+                    judge=f"judge {place}",
+                    **said,
+                ).event.id
+                for place in range(count)
+            ]
+
+        return teaches, wait
+
+    def test_is_applied_by_as_many_statements_as_one_verdict(
+        self, application: Application, curie: str, given: tuple[str, Given]
+    ) -> None:
+        teaches, wait = given
+        target = state.collection_id(application, curie)
+        application.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
+        expected = {
+            "memories": [*APPLIED, RANKED, *MARKED],
+            "weights": [*APPLIED, RANKED, *TAUGHT, *MARKED],
+            "keys": [*APPLIED, *CREDITED, RANKED, *MARKED],
+        }[teaches]
+        totals = []
+        for count in (1, 2, 7):
+            events = wait(count)
+            with watched() as sent:
+                assert application.learn.apply(target, events) == count
+            assert sent.written == [expected], count
+            totals.append(sent.statements)
+        assert len(set(totals)) == 1
+
+
+PLANNED = 1 + 3 + 2 + 1
+"""A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
+WRITTEN = 22
+ENDED = 2
+
+
+def lines(count: int, said: str = "", **more: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"{place}",
+            "title": f"Mister Number{place}",
+            "text": f"Number{place} lived in Warsaw in 18{place + 10}. {said} He met Curie{place}.",
+        }
+        | more
+        for place in range(count)
+    ]
+
+
+def ingested(application: Application, collection: str, passages: Sequence[Mapping[str, Any]]) -> Sent:
+    state.staged(application, collection, *passages)
+    with watched() as sent:
+        application.runner.run_ready()
+    return sent
+
+
+class TestIngest:
+    def test_new_passages_take_as_many_statements_as_one(self, application: Application, collection: str) -> None:
+        for count in (1, 9):
+            sent = ingested(application, f"{collection}-{count}", lines(count))
+            assert sum(len(words) == WRITTEN for words in sent.written) == 1, count
+            assert sent.statements == PLANNED + WRITTEN + ENDED
+
+    @pytest.mark.parametrize(
+        "change",
+        [{}, {"metadata": {"read": True}}, {"said": "He read."}, {"title": None}],
+        ids=["nothing", "metadata", "text", "title"],
+    )
+    def test_changed_passages_take_as_many_statements_as_one(
+        self, application: Application, collection: str, change: Mapping[str, Any]
+    ) -> None:
+        sent = []
+        for count in (1, 9):
+            into = f"{collection}-{count}"
+            ingested(application, into, lines(count))
+            sent.append(ingested(application, into, lines(count, **change)))
+        assert sent[0].statements == sent[1].statements
+        assert list(map(sorted, sent[0].written)) == list(map(sorted, sent[1].written))
+
+    def test_passages_with_evolved_keys_take_as_many_statements_as_one(
+        self, application: Application, collection: str
+    ) -> None:
+        sent = []
+        for count in (1, 5):
+            into = f"{collection}-{count}"
+            ingested(application, into, lines(count))
+            scope = application.access.scope(into)
+            query_id = state.given_episode(application, into, "Who lived in Warsaw?", [])
+            units = (Expansion("hyde", "Number lived in Warsaw and met Curie."), Expansion("facet", "Warsaw"))
+            named = tuple(passage["id"] for passage in lines(count))
+            state.judge(
+                application,
+                into,
+                query_id,
+                wait=True,
+                partial=True,
+                supporting_passages=named,
+                expansions=units,
+                retrieval_success=True,
+            )
+            assert application.evolve.evolve(scope) is not None
+            assert len(state.rows(application, into, "passage_key")) == count
+            sent.append(ingested(application, into, lines(count, "He read.")))
+        assert sent[0].statements == sent[1].statements
+
+    def test_each_batch_takes_as_many_as_the_first(
+        self, application: Application, variant: Variant, collection: str
+    ) -> None:
+        by_four = variant(ingest_batch_size=4)
+        state.staged(application, collection, *lines(8))
+        with watched() as sent:
+            by_four.runner.run_ready()
+        assert [len(words) for words in sent.written if "DELETE" in words] == [WRITTEN, WRITTEN]
