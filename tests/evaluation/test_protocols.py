@@ -15,7 +15,7 @@ from app.composition import Application
 from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation.dataset import Dataset, Gold, Question, load
 from app.evaluation.expected import Expected, Figure, published
-from app.evaluation.fit import fit_prior, judged
+from app.evaluation.fit import fit_looks
 from app.evaluation.harness import Harness, open_harness
 from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
 from app.evaluation.options import Options
@@ -256,12 +256,11 @@ def test_published_figures(
 ) -> None:
     weights = None
     if expected.fitted:
-        corpora = []
-        for name in expected.fitted:
-            dataset = load(evaluation_data / name)
-            corpora.append(judged(open_harness(application, dataset, lambda *_: None), dataset, lambda: None))
+        datasets = [load(evaluation_data / name) for name in expected.fitted]
+        corpora = [(open_harness(application, dataset, lambda *_: None), dataset) for dataset in datasets]
+        first, prior = fit_looks(corpora, lambda *_: lambda: None)
         weights = tmp_path / "weights.json"
-        weights.write_text(json.dumps(as_json(fit_prior(corpora), expected.fitted)), encoding="utf-8")
+        weights.write_text(json.dumps(as_json(first, prior, expected.fitted)), encoding="utf-8")
     check(run_protocol, expected, load(evaluation_data / expected.dataset), weights)
 
 
