@@ -1,4 +1,4 @@
-"""The constants of a retrieval: ``PAPER`` is what GAM-RAG publishes and nothing else, ``DEFAULT`` what we ship."""
+"""The constants of a retrieval: ``PAPER`` is the published method (docs/paper.md), ``DEFAULT`` what we ship."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -43,7 +43,7 @@ class ArmIn(Model):
     profile: ProfileName = Field(
         default="default",
         description=(
-            "'paper': the published equations and constants; 'default': ours. "
+            "'paper': the published method, as far as docs/paper.md says; 'default': ours. "
             "Makes no difference to strategies other than 'graph'."
         ),
     )
