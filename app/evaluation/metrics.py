@@ -12,9 +12,9 @@ from typing import Any
 from app.evaluation.dataset import Gold, Question
 
 DEPTH = 10
-RANKING = ("recall@2", "recall@5", "recall@10", "ndcg@10", "mrr")
-RANKED = (*RANKING, "ndcg@1")
-"""All that is measured of a ranking; ``RANKING`` is what main tables show of it."""
+SHOWN = 5
+RANKING = ("recall@2", "recall@5", "all@5", "recall@10", "ndcg@10", "mrr")
+"""What main tables show of a ranking."""
 COSTS = ("support", "hops", "shown", "llm_calls", "ms")
 
 
@@ -64,7 +64,7 @@ def score(observations: Sequence[Observation]) -> list[Scored]:
             seen.question.id,
             seen.question.type,
             tuple(seen.ranking[:DEPTH]),
-            ranking[seen.question.id] | _costs(seen),
+            ranking[seen.question.id] | _all_found(seen) | _costs(seen),
         )
         for seen in observations
     ]
@@ -104,11 +104,26 @@ def _costs(seen: Observation) -> dict[str, float]:
     return values
 
 
+def _all_found(seen: Observation) -> dict[str, float]:
+    """1 if all relevant passages, or five of them, are the first, else 0: half of an argument is none."""
+    if not seen.question.relevant:
+        return {}
+    found = len(seen.question.relevant & set(seen.ranking[:SHOWN]))
+    return {"all@5": float(found == min(len(seen.question.relevant), SHOWN))}
+
+
 def _ranking_metrics(observations: Sequence[Observation]) -> dict[str, dict[str, float]]:
     import ir_measures
     from ir_measures import RR, R, nDCG
 
-    measures = dict(zip((R @ 2, R @ 5, R @ 10, nDCG @ 10, RR @ 10, nDCG @ 1), RANKED, strict=True))
+    measures = {
+        R @ 2: "recall@2",
+        R @ 5: "recall@5",
+        R @ 10: "recall@10",
+        nDCG @ 10: "ndcg@10",
+        RR @ 10: "mrr",
+        nDCG @ 1: "ndcg@1",
+    }
     labels = [
         ir_measures.Qrel(seen.question.id, passage, 1)
         for seen in observations
@@ -119,7 +134,8 @@ def _ranking_metrics(observations: Sequence[Observation]) -> dict[str, dict[str,
         for seen in observations
         for rank, passage in enumerate(seen.ranking[:DEPTH])
     ]
-    values: dict[str, dict[str, float]] = {seen.question.id: dict.fromkeys(RANKED, 0.0) for seen in observations}
+    names = list(measures.values())
+    values: dict[str, dict[str, float]] = {seen.question.id: dict.fromkeys(names, 0.0) for seen in observations}
     if len(values) != len(observations):
         raise ValueError("a question was observed twice")
     if run:

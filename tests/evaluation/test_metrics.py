@@ -26,6 +26,20 @@ TOY = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("relevant", "ranking", "all_found"),
+    [
+        ("ab", "axbyz", 1.0),
+        ("ab", "axyzwb", 0.0),
+        ("abcdefg", "gfedca", 1.0),  # five of seven are all that five places can hold
+        ("abcdefg", "gfedxa", 0.0),
+    ],
+)
+def test_all_found_is_all_or_nothing(relevant: str, ranking: str, all_found: float) -> None:
+    (scored,) = score([Observation(question("q", *relevant), list(ranking))])
+    assert scored.values["all@5"] == all_found
+
+
 def test_every_question_is_scored_as_by_hand() -> None:
     first, second, third = score(TOY)
     ideal_of_two = 1 + 1 / math.log2(3)
@@ -33,6 +47,7 @@ def test_every_question_is_scored_as_by_hand() -> None:
         {
             "recall@2": 1 / 2,
             "recall@5": 2 / 2,
+            "all@5": 1.0,
             "recall@10": 2 / 2,
             "ndcg@10": (1 + 1 / math.log2(4)) / ideal_of_two,
             "ndcg@1": 1.0,
@@ -48,6 +63,7 @@ def test_every_question_is_scored_as_by_hand() -> None:
         {
             "recall@2": 0.0,
             "recall@5": 1 / 2,
+            "all@5": 0.0,
             "recall@10": 1 / 2,
             "ndcg@10": (1 / math.log2(5)) / ideal_of_two,
             "ndcg@1": 0.0,
