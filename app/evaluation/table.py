@@ -21,8 +21,8 @@ HEADINGS = {
 }
 DIGITS = {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
 LEGEND = """\
-R@k: share of the relevant passages among the first k. all@5: share of the questions of which all (or five) are among
-the first five. nDCG, MRR: of the first 10.
+R@k: share of the relevant passages among the first k. all@5: share of the questions of which all (or five) are so
+among the first five. nDCG, MRR: of the first 10.
 support: share of the gold sentences among those that retrieval selected. shown: sentences selected, which is what a
 judge reads. LLM: requests to a language model per question. ms: median wall-clock time of a query."""
 
