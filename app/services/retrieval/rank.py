@@ -12,7 +12,7 @@ from app.core.recall import lifts
 from app.core.second_look import Pool
 from app.providers.language import normalise_entity, title_entities
 from app.providers.prior import RankingPrior
-from app.services.retrieval.look import look_again
+from app.services.retrieval.look import Candidates, look_again
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.search import by_words, search
 from app.services.retrieval.walk import Hop, Walk
@@ -20,7 +20,6 @@ from app.storage.corpus import lexical
 from app.storage.database import Reader
 from app.storage.learning import weights
 from app.storage.retrieval import keyed
-from app.storage.retrieval.keyed import Keyed
 
 RECORDED = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
@@ -99,25 +98,10 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
 
 
 def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) -> Ranking:
-    focus, profile, asked, top_k = plan.focus, plan.profile, plan.terms, plan.query.top_k
-    wanted = max(top_k, profile.ranked_passages)
-    touched = {found.passage_id for found in walk.evidence.values()}
-    touched.update(by_words(reader, focus, asked, wanted))
-    for hop in walk.hops:
-        touched.update(hop.candidates.passage_ids[hop.order[: profile.ranked_sentences]].tolist())
-    near = keyed.nearest_passages(reader, focus, wanted, plan.limits, touched)
-    matching = (
-        lexical.matches(reader, focus.collection, asked, sorted(near), evolved=focus.evolved) if asked else {}
-    )
-    titles = _titles(near)
-    length = max(sum(asked.values()), 1)
-    passages, first = ranking.passage_features(
-        {passage: key.similarity for passage, key in near.items()},
-        {passage: match.score / length for passage, match in matching.items()},
-        keyed.timely_passages(reader, focus, sorted(near)),
-        [_reach(hop, titles) for hop in walk.hops],
-    )
-    pool = look_again(reader, plan, walk, passages, first @ prior.first, near, titles, matching)
+    focus, profile, top_k = plan.focus, plan.profile, plan.query.top_k
+    candidates = _candidates(reader, plan, walk)
+    passages, first = _first_look(reader, plan, walk, candidates)
+    pool = look_again(reader, plan, walk, candidates, first @ prior.first)
     features = ranking.with_second_look(first, pool, prior.first)
     learned = weights.find(reader, focus.collection.id, prior.name) if focus.use_memory else None
     mean = prior.prior.mean if learned is None else belief.posterior(prior.prior, learned.evidence).mean
@@ -140,6 +124,41 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=0 if learned is None else learned.events,
+    )
+
+
+def _candidates(reader: Reader, plan: Plan, walk: Walk) -> Candidates:
+    """What the walk reached and what either key is near to."""
+    wanted = max(plan.query.top_k, plan.profile.ranked_passages)
+    touched = {found.passage_id for found in walk.evidence.values()}
+    touched.update(by_words(reader, plan.focus, plan.terms, wanted))
+    for hop in walk.hops:
+        touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
+    near = keyed.nearest_passages(reader, plan.focus, wanted, plan.limits, touched)
+    ids = sorted(near)
+    matching = (
+        lexical.matches(reader, plan.collection, plan.terms, ids, evolved=plan.focus.evolved) if plan.terms else {}
+    )
+    return Candidates(
+        ids,
+        near,
+        matching,
+        titles={
+            passage: [normalise_entity(name) for name in title_entities(key.title)] for passage, key in near.items()
+        },
+    )
+
+
+def _first_look(
+    reader: Reader, plan: Plan, walk: Walk, candidates: Candidates
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The candidates, (n,), and what each is by itself, (n, len(FIRST_LOOK))."""
+    length = max(sum(plan.terms.values()), 1)
+    return ranking.passage_features(
+        {passage: key.similarity for passage, key in candidates.near.items()},
+        {passage: match.score / length for passage, match in candidates.matching.items()},
+        keyed.timely_passages(reader, plan.focus, candidates.ids),
+        [_reach(hop, candidates.titles) for hop in walk.hops],
     )
 
 
@@ -167,10 +186,3 @@ def _reach(hop: Hop, titles: Mapping[int, Sequence[str]]) -> Reach:
         scores=hop.scores[hop.order],
         titled=dict(titled),
     )
-
-
-def _titles(near: Mapping[int, Keyed]) -> dict[int, list[str]]:
-    """Passage -> the normalised names that its title stands for."""
-    return {
-        passage: [normalise_entity(name) for name in title_entities(key.title)] for passage, key in near.items()
-    }
