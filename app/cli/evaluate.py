@@ -28,8 +28,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream or adapt: "
-            "docs/evaluation.md."
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream, adapt "
+            "or human: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -43,8 +43,10 @@ def evaluate(
     limit: Annotated[
         int | None,
         typer.Option(
+            "--limit",
+            "--questions",
             help="Judge at most so many questions (cold, stream: ask; adapt: draw from so many of those with "
-            "expansions)."
+            "expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
     sufficiency: Annotated[
@@ -110,9 +112,8 @@ def evaluate(
     console = Console()
     wide = console if console.is_terminal else Console(width=WIDTH)
     wide.print(report.table())
-    for further in (report.robustness_table(), report.price_table()):
-        if further is not None:
-            wide.print(further)
+    for further in report.further_tables():
+        wide.print(further)
     say(f"{folder / options.slug(loaded.name)}.md and .json")
 
 

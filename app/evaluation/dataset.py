@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from app.core.verdict import Expansion
-from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels
+from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels, text_of
+from app.evaluation.ratings import Rated, read_ratings
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Question:
         relevant: ids of its relevant passages.
         gold: its supporting sentences; empty where the data set has labels of passages only.
         type: the data set's own kind of question, or "".
+        answers: accepted answers, the main one first.
     """
 
     id: str
@@ -34,6 +36,7 @@ class Question:
     relevant: frozenset[str]
     gold: tuple[Gold, ...]
     type: str
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +47,25 @@ class Dataset:
         passages: as the ingest use case takes them: id, title, text, metadata, sentences.
         questions: those with at least one relevant passage, in file order.
         paraphrases: question id -> the same question in other words.
-        unlabelled: how many queries were left out because no passage is labelled relevant to them.
         fingerprint: changes with anything else here.
         expansions: question id -> the units that widen it.
+        unlabelled: the queries of which no passage is labelled relevant, in file order.
+        ratings: id of a question, labelled or not -> what people said of passages that it was answered with.
     """
 
     name: str
     passages: tuple[dict[str, Any], ...]
     questions: tuple[Question, ...]
     paraphrases: Mapping[str, Question]
-    unlabelled: int
     fingerprint: str
     expansions: Mapping[str, tuple[Expansion, ...]] = field(default_factory=dict)
+    unlabelled: tuple[Question, ...] = ()
+    ratings: Mapping[str, tuple[Rated, ...]] = field(default_factory=dict)
 
 
 def load(folder: Path) -> Dataset:
     """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``) and ``qrels.tsv``, and what there is of
-    ``paraphrases.jsonl`` and ``expansions.jsonl``.
+    ``paraphrases.jsonl``, ``expansions.jsonl`` and ``ratings.jsonl``.
 
     JSONL files may be compressed (``.gz``). Without a file of paraphrases, a query's own ``metadata.paraphrase``
     counts, if it has one.
@@ -74,7 +79,7 @@ def load(folder: Path) -> Dataset:
         )
     queries = json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl"))
     separate = find(folder, "paraphrases.jsonl")
-    widening = find(folder, "expansions.jsonl")
+    widening, rated = find(folder, "expansions.jsonl"), find(folder, "ratings.jsonl")
     return build(
         folder.resolve().name,
         json_lines(existing(folder, "corpus.jsonl")),
@@ -82,6 +87,7 @@ def load(folder: Path) -> Dataset:
         labels(existing(folder, "qrels.tsv")),
         json_lines(separate) if separate else _own_paraphrases(queries),
         json_lines(widening) if widening else (),
+        json_lines(rated) if rated else (),
     )
 
 
@@ -92,6 +98,7 @@ def build(
     relevance: Iterable[tuple[str, str, str]],
     paraphrases: Iterable[Line] = (),
     expansions: Iterable[Line] = (),
+    ratings: Iterable[Line] = (),
 ) -> Dataset:
     """Put a data set together from rows; ``relevance`` is (where, query id, passage id).
 
@@ -103,7 +110,7 @@ def build(
         raise DatasetError(f"{name}: the corpus is empty.")
     known = _unique(name, "passage", (passage["id"] for passage in passages))
     rows = list(queries)
-    asked = _unique(name, "query", (_text(where, row, "_id") for where, row in rows))
+    asked = _unique(name, "query", (text_of(where, row, "_id") for where, row in rows))
     relevant: dict[str, set[str]] = {}
     for where, query, passage in relevance:
         if query not in asked:
@@ -111,11 +118,12 @@ def build(
         if passage not in known:
             raise DatasetError(f"{where}: there is no passage {passage!r}.")
         relevant.setdefault(query, set()).add(passage)
-    if not relevant:
-        raise DatasetError(f"{name}: qrels.tsv labels no passage, so nothing can be measured.")
-    questions = [
-        _question(where, row, relevant[row["_id"]], known) for where, row in rows if row["_id"] in relevant
-    ]
+    every = [_question(where, row, relevant.get(row["_id"], set()), known) for where, row in rows]
+    if not relevant and not any(question.answers for question in every):
+        raise DatasetError(
+            f"{name}: qrels.tsv labels no passage and no query has answers: nothing can be measured."
+        )
+    questions = [question for question in every if question.relevant]
     by_id = {question.id: question for question in questions}
     reworded = {}
     for where, row in paraphrases:
@@ -125,21 +133,29 @@ def build(
         if of in by_id:
             original = by_id[of]
             reworded[of] = Question(
-                _text(where, row, "_id"), _text(where, row, "text"), original.relevant, original.gold, original.type
+                text_of(where, row, "_id"),
+                text_of(where, row, "text"),
+                original.relevant,
+                original.gold,
+                original.type,
             )
     widened = _expansions(name, expansions, asked)
+    rated = read_ratings(name, ratings, asked, known)
     digest = hashlib.sha256(json.dumps([passages, [row for _, row in rows]], sort_keys=True).encode())
     digest.update(json.dumps([[q, sorted(relevant[q])] for q in sorted(relevant)]).encode())
     digest.update(json.dumps([[of, reworded[of].text] for of in sorted(reworded)]).encode())
     digest.update(json.dumps([[of, [[e.method, e.text] for e in widened[of]]] for of in sorted(widened)]).encode())
+    if rated:
+        digest.update(json.dumps([[of, [asdict(pair) for pair in rated[of]]] for of in sorted(rated)]).encode())
     return Dataset(
         name,
         tuple(passages),
         tuple(questions),
         reworded,
-        len(rows) - len(questions),
         digest.hexdigest()[:16],
         {of: units for of, units in widened.items() if of in by_id},
+        tuple(question for question in every if not question.relevant),
+        rated,
     )
 
 
@@ -152,9 +168,9 @@ def _passage(where: str, row: dict[str, Any]) -> dict[str, Any]:
     if title is not None and not isinstance(title, str):
         raise DatasetError(f"{where}: title must be a string.")
     return {
-        "id": _text(where, row, "_id"),
+        "id": text_of(where, row, "_id"),
         "title": title if title and title.strip() else None,
-        "text": _text(where, row, "text"),
+        "text": text_of(where, row, "text"),
         "metadata": metadata,
         "sentences": sentences or None,
     }
@@ -172,26 +188,36 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
             )
         gold.append(Gold(support[0], support[2]))
     return Question(
-        _text(where, row, "_id"),
-        _text(where, row, "text"),
+        text_of(where, row, "_id"),
+        text_of(where, row, "text"),
         frozenset(relevant),
         tuple(dict.fromkeys(gold)),
         str(metadata.get("type") or ""),
+        _answers(where, metadata),
     )
+
+
+def _answers(where: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    answers = metadata.get("answers") or []
+    if not (isinstance(answers, list) and all(isinstance(answer, str) for answer in answers)):
+        raise DatasetError(f"{where}: metadata.answers must be a list of strings.")
+    return tuple(dict.fromkeys(answer for answer in answers if answer.strip()))
 
 
 def _expansions(name: str, lines: Iterable[Line], asked: set[str]) -> dict[str, tuple[Expansion, ...]]:
     """Query id -> its units."""
     widened: dict[str, tuple[Expansion, ...]] = {}
     for where, row in lines:
-        of, units = _text(where, row, "query_id"), row.get("units")
+        of, units = text_of(where, row, "query_id"), row.get("units")
         if of not in asked:
             raise DatasetError(f"{where}: query_id names no query: {of!r}.")
         if of in widened:
             raise DatasetError(f"{name}: query {of!r} is expanded twice.")
         if not (isinstance(units, list) and units and all(isinstance(unit, dict) for unit in units)):
             raise DatasetError(f"{where}: units must be a list of objects that is not empty.")
-        widened[of] = tuple(Expansion(_text(where, unit, "method"), _text(where, unit, "text")) for unit in units)
+        widened[of] = tuple(
+            Expansion(text_of(where, unit, "method"), text_of(where, unit, "text")) for unit in units
+        )
     return widened
 
 
@@ -201,13 +227,6 @@ def _own_paraphrases(queries: Iterable[Line]) -> list[Line]:
         for where, row in queries
         if (reworded := _metadata(where, row).get("paraphrase")) is not None and "_id" in row
     ]
-
-
-def _text(where: str, row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise DatasetError(f"{where}: {name} must be a string that is not empty.")
-    return value
 
 
 def _metadata(where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:

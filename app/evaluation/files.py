@@ -5,7 +5,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,3 +95,15 @@ def labels(path: Path) -> list[tuple[str, str, str]]:
         if relevant:
             labels.append((where, query, passage))
     return labels
+
+
+def text_of(where: str, row: Mapping[str, Any], name: str) -> str:
+    """A field of a row that must be a string with something in it.
+
+    Raises:
+        DatasetError: it is not.
+    """
+    value = row.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise DatasetError(f"{where}: {name} must be a string that is not empty.")
+    return value

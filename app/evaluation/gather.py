@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.errors import EngramError
-from app.evaluation import robustness, worth
+from app.evaluation import opinions, robustness, worth
 from app.evaluation.options import PROTOCOLS, fit_command
 from app.evaluation.table import Line, cell, label, markdown_table
 from app.evaluation.variations import FLIPPED
@@ -93,6 +93,9 @@ def _section(runs: Sequence[Gathered]) -> list[str]:
     commands = "\n".join(dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command))
     if runs[0].protocol == "adapt":
         return [f"```\n{commands}\n```", worth.LEGEND, *map(_worth, runs), _prices(runs)]
+    if runs[0].protocol == "human":
+        tables = [_opinions(run, metric) for run in runs for metric in opinions.METRICS]
+        return [f"```\n{commands}\n```", opinions.LEGEND, *tables]
     parts = [f"```\n{commands}\n```", _figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
     if runs[0].protocol == "noise":
         parts.append(_robustness(runs))
@@ -107,6 +110,11 @@ def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[Line], str
 def _worth(run: Gathered) -> str:
     heading, *groups = worth.headings(worth.METRIC)
     return markdown_table([f"{run.dataset}: {heading}", *groups], worth.rows(run.lines, worth.METRIC))
+
+
+def _opinions(run: Gathered, metric: str) -> str:
+    heading, *columns = opinions.headings(run.lines, metric)
+    return markdown_table([f"{run.dataset}: {heading}", *columns], opinions.rows(run.lines, metric))
 
 
 def _prices(runs: Sequence[Gathered]) -> str:

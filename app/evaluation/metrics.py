@@ -4,6 +4,7 @@ Ranking metrics come from ir_measures (trec_eval's definitions). A ranking is gi
 so that its own tie-breaking never reorders what was answered.
 """
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +65,7 @@ def score(observations: Sequence[Observation]) -> list[Scored]:
             seen.question.id,
             seen.question.type,
             tuple(seen.ranking[:DEPTH]),
-            ranking[seen.question.id] | _all_found(seen) | _costs(seen),
+            ranking[seen.question.id] | _all_found(seen) | costs(seen),
         )
         for seen in observations
     ]
@@ -82,6 +83,26 @@ def summary(rows: Iterable[Scored]) -> dict[str, float]:
     }
 
 
+def graded_ndcg(ranking: Sequence[str], gains: Mapping[str, float], depth: int = DEPTH) -> float:
+    """Normalised discounted cumulative gain of graded labels (Järvelin & Kekäläinen, 2002), in [0, 1].
+
+    Args:
+        ranking: passage ids, best first.
+        gains: of each labelled passage, at least 0, counted as they are; of all others it is 0.
+
+    Raises:
+        ValueError: no gain is above 0, so no order is better than another.
+    """
+    best = _discounted(sorted(gains.values(), reverse=True)[:depth])
+    if best <= 0:
+        raise ValueError("a gain must be above 0")
+    return _discounted([gains.get(passage, 0.0) for passage in ranking[:depth]]) / best
+
+
+def _discounted(gains: Sequence[float]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
 def supporting_recall(gold: Sequence[Gold], shown: Sequence[Gold]) -> float:
     """The share of ``gold`` that is among ``shown``."""
     return sum(any(same(wanted, seen) for seen in shown) for wanted in gold) / len(gold)
@@ -93,7 +114,8 @@ def same(gold: Gold, seen: Gold) -> bool:
     return gold.passage_id == seen.passage_id and bool(wanted and text) and (wanted in text or text in wanted)
 
 
-def _costs(seen: Observation) -> dict[str, float]:
+def costs(seen: Observation) -> dict[str, float]:
+    """What is measured of an observation besides its ranking, see ``COSTS``."""
     values = {"llm_calls": float(seen.llm_calls), "ms": seen.ms}
     if seen.hops is not None:
         values["hops"] = float(seen.hops)

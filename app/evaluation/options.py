@@ -11,7 +11,18 @@ from app.evaluation.judges import JudgeName, Verdicts
 from app.services.retrieval.query import Strategy, Sufficiency
 
 Protocol = Literal[
-    "cold", "same", "similar", "different", "unrelated", "ablation", "noise", "hostile", "time", "stream", "adapt"
+    "cold",
+    "same",
+    "similar",
+    "different",
+    "unrelated",
+    "ablation",
+    "noise",
+    "hostile",
+    "time",
+    "stream",
+    "adapt",
+    "human",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
@@ -24,6 +35,8 @@ LEARNING = {"profile", "turns", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
+FOREIGN: Mapping[str, set[str]] = {"adapt": LEARNING, "human": ADAPTING | {"turns", "verdicts", "judge"}}
+"""Options that mean nothing to a protocol; ``ADAPTING`` to those that are not named."""
 
 
 def fit_command(datasets: Iterable[str], out: str) -> str:
@@ -54,7 +67,8 @@ class Options:
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``: asked, ``stream``: arrivals) at most; None for the protocol's own number.
+        limit: questions judged (``cold``: asked, ``stream``: arrivals, ``human``: rated ones, and others) at most;
+            None for the protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -104,7 +118,7 @@ class Options:
         if self.freeze and self.protocol == "cold":
             raise InvalidRequestError("--freeze changes nothing with --protocol cold, which learns nothing.")
         self._check_lists()
-        foreign = LEARNING if self.protocol == "adapt" else ADAPTING
+        foreign = FOREIGN.get(self.protocol, ADAPTING)
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
@@ -137,7 +151,9 @@ class Options:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
         if self.protocol not in {"cold", "adapt"}:
-            words += ["--profile", self.profile, "--turns", str(self.turns)]
+            words += ["--profile", self.profile]
+        if self.protocol not in {"cold", "adapt", "human"}:
+            words += ["--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.protocol != "cold":
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]

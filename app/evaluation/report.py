@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from app import __version__
-from app.evaluation import robustness, worth
+from app.evaluation import opinions, robustness, worth
 from app.evaluation.dataset import Dataset
 from app.evaluation.metrics import COSTS, RANKING, summary
 from app.evaluation.options import Options
@@ -65,19 +65,29 @@ class Report:
         if self.options.protocol == "adapt":
             rows = worth.rows(self.lines(), worth.METRIC)
             return _terminal_table(self.options.command(self.dataset.name), worth.headings(worth.METRIC), rows)
+        if self.options.protocol == "human":
+            return _terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
         table = _terminal_table(self.options.command(self.dataset.name), MEASURED, self._rows(), no_wrap=True)
         table.padding = (0, 1, 0, 0)
         return table
 
-    def robustness_table(self) -> Table | None:
-        """For the terminal, after ``table``: what flipped verdicts cost each rule; ``noise`` only."""
-        rows = self._robustness()
-        return _terminal_table(self._robustness_title(), robustness.headings(), rows) if rows else None
+    def further_tables(self) -> list[Table]:
+        """For the terminal, after ``table``.
 
-    def price_table(self) -> Table | None:
-        """For the terminal, after ``table``: what a query costs by either key and expanded; ``adapt`` only."""
-        rows = worth.price_rows(self.lines())
-        return _terminal_table(worth.PRICE_TITLE, ["", *worth.PRICED], rows) if rows else None
+        Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
+        expanded, of ``human`` the other metrics.
+        """
+        match self.options.protocol:
+            case "noise":
+                return [_terminal_table(self._robustness_title(), robustness.headings(), self._robustness())]
+            case "adapt":
+                rows = worth.price_rows(self.lines())
+                return [_terminal_table(worth.PRICE_TITLE, ["", *worth.PRICED], rows)]
+            case "human":
+                _, *others = opinions.METRICS
+                return [_terminal_table(None, *self._opinions(name)) for name in others]
+            case _:
+                return []
 
     def as_json(self) -> dict[str, Any]:
         """Everything, every question included."""
@@ -89,7 +99,7 @@ class Report:
                 "fingerprint": self.dataset.fingerprint,
                 "passages": len(self.dataset.passages),
                 "questions": len(self.dataset.questions),
-                "unlabelled": self.dataset.unlabelled,
+                "unlabelled": len(self.dataset.unlabelled),
                 "without_gold_sentences": self._without_gold(),
             },
             "engine": {"version": __version__, "code": code_fingerprint(), **self.engine},
@@ -122,8 +132,9 @@ class Report:
             *self._main(),
         ]
         if changes := self._changes():
-            name = worth.METRICS[self._metric()]
-            headings = ["", f"{name} before", f"{name} after", "change", "95% interval"]
+            names = {"adapt": "nDCG@10 ", "human": ""}
+            name = names.get(self.options.protocol, "R@5 ")
+            headings = ["", f"{name}before", f"{name}after", "change", "95% interval"]
             parts += ["## Change", markdown_table(headings, changes)]
         if rows := self._robustness():
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
@@ -139,6 +150,8 @@ class Report:
 
     def _main(self) -> list[str]:
         """The tables of all that was measured, and what their words mean."""
+        if self.options.protocol == "human":
+            return [opinions.LEGEND, *(markdown_table(*self._opinions(name)) for name in opinions.METRICS)]
         if self.options.protocol != "adapt":
             return [markdown_table(MEASURED, self._rows()), LEGEND]
         lines = self.lines()
@@ -146,7 +159,15 @@ class Report:
         price = markdown_table(["", *worth.PRICED], worth.price_rows(lines))
         return [worth.LEGEND, *tables, f"## {worth.PRICE_TITLE}", price]
 
-    def _metric(self) -> str:
+    def _opinions(self, metric: str) -> tuple[list[str], list[list[str]]]:
+        """Headings and rows of ``human``."""
+        lines = self.lines()
+        return opinions.headings(lines, metric), opinions.rows(lines, metric)
+
+    def _metric(self, group: str) -> str:
+        """What changes of a group are told by."""
+        if self.options.protocol == "human":
+            return opinions.main_metric(group)
         return worth.METRIC if self.options.protocol == "adapt" else "recall@5"
 
     def _rows(self) -> list[list[str]]:
@@ -163,10 +184,10 @@ class Report:
     def _remarks(self) -> list[str]:
         remarks = []
         if self.dataset.unlabelled:
-            remarks.append(f"{self.dataset.unlabelled} queries without a relevant passage were left out.")
+            remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._without_gold()
-            and self.options.protocol not in {"cold", "adapt"}
+            and self.options.protocol not in {"cold", "adapt", "human"}
             and self.options.judge == "oracle"
         ):
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
@@ -194,7 +215,7 @@ class Report:
     def _changes(self) -> list[list[str]]:
         """Recall@5 before the first and after the last turn, with a bootstrap interval over questions.
 
-        Of ``adapt`` nDCG@10, by base and by evolved keys.
+        Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
         """
         rows: list[list[str]] = []
         if self.options.protocol in {"cold", "stream"}:
@@ -203,7 +224,9 @@ class Report:
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
             first = worth.before(arm) if self.options.protocol == "adapt" else arm
             before, after = (
-                _per_question([phase for phase in self.phases if phase.arm == one], group, turn, self._metric())
+                _per_question(
+                    [phase for phase in self.phases if phase.arm == one], group, turn, self._metric(group)
+                )
                 for one, turn in ((first, 0), (arm, self.options.turns))
             )
             shared = sorted(before.keys() & after.keys())
@@ -213,7 +236,8 @@ class Report:
             low, high = bootstrap_interval(change)
             means = [float(np.mean([values[key] for key in shared])) for values in (before, after)]
             cells = [f"{means[0]:.3f}", f"{means[1]:.3f}", f"{change.mean():+.3f}", f"{low:+.3f} to {high:+.3f}"]
-            rows.append([f"{group}, {arm}" if several else group, *cells])
+            of = f"{group}: {opinions.METRICS[self._metric(group)]}" if self.options.protocol == "human" else group
+            rows.append([f"{of}, {arm}" if several else of, *cells])
         return rows
 
     def _by_type(self) -> list[str]:
@@ -244,7 +268,7 @@ def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
 
 
 def _terminal_table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, no_wrap: bool = False
+    title: str | None, headings: Sequence[str], rows: Iterable[Sequence[str]], *, no_wrap: bool = False
 ) -> Table:
     """A table for the terminal, its first column aligned left and all others right."""
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)

@@ -9,10 +9,12 @@ from typing import Protocol
 
 from rich.console import Console
 
+from app.errors import InvalidRequestError
 from app.evaluation import judges
 from app.evaluation.adapt import adapt
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Services, open_harness
+from app.evaluation.human import human
 from app.evaluation.learning import learning
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, Phases
@@ -43,6 +45,9 @@ ENGINE = (
 # Those that can change a figure of ``adapt`` alone.
 KEYS = ("key_strength", "key_term_strength", "key_units", "key_capacity", "key_gate_top_k")
 
+UNLABELLED = ("human",)
+"""Protocols that need no passage to be labelled relevant."""
+
 
 class Configured(Services, Protocol):
     """The use cases, and the settings they were made with."""
@@ -70,6 +75,10 @@ def evaluate(
         LlmNotConfiguredError: a language model is needed and none is configured.
     """
     began = time.perf_counter()
+    if not dataset.questions and options.protocol not in UNLABELLED:
+        raise InvalidRequestError(
+            f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
+        )
     judge = judges.choose(options.judge, options.verdicts, services.llm)
     names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
@@ -102,6 +111,8 @@ def _run(run: Run) -> list[Phase]:
             return stream(run)
         case "adapt":
             return adapt(run)
+        case "human":
+            return human(run)
         case protocol:
             return learning(run, COMPARED.get(protocol, (FULL,)))
 

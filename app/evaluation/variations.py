@@ -13,6 +13,8 @@ from app.services.access.scope import Scope
 from app.services.learning.verdict import Named, Verdict
 
 FIXED_GAIN = 0.1
+LAST_GAIN = 0.999
+"""Believes only the last verdict, but for a rest that keeps the filter's noise above 0."""
 FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)
 NO_HUB_LIMIT = 1_000_000
 FLIPPED = (0.0, 0.2)
@@ -84,6 +86,13 @@ NOISE = tuple(
     replace(rule, name=noisy(rule.name, flipped), flipped=flipped) for flipped in FLIPPED for rule in RULES
 )
 HOSTILE = (Variation("with caps", attacked=True), Variation("without caps", attacked=True, uncapped=True))
+HUMAN = (
+    Variation("noise per rating"),
+    Variation("noise per rating, without caps", uncapped=True),
+    Variation(f"fixed gain {FIXED_GAIN}", fixed_gain=FIXED_GAIN),
+    Variation("last rating", fixed_gain=LAST_GAIN, uncapped=True),
+)
+"""What ``human`` compares; a cap would keep the last from being believed."""
 ATTACKS = 500
 """Verdicts of the hostile judge."""
 COMPARED = {"ablation": ABLATION, "noise": NOISE, "hostile": HOSTILE, "time": TIME}

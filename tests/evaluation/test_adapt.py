@@ -120,7 +120,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     assert "95% interval" in markdown
     console = Console(width=120, file=io.StringIO(), record=True)
     console.print(report.table())
-    console.print(report.price_table())
+    console.print(*report.further_tables())
     shown = console.export_text()
     assert "dense, 100%, supported" in shown
     assert worth.EXPANDED in shown

@@ -11,6 +11,7 @@ import pytest
 from app.core.verdict import Expansion
 from app.evaluation.dataset import Gold, load
 from app.evaluation.files import DatasetError
+from app.evaluation.ratings import Rated
 
 CORPUS = [
     {
@@ -63,7 +64,7 @@ def test_a_folder_is_read(folder: Path) -> None:
     first, second = dataset.questions
     assert (first.relevant, first.gold, first.type) == ({"a"}, (Gold("a", "A is first."),), "order")
     assert (second.relevant, second.gold) == ({"b"}, ())
-    assert dataset.unlabelled == 1
+    assert [question.id for question in dataset.unlabelled] == ["q3"]
     assert list(dataset.paraphrases) == ["q1"]
     assert dataset.paraphrases["q1"].gold == first.gold
 
@@ -114,6 +115,55 @@ def test_a_mistake_in_expansions_is_one_clear_error(folder: Path, row: dict[str,
         load(folder)
 
 
+def test_what_can_only_be_answered_needs_no_labels(folder: Path) -> None:
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n", encoding="utf-8")
+    answered = {"_id": "q1", "text": "What is first?", "metadata": {"answers": ["A", "the A", "A", " "]}}
+    (folder / "queries.jsonl").write_text(lines([answered, *QUERIES[1:]]), encoding="utf-8")
+    dataset = load(folder)
+    assert dataset.questions == ()
+    assert [question.answers for question in dataset.unlabelled] == [("A", "the A"), (), ()]
+    (folder / "queries.jsonl").write_text(lines([answered | {"metadata": {"answers": "A"}}]), encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"line 1: metadata\.answers must be a list of strings"):
+        load(folder)
+
+
+RATINGS = [
+    {"query_id": "q1", "passage_id": "a", "ratings": ["Excellent", "Bad"]},
+    {"query_id": "q3", "passage_id": "a", "ratings": ["Acceptable"]},
+    {"query_id": "q3", "passage_id": "b", "ratings": ["Bad", "Bad"], "feedback": ["It is off topic."]},
+]
+
+
+def test_ratings_are_read_also_of_questions_without_a_label(folder: Path) -> None:
+    before = load(folder)
+    assert before.ratings == {}
+    (folder / "ratings.jsonl.gz").write_bytes(gzip.compress(lines(RATINGS).encode()))
+    after = load(folder)
+    assert after.ratings == {
+        "q1": (Rated("a", ("Excellent", "Bad")),),
+        "q3": (Rated("a", ("Acceptable",)), Rated("b", ("Bad", "Bad"))),
+    }
+    assert after.fingerprint != before.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (RATINGS[0] | {"query_id": "zzz"}, "line 4: query_id names no query: 'zzz'"),
+        (RATINGS[0] | {"passage_id": "zzz"}, "line 4: passage_id names no passage: 'zzz'"),
+        (RATINGS[0] | {"passage_id": 1}, "line 4: passage_id must be a string"),
+        (RATINGS[0] | {"passage_id": "b", "ratings": []}, "line 4: ratings must be a list of Excellent, Acc"),
+        (RATINGS[0] | {"passage_id": "b", "ratings": ["Good"]}, "line 4: ratings must be a list"),
+        (RATINGS[0] | {"passage_id": "b", "ratings": "Bad"}, "line 4: ratings must be a list"),
+        (RATINGS[0], "passage 'a' is rated twice for query 'q1'"),
+    ],
+)
+def test_a_mistake_in_ratings_is_one_clear_error(folder: Path, row: dict[str, Any], message: str) -> None:
+    (folder / "ratings.jsonl").write_text(lines([*RATINGS, row]), encoding="utf-8")
+    with pytest.raises(DatasetError, match=message):
+        load(folder)
+
+
 def test_the_fingerprint_follows_the_content(folder: Path) -> None:
     before = load(folder).fingerprint
     (folder / "qrels.tsv").write_text(QRELS + "q1\tb\t1\n", encoding="utf-8")
@@ -158,7 +208,7 @@ def no_gold(supports: Any) -> Callable[[Path], object]:
         (write("qrels.tsv", QRELS + "q1\ta\tyes\n"), r"line 5: expected query id"),
         (write("qrels.tsv", QRELS + "q9\ta\t1\n"), r"line 5: there is no query 'q9'"),
         (write("qrels.tsv", QRELS + "q1\tzzz\t1\n"), r"line 5: there is no passage 'zzz'"),
-        (write("qrels.tsv", "query-id\tcorpus-id\tscore\n"), "labels no passage"),
+        (write("qrels.tsv", "query-id\tcorpus-id\tscore\n"), "labels no passage and no query has answers"),
         (write("paraphrases.jsonl", '{"_id": "p", "text": "x"}\n'), "names no query: None"),
         (write("corpus.jsonl.gz", b"no gzip"), None),
     ],

@@ -136,9 +136,7 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
     assert "judged questions, turn 1, Kalman gain, 20% flipped" in markdown
     assert "## Gain by turn 1, and the share kept under flipped verdicts" in markdown
     console = Console(width=160, file=io.StringIO(), record=True)
-    table = report.robustness_table()
-    assert table is not None
-    console.print(table)
+    console.print(*report.further_tables())
     shown = console.export_text()
     before, honest, flipped = (
         report.value("recall@5", JUDGED, turn, f"Kalman gain, {share} flipped")
@@ -159,7 +157,7 @@ def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evalu
     arms = [line.arm for line in report.lines() if (line.group, line.turn) == (JUDGED, 1)]
     assert arms == ["default", *(variation.name for variation in ABLATION if variation != FULL)]
     assert report.value("hops", JUDGED, 1, "default") < report.value("hops", JUDGED, 1, "without recall")
-    assert report.robustness_table() is None
+    assert report.further_tables() == []
 
 
 @pytest.mark.parametrize("protocol", ["same", "stream"])
