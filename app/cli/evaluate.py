@@ -28,8 +28,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream, adapt "
-            "or human: docs/evaluation.md."
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream, "
+            "adapt, human or answers: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -45,8 +45,8 @@ def evaluate(
         typer.Option(
             "--limit",
             "--questions",
-            help="Judge at most so many questions (cold, stream: ask; adapt: draw from so many of those with "
-            "expansions; human: so many that are rated, and of the others).",
+            help="Judge at most so many questions (cold, stream, answers: ask; adapt: draw from so many of those "
+            "with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
     sufficiency: Annotated[
@@ -74,6 +74,9 @@ def evaluate(
     key_building: Annotated[
         str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
     ] = "full",
+    top_k: Annotated[
+        int, typer.Option(help="answers: passages whose sentences the language model answers from.")
+    ] = 5,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
@@ -96,6 +99,7 @@ def evaluate(
         "retrievers": tuple(retrievers.split(",")),
         "ways": tuple(ways.split(",")),
         "key_building": key_building,
+        "top_k": top_k,
         "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
     }
     options = Options(**given)

@@ -9,7 +9,7 @@ from typing import Any
 from app.errors import EngramError
 from app.evaluation import opinions, robustness, worth
 from app.evaluation.options import PROTOCOLS, fit_command
-from app.evaluation.table import Line, cell, label, markdown_table
+from app.evaluation.table import TOKENS, Line, cell, label, legend, markdown_table
 from app.evaluation.variations import FLIPPED
 
 INTRODUCTION = """\
@@ -96,6 +96,9 @@ def _section(runs: Sequence[Gathered]) -> list[str]:
     if runs[0].protocol == "human":
         tables = [_opinions(run, metric) for run in runs for metric in opinions.METRICS]
         return [f"```\n{commands}\n```", opinions.LEGEND, *tables]
+    if runs[0].protocol == "answers":
+        figures = [_figures(heading, runs, write) for heading, write in ANSWERS.items()]
+        return [f"```\n{commands}\n```", legend("answers"), *figures]
     parts = [f"```\n{commands}\n```", _figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
     if runs[0].protocol == "noise":
         parts.append(_robustness(runs))
@@ -144,6 +147,20 @@ def _recall(line: Line) -> str:
 def _costs(line: Line) -> str:
     hops = f"{cell(line.values, 'hops')} hops, " if "hops" in line.values else ""
     return f"{line.questions}: {hops}{cell(line.values, 'ms')} ms"
+
+
+def _joined(line: Line, *names: str) -> str:
+    return " / ".join(cell(line.values, name) for name in names if name in line.values)
+
+
+ANSWERS: Mapping[str, Callable[[Line], str]] = {
+    "EM / F1 / contains": lambda line: _joined(line, "em", "f1", "contains"),
+    "right, strictly / leniently": lambda line: _joined(line, "strict", "lenient"),
+    "n, tokens in / out, of judging": lambda line: (
+        f"{line.questions}: {_joined(line, *TOKENS[:2])}, {_joined(line, *TOKENS[2:])}"
+    ),
+}
+"""Tables of ``answers``: heading -> what a line says there."""
 
 
 def _shown(lines: Sequence[Line]) -> list[Line]:

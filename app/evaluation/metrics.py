@@ -58,7 +58,10 @@ class Scored:
 
 
 def score(observations: Sequence[Observation]) -> list[Scored]:
-    """Every metric of every observation, in the order given. Question ids must differ."""
+    """Every metric of every observation, in the order given. Question ids must differ.
+
+    Of a question without a relevant passage nothing is known of its ranking, so none of ``RANKED`` is there.
+    """
     ranking = _ranking_metrics(observations)
     return [
         Scored(
@@ -154,10 +157,13 @@ def _ranking_metrics(observations: Sequence[Observation]) -> dict[str, dict[str,
     run = [
         ir_measures.ScoredDoc(seen.question.id, passage, float(-rank))
         for seen in observations
+        if seen.question.relevant
         for rank, passage in enumerate(seen.ranking[:DEPTH])
     ]
     names = list(measures.values())
-    values: dict[str, dict[str, float]] = {seen.question.id: dict.fromkeys(names, 0.0) for seen in observations}
+    values: dict[str, dict[str, float]] = {
+        seen.question.id: dict.fromkeys(names, 0.0) if seen.question.relevant else {} for seen in observations
+    }
     if len(values) != len(observations):
         raise ValueError("a question was observed twice")
     if run:

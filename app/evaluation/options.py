@@ -8,6 +8,7 @@ from app.core.key_text import KeyBuilding
 from app.core.profiles import ProfileName
 from app.errors import InvalidRequestError
 from app.evaluation.judges import JudgeName, Verdicts
+from app.evaluation.metrics import DEPTH
 from app.services.retrieval.query import Strategy, Sufficiency
 
 Protocol = Literal[
@@ -23,6 +24,7 @@ Protocol = Literal[
     "stream",
     "adapt",
     "human",
+    "answers",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
@@ -35,8 +37,15 @@ LEARNING = {"profile", "turns", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
-FOREIGN: Mapping[str, set[str]] = {"adapt": LEARNING, "human": ADAPTING | {"turns", "verdicts", "judge"}}
-"""Options that mean nothing to a protocol; ``ADAPTING`` to those that are not named."""
+ANSWERING = {"top_k"}
+"""Options of ``answers``."""
+FOREIGN: Mapping[str, set[str]] = {
+    "adapt": LEARNING | ANSWERING,
+    "human": ADAPTING | ANSWERING | {"turns", "verdicts", "judge"},
+    "answers": ADAPTING | LEARNING - {"profile"},
+}
+"""Options that mean nothing to a protocol; to those that are not named, ``ADAPTING`` and ``ANSWERING``."""
+TOP_K = 5
 
 
 def fit_command(datasets: Iterable[str], out: str) -> str:
@@ -67,8 +76,8 @@ class Options:
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``: asked, ``stream``: arrivals, ``human``: rated ones, and others) at most;
-            None for the protocol's own number.
+        limit: questions judged (``cold``, ``answers``: asked, ``stream``: arrivals, ``human``: rated ones, and
+            others) at most; None for the protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -76,6 +85,7 @@ class Options:
         retrievers: what answers the questions.
         ways: how expansions are credited; the first at every fraction, the others at the middle one.
         key_building: what base keys are made of.
+        top_k: passages whose sentences an answer in words is made of; ``answers`` only.
     """
 
     protocol: Protocol
@@ -92,6 +102,7 @@ class Options:
     retrievers: tuple[Strategy, ...] = RETRIEVERS
     ways: tuple[Way, ...] = WAYS
     key_building: KeyBuilding = "full"
+    top_k: int = TOP_K
 
     def __post_init__(self) -> None:
         choices: Mapping[str, tuple[str, ...]] = {
@@ -108,6 +119,8 @@ class Options:
                 raise InvalidRequestError(f"{_option(name)} must be one of {', '.join(allowed)}, not {value!r}.")
         if self.turns < 1 or (self.limit is not None and self.limit < 1):
             raise InvalidRequestError("--turns and --limit must be at least 1.")
+        if not 1 <= self.top_k <= DEPTH:
+            raise InvalidRequestError(f"--top-k must lie between 1 and {DEPTH}.")
         if not self.seeds or len(set(self.seeds)) != len(self.seeds):
             raise InvalidRequestError("--seed must be given with different numbers.")
         for scope in self.freeze:
@@ -118,7 +131,7 @@ class Options:
         if self.freeze and self.protocol == "cold":
             raise InvalidRequestError("--freeze changes nothing with --protocol cold, which learns nothing.")
         self._check_lists()
-        foreign = FOREIGN.get(self.protocol, ADAPTING)
+        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING)
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
@@ -152,10 +165,12 @@ class Options:
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
         if self.protocol not in {"cold", "adapt"}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human"}:
+        if self.protocol not in {"cold", "adapt", "human", "answers"}:
             words += ["--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
-        if self.protocol != "cold":
+        if self.top_k != TOP_K:
+            words += ["--top-k", str(self.top_k)]
+        if self.protocol not in {"cold", "answers"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._adapting()
         if self.limit is not None:

@@ -26,7 +26,7 @@ def draw(report: Report, folder: Path) -> list[str]:
     figures: dict[str, Figure] = {}
     if report.options.protocol == "stream":
         figures[f"{slug}-running.png"] = _running(report)
-    elif report.options.protocol not in {"cold", "adapt", "human"}:
+    elif report.options.protocol not in {"cold", "adapt", "human", "answers"}:
         figures[f"{slug}-turns.png"] = _turns(report)
         if report.trajectories is not None:
             figures[f"{slug}{MEMORIES}"] = _memories(report.trajectories)

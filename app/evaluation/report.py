@@ -1,7 +1,7 @@
 """Figures of a run as a terminal table, as JSON with every question, and as Markdown."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,22 +12,40 @@ from rich.table import Table
 from app import __version__
 from app.evaluation import opinions, robustness, worth
 from app.evaluation.dataset import Dataset
-from app.evaluation.metrics import COSTS, RANKING, summary
+from app.evaluation.metrics import summary
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, code_fingerprint
-from app.evaluation.table import HEADINGS, LEGEND, Line, cells, label, markdown_table
+from app.evaluation.table import HEADINGS, Line, cells, columns, label, legend, markdown_table
 from app.evaluation.trajectories import Trajectories
 
 RESAMPLES = 2000
 MEMORIES = "-memories.png"
 """How the name of the plot of followed memories ends."""
-MEASURED = ("", "n", *(HEADINGS[name] for name in (*RANKING, *COSTS)))
-"""Headings of the main table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """What it took to bring the collection to the data set; next to nothing where an earlier run had.
+
+    Attributes:
+        tokens: that the encoder read; None where it does not count them.
+    """
+
+    seconds: float
+    tokens: int | None
+
+    def remark(self) -> str:
+        """In words."""
+        told = (
+            "the encoder does not count its tokens" if self.tokens is None else f"{self.tokens:,} tokens embedded"
+        )
+        before = " (it was there from an earlier run)" if self.tokens == 0 else ""
+        return f"Indexing the corpus took {self.seconds:.1f} s, {told}{before}."
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A finished run; ``trajectories`` are drawn, and not kept in the JSON."""
+    """A finished run; ``trajectories`` are drawn, and not kept in the JSON, ``indexing`` is what it began with."""
 
     dataset: Dataset
     options: Options
@@ -35,6 +53,7 @@ class Report:
     phases: Sequence[Phase]
     seconds: float
     trajectories: Trajectories | None = None
+    indexing: Indexing | None = None
 
     def lines(self) -> list[Line]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -67,7 +86,9 @@ class Report:
             return _terminal_table(self.options.command(self.dataset.name), worth.headings(worth.METRIC), rows)
         if self.options.protocol == "human":
             return _terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
-        table = _terminal_table(self.options.command(self.dataset.name), MEASURED, self._rows(), no_wrap=True)
+        table = _terminal_table(
+            self.options.command(self.dataset.name), self._measured(), self._rows(), no_wrap=True
+        )
         table.padding = (0, 1, 0, 0)
         return table
 
@@ -105,6 +126,7 @@ class Report:
             "engine": {"version": __version__, "code": code_fingerprint(), **self.engine},
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(self.seconds, 1),
+            "indexing": None if self.indexing is None else asdict(self.indexing),
             "summary": [
                 {"arm": line.arm, "group": line.group, "turn": line.turn, "n": line.questions} | line.values
                 for line in self.lines()
@@ -139,7 +161,7 @@ class Report:
         if rows := self._robustness():
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
         if kinds := self._by_type():
-            parts += ["## R@5 by type of question", *kinds]
+            parts += [f"## {HEADINGS[self._metric('')]} by type of question", *kinds]
         for name in plots:
             parts.append(f"![{name}]({name})")
             if self.trajectories is not None and name.endswith(MEMORIES):
@@ -153,7 +175,7 @@ class Report:
         if self.options.protocol == "human":
             return [opinions.LEGEND, *(markdown_table(*self._opinions(name)) for name in opinions.METRICS)]
         if self.options.protocol != "adapt":
-            return [markdown_table(MEASURED, self._rows()), LEGEND]
+            return [markdown_table(self._measured(), self._rows()), legend(self.options.protocol)]
         lines = self.lines()
         tables = [markdown_table(worth.headings(metric), worth.rows(lines, metric)) for metric in worth.METRICS]
         price = markdown_table(["", *worth.PRICED], worth.price_rows(lines))
@@ -168,11 +190,16 @@ class Report:
         """What changes of a group are told by."""
         if self.options.protocol == "human":
             return opinions.main_metric(group)
-        return worth.METRIC if self.options.protocol == "adapt" else "recall@5"
+        return {"adapt": worth.METRIC, "answers": "f1"}.get(self.options.protocol, "recall@5")
+
+    def _measured(self) -> list[str]:
+        """Headings of the main table."""
+        return ["", "n", *(HEADINGS[name] for name in columns(self.options.protocol))]
 
     def _rows(self) -> list[list[str]]:
-        """Under the headings ``MEASURED``."""
-        return [[self._label(line), str(line.questions), *cells(line.values)] for line in self.lines()]
+        """Under the headings ``_measured``."""
+        protocol = self.options.protocol
+        return [[self._label(line), str(line.questions), *cells(line.values, protocol)] for line in self.lines()]
 
     def _label(self, line: Line) -> str:
         several = len({phase.arm for phase in self.phases}) > 1
@@ -183,14 +210,16 @@ class Report:
 
     def _remarks(self) -> list[str]:
         remarks = []
-        if self.dataset.unlabelled:
+        if self.dataset.unlabelled and self.options.protocol not in {"human", "answers"}:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._without_gold()
-            and self.options.protocol not in {"cold", "adapt", "human"}
+            and self.options.protocol not in {"cold", "adapt", "human", "answers"}
             and self.options.judge == "oracle"
         ):
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
+        if self.indexing is not None:
+            remarks.append(self.indexing.remark())
         if len(self.options.seeds) > 1:
             remarks.append(f"Means over {len(self.options.seeds)} seeds.")
         return remarks
@@ -218,7 +247,7 @@ class Report:
         Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
         """
         rows: list[list[str]] = []
-        if self.options.protocol in {"cold", "stream"}:
+        if self.options.protocol in {"cold", "stream", "answers"}:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
@@ -242,7 +271,7 @@ class Report:
 
     def _by_type(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
-        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "adapt"}:
+        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "adapt", "human"}:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))
         last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]
@@ -253,7 +282,7 @@ class Report:
             line = Line(phase.arm, phase.group, phase.turn, len(phase.rows), {})
             cells = []
             for kind in kinds:
-                values = [row.values["recall@5"] for row in phase.rows if row.type == kind]
+                values = [row.values[self._metric(phase.group)] for row in phase.rows if row.type == kind]
                 cells.append(f"{np.mean(values):.3f} ({len(values)})" if values else "")
             rows.append([self._label(line), *cells])
         return [markdown_table(["", *kinds], rows)]

@@ -5,13 +5,14 @@ import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
 
-from app.errors import InvalidRequestError
+from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation import judges
 from app.evaluation.adapt import adapt
+from app.evaluation.answers import answers
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Services, open_harness
 from app.evaluation.human import human
@@ -21,7 +22,7 @@ from app.evaluation.phases import Phase, Phases
 from app.evaluation.plots import draw
 from app.evaluation.progress import progress, steps, ticks
 from app.evaluation.protocols import Run, cold
-from app.evaluation.report import Report
+from app.evaluation.report import Indexing, Report
 from app.evaluation.stream import stream
 from app.evaluation.variations import COMPARED, FULL, Variation
 from app.providers.prior import RankingPrior
@@ -45,7 +46,7 @@ ENGINE = (
 # Those that can change a figure of ``adapt`` alone.
 KEYS = ("key_strength", "key_term_strength", "key_units", "key_capacity", "key_gate_top_k")
 
-UNLABELLED = ("human",)
+UNLABELLED = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
 
 
@@ -79,14 +80,19 @@ def evaluate(
         raise InvalidRequestError(
             f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
         )
+    if options.protocol == "answers" and services.llm is None:
+        raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
     judge = judges.choose(options.judge, options.verdicts, services.llm)
     names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
-    if options.judge == "llm" or options.sufficiency == "llm":
+    if options.protocol == "answers" or "llm" in {options.judge, options.sufficiency}:
         engine["llm_model"] = services.settings.llm_model
     with progress(console) as bars:
+        read, opened = _tokens_read(services), time.perf_counter()
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
+        tokens = None if read is None else (_tokens_read(services) or 0) - read
+        indexing = Indexing(time.perf_counter() - opened, tokens)
         run = Run(
             harness=harness,
             dataset=dataset,
@@ -98,9 +104,21 @@ def evaluate(
             engine=engine,
         )
         phases = _run(run)
-    report = Report(dataset, options, engine, phases, time.perf_counter() - began, run.trajectories)
+    report = Report(dataset, options, engine, phases, time.perf_counter() - began, run.trajectories, indexing)
     write(report, folder)
     return report
+
+
+@runtime_checkable
+class _Counting(Protocol):
+    """An encoder that counts what it reads."""
+
+    @property
+    def tokens_read(self) -> int: ...
+
+
+def _tokens_read(services: Services) -> int | None:
+    return services.embedder.tokens_read if isinstance(services.embedder, _Counting) else None
 
 
 def _run(run: Run) -> list[Phase]:
@@ -111,6 +129,8 @@ def _run(run: Run) -> list[Phase]:
             return stream(run)
         case "adapt":
             return adapt(run)
+        case "answers":
+            return answers(run)
         case "human":
             return human(run)
         case protocol:

@@ -18,13 +18,43 @@ HEADINGS = {
     "shown": "shown",
     "llm_calls": "LLM",
     "ms": "ms",
+    "em": "EM",
+    "f1": "F1",
+    "contains": "contains",
+    "strict": "strict",
+    "lenient": "lenient",
+    "prompt_tokens": "tokens in",
+    "completion_tokens": "tokens out",
+    "judge_prompt_tokens": "judge in",
+    "judge_completion_tokens": "judge out",
 }
-DIGITS = {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
+MARKS = ("em", "f1", "contains", "strict", "lenient")
+TOKENS = ("prompt_tokens", "completion_tokens", "judge_prompt_tokens", "judge_completion_tokens")
+DIGITS = dict.fromkeys(TOKENS, 0) | {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
 LEGEND = """\
 R@k: share of the relevant passages among the first k. all@5: share of the questions of which all (or five) are so
 among the first five. nDCG, MRR: of the first 10.
 support: share of the gold sentences among those that retrieval selected. shown: sentences selected, which is what a
 judge reads. LLM: requests to a language model per question. ms: median wall-clock time of a query."""
+
+ANSWERED = """\
+Each question is answered by a language model from the sentences of the first passages. EM, F1, contains: the
+answer is an accepted one, the words it shares with one, it holds one whole (SQuAD's normalisation, the best of
+all accepted answers). strict, lenient: the share that a language model finds right, by meaning alone and with
+some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
+R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
+COLUMNS = {"answers": (*MARKS, "recall@5", *TOKENS, "ms")}
+"""What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
+
+
+def columns(protocol: str) -> tuple[str, ...]:
+    """The metrics of a protocol's main table."""
+    return COLUMNS.get(protocol, (*RANKING, *COSTS))
+
+
+def legend(protocol: str) -> str:
+    """What the words of its headings mean."""
+    return ANSWERED if protocol == "answers" else LEGEND
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +70,7 @@ class Line:
 
 def label(line: Line, protocol: str, *, several: bool) -> str:
     """What a line is of; the arm is named where a run has ``several``."""
-    if protocol == "cold":
+    if protocol in {"cold", "answers"}:
         return line.arm
     if protocol == "stream":
         return f"{line.group}, {line.arm}"
@@ -53,9 +83,9 @@ def cell(values: Mapping[str, float], name: str) -> str:
     return f"{values[name]:.{DIGITS.get(name, 3)}f}" if name in values else ""
 
 
-def cells(values: Mapping[str, float]) -> list[str]:
+def cells(values: Mapping[str, float], protocol: str) -> list[str]:
     """All figures of a line."""
-    return [cell(values, name) for name in (*RANKING, *COSTS)]
+    return [cell(values, name) for name in columns(protocol)]
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -84,6 +84,14 @@ class TestVectors:
         assert (onnx_embedder.model, onnx_embedder.dimension) == ("all-MiniLM-L6-v2", 384)
         assert onnx_embedder.fingerprint == DEFAULT_MODEL_SHA256
 
+    def test_tokens_are_counted(self, onnx_embedder: Any) -> None:
+        before = onnx_embedder.tokens_read
+        onnx_embedder.embed(["Ada.", "Ada."])
+        alone = (onnx_embedder.tokens_read - before) // 2
+        assert alone >= 4  # [CLS], the name, the full stop, [SEP]
+        onnx_embedder.embed(["Ada. Ada."])
+        assert onnx_embedder.tokens_read == before + 2 * alone + (2 * alone - 2)
+
     def test_unit_length_whatever_the_text(self, onnx_embedder: Embedder) -> None:
         vectors = onnx_embedder.embed(TEXTS)
         empty = onnx_embedder.embed([])

@@ -5,6 +5,7 @@ token count, at unit length. One vector per text keeps storage and search as the
 alternative, makes everything after the window unfindable. `benchmarks/long_passages.py` compares the choices.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -86,7 +87,14 @@ class WindowedEmbedder:
         self._tokenizer.no_padding()
         self._prefix, self._suffix = _special_tokens(self._tokenizer)
         self._size = folder.window - len(self._prefix) - len(self._suffix)
+        self._tokens_read = 0
+        self._lock = threading.Lock()
         self.dimension = int(self._encode_batch([np.array([self._pad_token])]).shape[1])
+
+    @property
+    def tokens_read(self) -> int:
+        """Tokens encoded so far, overlaps and special ones included."""
+        return self._tokens_read
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors, shape (n, d), in the order of ``texts``; (0, d) for no texts."""
@@ -107,6 +115,8 @@ class WindowedEmbedder:
                 token_counts.append(max(1, end - start))
                 owners.append(owner)
 
+        with self._lock:
+            self._tokens_read += sum(map(len, windows))
         vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
         for batch in length_batches([len(ids) for ids in windows], self._batch_size, MAX_BATCH_TOKENS):
             vectors[batch] = self._encode_batch([windows[row] for row in batch])

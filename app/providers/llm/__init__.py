@@ -2,6 +2,6 @@
 
 from app.providers.llm.client import Llm
 from app.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS
-from app.providers.llm.replies import DraftAnswer, Judgement, Usage
+from app.providers.llm.replies import DraftAnswer, Grade, Judgement, Usage
 
-__all__ = ["MAX_EVIDENCE_CHARACTERS", "DraftAnswer", "Judgement", "Llm", "Usage"]
+__all__ = ["MAX_EVIDENCE_CHARACTERS", "DraftAnswer", "Grade", "Judgement", "Llm", "Usage"]

@@ -13,7 +13,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from app.core.expansion import WordedMethod
 from app.errors import ConfigurationError, LlmError
 from app.providers.llm import prompts, replies
-from app.providers.llm.replies import DraftAnswer, Judgement, UnusableReplyError, Usage
+from app.providers.llm.replies import DraftAnswer, Grade, Judgement, UnusableReplyError, Usage
 
 MAX_RESPONSE_BYTES = 2**20
 """Longest response body that is read, in bytes; the replies asked for are some hundred bytes long."""
@@ -137,6 +137,14 @@ class Llm:
             prompts.draft_answer(question, evidence),
             lambda reply: replies.read_draft_answer(reply, evidence.ids),
         )
+
+    def grade(self, question: str, accepted: Sequence[str], answer: str) -> Grade:
+        """Tell whether an answer is right, by those that are accepted; an empty one is wrong."""
+        if not accepted:
+            raise ValueError("there is no accepted answer")
+        if not answer.strip():
+            return Grade(strict=False, lenient=False)
+        return self._ask(prompts.grade(question, accepted, answer), replies.read_grade)
 
     def expand(self, method: WordedMethod, question: str) -> list[str]:
         """Texts that widen the question, one or several by the method."""

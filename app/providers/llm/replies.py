@@ -55,6 +55,14 @@ class DraftAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Grade:
+    """Whether an answer is right: by its meaning alone, and with some allowance; the first implies the second."""
+
+    strict: bool
+    lenient: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What the model has cost: completions received (asking again included) and their tokens, where told."""
 
@@ -100,6 +108,11 @@ class _AnswerReply(_Reply):
     answer: _Text
     cited: list[int]
     sufficient: bool
+
+
+class _GradeReply(_Reply):
+    strict: bool
+    lenient: bool
 
 
 _Line = Annotated[str, AfterValidator(lambda text: " ".join(_plain(text).split()))]
@@ -238,6 +251,18 @@ def read_draft_answer(text: str, ids: Sequence[int]) -> DraftAnswer:
     if reply.sufficient and not reply.answer:
         raise UnusableReplyError("answer: empty although sufficient is true")
     return DraftAnswer(text=reply.answer, cited=_to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
+
+
+def read_grade(text: str) -> Grade:
+    """Read whether an answer is right.
+
+    Raises:
+        UnusableReplyError: it is said to be right strictly and wrong leniently.
+    """
+    reply = _read(_GradeReply, text)
+    if reply.strict and not reply.lenient:
+        raise UnusableReplyError("what is right strictly is right leniently")
+    return Grade(strict=reply.strict, lenient=reply.lenient)
 
 
 def read_question(text: str) -> str:

@@ -1,0 +1,111 @@
+"""The protocol ``answers``: retrieve, answer in words from the sentences found, and be marked.
+
+Needs accepted answers and no relevance labels. Nothing is learned: memory is off.
+"""
+
+import time
+from collections.abc import Sequence
+
+from app.errors import InvalidRequestError, LlmNotConfiguredError
+from app.evaluation import wording
+from app.evaluation.dataset import Dataset, Question
+from app.evaluation.harness import Arm
+from app.evaluation.metrics import Scored, score
+from app.evaluation.phases import Phase
+from app.evaluation.protocols import Run
+from app.providers.llm import Llm, Usage
+from app.services.retrieval.answer import Answer
+
+GROUP = "all questions"
+TOGETHER = 20
+"""Questions of one file of finished ones: what a failing endpoint can lose."""
+
+
+def answerable(dataset: Dataset, limit: int | None) -> list[Question]:
+    """The first ``limit`` questions with an accepted answer, labelled ones first.
+
+    Raises:
+        InvalidRequestError: there are none.
+    """
+    found = [question for question in (*dataset.questions, *dataset.unlabelled) if question.answers]
+    if not found:
+        raise InvalidRequestError(f"{dataset.name} has no answers (metadata.answers), which answers needs.")
+    return found[:limit]
+
+
+def answers(run: Run) -> list[Phase]:
+    """Answer and mark every question.
+
+    Raises:
+        LlmNotConfiguredError: there is no endpoint to answer.
+        LlmError: it failed; what was marked before is kept for the next run.
+    """
+    llm = run.harness.services.llm
+    if llm is None:
+        raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
+    questions = answerable(run.dataset, run.options.limit)
+    store = run.store(profile=run.options.profile, top_k=run.options.top_k)
+    arm = run.options.profile
+    rows: list[Scored] = []
+    step = run.begin(f"{arm}: answers", len(questions))
+    for start in range(0, len(questions), TOGETHER):
+        some = questions[start : start + TOGETHER]
+        name = f"questions {start + 1} to {start + len(some)}"
+        phase = store.get(arm, name, 0, None)
+        if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
+            marked = []
+            for question in some:
+                marked.append(_marked(run, llm, question))
+                step()
+            phase = Phase(arm, name, 0, None, tuple(marked))
+            store.put(phase)
+        else:
+            for _ in some:
+                step()
+        rows += phase.rows
+    return [Phase(arm, GROUP, 0, None, tuple(rows))]
+
+
+def evidence(answer: Answer, top_k: int) -> list[tuple[int, str]]:
+    """The sentences of the first passages with their ids, in the order of the passages."""
+    return [
+        (sentence.sentence_id, sentence.text)
+        for passage in answer.passages[:top_k]
+        for sentence in passage.sentences
+    ]
+
+
+def _marked(run: Run, llm: Llm, question: Question) -> Scored:
+    """One question, answered and marked; ``ms`` is of both the search and the answer in words."""
+    found, seen = run.harness.ask(question, Arm(run.options.profile, "off", run.options.sufficiency), read=True)
+    before, began = llm.usage, time.perf_counter()
+    draft = llm.answer(question.text, evidence(found, run.options.top_k))
+    answering_ms = (time.perf_counter() - began) * 1000.0
+    answered = llm.usage
+    grade = llm.grade(question.text, question.answers, draft.text)
+    (row,) = score([seen])
+    values = row.values | {
+        **marks(draft.text, question.answers),
+        "strict": float(grade.strict),
+        "lenient": float(grade.lenient),
+        **_spent("", before, answered),
+        **_spent("judge_", answered, llm.usage),
+        "ms": seen.ms + answering_ms,
+    }
+    return Scored(question.id, question.type, row.ranking, values)
+
+
+def marks(answer: str, accepted: Sequence[str]) -> dict[str, float]:
+    """What an answer is worth by its words alone."""
+    return {
+        "em": wording.exact(answer, accepted),
+        "f1": wording.token_f1(answer, accepted),
+        "contains": wording.contains(answer, accepted),
+    }
+
+
+def _spent(what: str, before: Usage, after: Usage) -> dict[str, float]:
+    return {
+        f"{what}prompt_tokens": float(after.prompt_tokens - before.prompt_tokens),
+        f"{what}completion_tokens": float(after.completion_tokens - before.completion_tokens),
+    }
