@@ -79,6 +79,21 @@ def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path)
     }
 
 
+def test_weights_fitted_to_what_is_measured_are_told_once(cli: Cli, fitted: Path) -> None:
+    again = ("evaluate", "sample", "--limit", "2", "--prior", str(fitted))
+    done = cli(*again)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("weights fitted to the same questions") == 1
+    page = next(cli.folder.glob("evaluation/*prior*.md")).read_text(encoding="utf-8")
+    assert "**Weights fitted to the same questions.**" in page
+    document = json.loads(next(cli.folder.glob("evaluation/*prior*.json")).read_text(encoding="utf-8"))
+    assert document["fitted_to_same_questions"] is True
+    assert "**Weights fitted to the same questions: sample.**" in cli("report", "evaluation").stdout
+    # Nothing is ranked by weights in profile paper, and the shipped ones were fitted to other data sets.
+    for harmless in ((*again, "--protocol", "same", "--profile", "paper"), again[:4]):
+        assert "fitted to the same" not in cli(*harmless).stderr
+
+
 def test_what_holds_no_prior_fails_in_one_line(cli: Cli) -> None:
     (cli.folder / "broken.json").write_text("{", encoding="utf-8")
     for name in ("absent.json", "broken.json"):

@@ -9,7 +9,7 @@ from typing import Any
 from app.errors import EngramError
 from app.evaluation import opinions, robustness, worth
 from app.evaluation.options import PROTOCOLS, fit_command
-from app.evaluation.table import TOKENS, Line, cell, label, legend, markdown_table
+from app.evaluation.table import FITTED, TOKENS, Line, cell, label, legend, markdown_table
 from app.evaluation.variations import FLIPPED
 
 INTRODUCTION = """\
@@ -36,6 +36,7 @@ class Gathered:
         asked: the command without data set and weights; runs that share it stand in one table.
         corpus: passages and questions of the data set.
         made_by: version, code and encoder.
+        fitted: whether the ranking weights it started from were fitted to this data set.
     """
 
     dataset: str
@@ -46,6 +47,7 @@ class Gathered:
     corpus: tuple[int, int]
     made_by: str
     lines: tuple[Line, ...]
+    fitted: bool
 
 
 def gather(folders: Sequence[Path]) -> str:
@@ -91,18 +93,21 @@ def page(reports: Iterable[Gathered]) -> str:
 def _section(runs: Sequence[Gathered]) -> list[str]:
     """The runs of one command on several data sets."""
     commands = "\n".join(dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command))
-    if runs[0].protocol == "adapt":
-        return [f"```\n{commands}\n```", worth.LEGEND, *map(_worth, runs), _prices(runs)]
-    if runs[0].protocol == "human":
-        tables = [_opinions(run, metric) for run in runs for metric in opinions.METRICS]
-        return [f"```\n{commands}\n```", opinions.LEGEND, *tables]
-    if runs[0].protocol == "answers":
-        figures = [_figures(heading, runs, write) for heading, write in ANSWERS.items()]
-        return [f"```\n{commands}\n```", legend("answers"), *figures]
-    parts = [f"```\n{commands}\n```", _figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
-    if runs[0].protocol == "noise":
-        parts.append(_robustness(runs))
-    return parts
+    fitted = [f"**{FITTED.capitalize()}: {', '.join(one.dataset for one in runs if one.fitted)}.**"]
+    return [f"```\n{commands}\n```", *(fitted if any(one.fitted for one in runs) else ()), *_tables(runs)]
+
+
+def _tables(runs: Sequence[Gathered]) -> list[str]:
+    match runs[0].protocol:
+        case "adapt":
+            return [worth.LEGEND, *map(_worth, runs), _prices(runs)]
+        case "human":
+            return [opinions.LEGEND, *(_opinions(run, metric) for run in runs for metric in opinions.METRICS)]
+        case "answers":
+            return [legend("answers"), *(_figures(heading, runs, write) for heading, write in ANSWERS.items())]
+        case protocol:
+            main = [_figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
+            return [*main, _robustness(runs)] if protocol == "noise" else main
 
 
 def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[Line], str]) -> str:
@@ -193,6 +198,7 @@ def _read(path: Path) -> Gathered:
             (int(dataset["passages"]), int(dataset["questions"])),
             f"Engram {engine['version']}, code {engine['code']}, {_last(engine['embedding_model'])}",
             tuple(_line(row) for row in document["summary"]),
+            bool(document.get("fitted_to_same_questions", name in engine.get("ranking_prior", [])[1:])),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReportFileError(f"{path}: this is no report of `engram evaluate`.") from error

@@ -151,6 +151,13 @@ class Options:
                 raise InvalidRequestError(f"--{name} must be different, and at least one.")
 
     @property
+    def weighted(self) -> bool:
+        """Whether any passage is ranked by the ranking weights: profile ``paper`` and flat searches have none."""
+        if self.protocol == "adapt" and "graph" not in self.retrievers:
+            return False
+        return self.protocol == "cold" or self.profile == "default"
+
+    @property
     def frozen(self) -> list[Scope]:
         """``freeze`` in one order, however it was given."""
         return sorted(self.freeze)

@@ -15,7 +15,7 @@ from app.evaluation.dataset import Dataset
 from app.evaluation.metrics import summary
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, code_fingerprint
-from app.evaluation.table import HEADINGS, Line, cells, columns, label, legend, markdown_table
+from app.evaluation.table import FITTED, HEADINGS, Line, cells, columns, label, legend, markdown_table
 from app.evaluation.trajectories import Trajectories
 
 RESAMPLES = 2000
@@ -45,7 +45,13 @@ class Indexing:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A finished run; ``trajectories`` are drawn, and not kept in the JSON, ``indexing`` is what it began with."""
+    """A finished run.
+
+    Attributes:
+        trajectories: are drawn, and not kept in the JSON.
+        indexing: what it began with.
+        fitted: whether the ranking weights that it started from were fitted to its data set.
+    """
 
     dataset: Dataset
     options: Options
@@ -54,6 +60,7 @@ class Report:
     seconds: float
     trajectories: Trajectories | None = None
     indexing: Indexing | None = None
+    fitted: bool = False
 
     def lines(self) -> list[Line]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
@@ -124,6 +131,7 @@ class Report:
                 "without_gold_sentences": self._without_gold(),
             },
             "engine": {"version": __version__, "code": code_fingerprint(), **self.engine},
+            "fitted_to_same_questions": self.fitted,
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(self.seconds, 1),
             "indexing": None if self.indexing is None else asdict(self.indexing),
@@ -209,7 +217,7 @@ class Report:
         return sum(not question.gold for question in self.dataset.questions)
 
     def _remarks(self) -> list[str]:
-        remarks = []
+        remarks = [f"**{FITTED.capitalize()}.**"] if self.fitted else []
         if self.dataset.unlabelled and self.options.protocol not in {"human", "answers"}:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (

@@ -24,6 +24,7 @@ from app.evaluation.progress import progress, steps, ticks
 from app.evaluation.protocols import Run, cold
 from app.evaluation.report import Indexing, Report
 from app.evaluation.stream import stream
+from app.evaluation.table import FITTED
 from app.evaluation.variations import COMPARED, FULL, Variation
 from app.providers.prior import RankingPrior
 from app.settings import Settings
@@ -88,6 +89,15 @@ def evaluate(
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
     if options.protocol == "answers" or "llm" in {options.judge, options.sufficiency}:
         engine["llm_model"] = services.settings.llm_model
+    fitted = options.weighted and dataset.name in services.prior.fitted
+    if fitted:
+        console.print(
+            f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(services.prior.fitted)}. "
+            f"Figures of {dataset.name} are better than those of data that they have not seen; "
+            "fit others with `engram fit` and give them with --prior.",
+            soft_wrap=True,
+            highlight=False,
+        )
     with progress(console) as bars:
         read, opened = _tokens_read(services), time.perf_counter()
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
@@ -104,7 +114,9 @@ def evaluate(
             engine=engine,
         )
         phases = _run(run)
-    report = Report(dataset, options, engine, phases, time.perf_counter() - began, run.trajectories, indexing)
+    report = Report(
+        dataset, options, engine, phases, time.perf_counter() - began, run.trajectories, indexing, fitted
+    )
     write(report, folder)
     return report
 

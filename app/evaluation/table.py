@@ -43,6 +43,8 @@ answer is an accepted one, the words it shares with one, it holds one whole (SQu
 all accepted answers). strict, lenient: the share that a language model finds right, by meaning alone and with
 some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
 R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
+FITTED = "weights fitted to the same questions"
+"""What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {"answers": (*MARKS, "recall@5", *TOKENS, "ms")}
 """What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
 

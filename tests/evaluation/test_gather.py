@@ -82,6 +82,18 @@ def test_runs_with_other_options_stand_apart(tmp_path: Path) -> None:
     assert cells(page, "R@5 / R@10") == [["2wiki", "musique"], ["musique"]]
 
 
+def test_figures_that_the_weights_have_seen_are_marked(tmp_path: Path) -> None:
+    for name, said in (("2wiki", {"fitted_to_same_questions": True}), ("musique", {}), ("hotpotqa", {})):
+        path = write(tmp_path, name, "cold", cold(0.5))
+        document = json.loads(path.read_text(encoding="utf-8")) | said
+        if name == "musique":  # an older report says it by the names that the weights were fitted to
+            document["engine"]["ranking_prior"] = ["fingerprint", "2wiki", "musique"]
+        path.write_text(json.dumps(document), encoding="utf-8")
+    page = gather([tmp_path])
+    assert page.count("Weights fitted to the same questions") == 1
+    assert "**Weights fitted to the same questions: 2wiki, musique.**" in page
+
+
 def noise_rows() -> list[dict[str, Any]]:
     """Every rule starts at 0.4; the first gains 0.4 and keeps three quarters of it, the second gains nothing."""
     gained = {RULES[0].name: (0.4, 0.3), RULES[1].name: (0.0, -0.1)}
