@@ -70,6 +70,18 @@ class Line:
     values: dict[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table in words: the first heading names what it is of, the first cell of a row what the row is of."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        return markdown_table(self.headings, self.rows)
+
+
 def label(line: Line, protocol: str, *, several: bool) -> str:
     """What a line is of; the arm is named where a run has ``several``."""
     if protocol in {"cold", "answers"}:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from app.evaluation import worth
-from app.evaluation.gather import ReportFileError, gather
+from app.evaluation.gather import gather
+from app.evaluation.gathered import ReportFileError
 from app.evaluation.robustness import of
 from app.evaluation.table import Line
 from app.evaluation.variations import RULES, noisy

@@ -1,0 +1,126 @@
+"""Which charts show a section of a page: lines where there are turns, bars where arms are compared."""
+
+from collections.abc import Mapping, Sequence
+
+from app.evaluation import opinions, worth
+from app.evaluation.gathered import Gathered
+from app.evaluation.sections import Section
+from app.evaluation.svg import Bars, Chart, Lines
+from app.evaluation.table import HEADINGS, MARKS, Line
+
+METRIC = "recall@5"
+TURNS = "turns of verdicts"
+
+Values = Mapping[tuple[str, str, int], Mapping[str, float]]
+"""(arm, group, turn) -> metrics."""
+
+
+def charts(section: Section) -> list[Chart]:
+    """The charts of a section."""
+    runs = section.runs
+    match section.protocol:
+        case "cold":
+            return [_side_by_side(runs)]
+        case "answers":
+            return [_marks(runs)]
+        case "adapt":
+            return [chart for run in runs for chart in _keys(run)]
+        case "human":
+            return [_rules(run) for run in runs]
+        case "stream":
+            return [_stretches(run) for run in runs]
+        case _:
+            return [chart for run in runs for chart in _turns(run)]
+
+
+def _side_by_side(runs: Sequence[Gathered]) -> Bars:
+    """Every arm on every data set."""
+    arms = dict.fromkeys(line.arm for run in runs for line in run.lines)
+    found = [{line.arm: line.values.get(METRIC) for line in run.lines} for run in runs]
+    series = {arm: [of.get(arm) for of in found] for arm in arms}
+    return Bars(HEADINGS[METRIC], [run.dataset for run in runs], series)
+
+
+def _marks(runs: Sequence[Gathered]) -> Bars:
+    series = {
+        f"{run.dataset}, {line.arm}": [line.values.get(mark) for mark in MARKS]
+        for run in runs
+        for line in run.lines
+    }
+    return Bars("Answers in words", [HEADINGS[mark] for mark in MARKS], series)
+
+
+def _keys(run: Gathered) -> list[Chart]:
+    """Base keys and what each way of crediting made of them, where most ways were measured."""
+    found = _values(run.lines)
+    of: dict[str, dict[str, list[str]]] = {}
+    for arm in dict.fromkeys(line.arm for line in run.lines if line.turn and line.group != worth.PRICE):
+        retriever, share, _ = arm.split(", ")
+        of.setdefault(retriever, {}).setdefault(share, []).append(arm)
+    drawn: list[Chart] = []
+    for retriever, shares in of.items():
+        share, arms = max(shares.items(), key=lambda item: len(item[1]))
+        groups = [group for group in worth.GROUPS if (arms[0], group, 1) in found]
+        named = {worth.BASE: (worth.before(arms[0]), 0)} | {arm.split(", ")[2]: (arm, 1) for arm in arms}
+        series = {
+            name: [found.get((arm, group, turn), {}).get(worth.METRIC) for group in groups]
+            for name, (arm, turn) in named.items()
+        }
+        drawn.append(Bars(f"{run.dataset}, {retriever}, {share}: {worth.METRICS[worth.METRIC]}", groups, series))
+    return drawn
+
+
+def _rules(run: Gathered) -> Bars:
+    """Every rule on every group, by what the group is measured by first."""
+    found, arms = _values(run.lines), list(dict.fromkeys(line.arm for line in run.lines))
+    groups = list(dict.fromkeys(line.group for line in run.lines))
+    metrics = [opinions.main_metric(group) for group in groups]
+
+    def figures(arm: str, turn: int) -> list[float | None]:
+        of = zip(groups, metrics, strict=True)
+        return [found.get((arm, group, turn), {}).get(metric) for group, metric in of]
+
+    series = {opinions.BEFORE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
+    names = [f"{group}: {opinions.METRICS[metric]}" for group, metric in zip(groups, metrics, strict=True)]
+    return Bars(run.dataset, names, series)
+
+
+def _stretches(run: Gathered) -> Lines:
+    """The stream, stretch by stretch, with and without what it taught."""
+    order = {group: at for at, group in enumerate(dict.fromkeys(line.group for line in run.lines), start=1)}
+    series: dict[str, list[tuple[float, float]]] = {}
+    for line in run.lines:
+        series.setdefault(line.arm, []).append((order[line.group], line.values[METRIC]))
+    return Lines(f"{run.dataset}: {HEADINGS[METRIC]}", "stretch of the stream", HEADINGS[METRIC], series)
+
+
+def _turns(run: Gathered) -> list[Chart]:
+    """Lines by turn, of groups, or of arms in a chart for each group; bars where there is one turn."""
+    found = _values(run.lines)
+    arms, groups = (
+        list(dict.fromkeys(names)) for names in zip(*((o.arm, o.group) for o in run.lines), strict=True)
+    )
+    turns = sorted({line.turn for line in run.lines})
+    title = f"{run.dataset}: {HEADINGS[METRIC]}"
+    if len(turns) <= 2:
+        first, last = turns[0], turns[-1]
+        named = {"before": (arms[0], first)} | {f"turn {last}" if len(arms) == 1 else a: (a, last) for a in arms}
+        series = {
+            name: [found.get((arm, group, turn), {}).get(METRIC) for group in groups]
+            for name, (arm, turn) in named.items()
+        }
+        return [Bars(title, groups, series)]
+
+    def course(arm: str, group: str) -> list[tuple[float, float]]:
+        return [(turn, found[arm, group, turn][METRIC]) for turn in turns if (arm, group, turn) in found]
+
+    if len(arms) == 1:
+        return [Lines(title, TURNS, HEADINGS[METRIC], {group: course(arms[0], group) for group in groups})]
+    return [
+        Lines(f"{title}, {group}", TURNS, HEADINGS[METRIC], {a: course(a, group) for a in arms if course(a, group)})
+        for group in groups
+    ]
+
+
+def _values(lines: Sequence[Line]) -> Values:
+    return {(line.arm, line.group, line.turn): line.values for line in lines}
