@@ -29,7 +29,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream, "
-            "adapt, human or answers: docs/evaluation.md."
+            "adapt, human, answers or sweep: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -45,8 +45,8 @@ def evaluate(
         typer.Option(
             "--limit",
             "--questions",
-            help="Judge at most so many questions (cold, stream, answers: ask; adapt: draw from so many of those "
-            "with expansions; human: so many that are rated, and of the others).",
+            help="Judge at most so many questions (cold, stream, answers, sweep: ask; adapt: draw from so many of "
+            "those with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
     sufficiency: Annotated[

@@ -79,7 +79,11 @@ class Services(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """How questions are asked."""
+    """How questions are asked.
+
+    Attributes:
+        sentences, entities: K_S and K_E, see ``core.profiles``; None for the profile's own.
+    """
 
     profile: ProfileName
     memory: Memory
@@ -87,6 +91,8 @@ class Arm:
     ungated: bool = False
     timeless: bool = False
     strategy: Strategy = "graph"
+    sentences: int | None = None
+    entities: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,10 @@ class Harness:
             expansions=expansions,
         )
         served = as_asked(query)
+        if arm.sentences is not None:
+            served = replace(served, profile=replace(served.profile, sentences_per_hop=arm.sentences))
+        if arm.entities is not None:
+            served = replace(served, profile=replace(served.profile, entities_per_hop=arm.entities))
         if arm.ungated:
             policy = replace(served.profile.policy, gated=False)
             served = replace(served, profile=replace(served.profile, policy=policy))

@@ -25,6 +25,7 @@ Protocol = Literal[
     "adapt",
     "human",
     "answers",
+    "sweep",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
@@ -43,6 +44,7 @@ FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING,
     "human": ADAPTING | ANSWERING | {"turns", "verdicts", "judge"},
     "answers": ADAPTING | LEARNING - {"profile"},
+    "sweep": ADAPTING | ANSWERING | LEARNING,
 }
 """Options that mean nothing to a protocol; to those that are not named, ``ADAPTING`` and ``ANSWERING``."""
 TOP_K = 5
@@ -71,13 +73,13 @@ class Options:
 
     Attributes:
         protocol: what is measured; see ``docs/evaluation.md``.
-        profile: published constants or ours; ``cold`` measures both.
+        profile: published constants or ours; ``cold`` and ``sweep`` measure both.
         turns: rounds of verdicts.
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``, ``answers``: asked, ``stream``: arrivals, ``human``: rated ones, and
-            others) at most; None for the protocol's own number.
+        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``: arrivals, ``human``: rated
+            ones, and others) at most; None for the protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -155,7 +157,7 @@ class Options:
         """Whether any passage is ranked by the ranking weights: profile ``paper`` and flat searches have none."""
         if self.protocol == "adapt" and "graph" not in self.retrievers:
             return False
-        return self.protocol == "cold" or self.profile == "default"
+        return self.protocol in {"cold", "sweep"} or self.profile == "default"
 
     @property
     def frozen(self) -> list[Scope]:
@@ -170,14 +172,14 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt"}:
+        if self.protocol not in {"cold", "adapt", "sweep"}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human", "answers"}:
+        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep"}:
             words += ["--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
-        if self.protocol not in {"cold", "answers"}:
+        if self.protocol not in {"cold", "answers", "sweep"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._adapting()
         if self.limit is not None:

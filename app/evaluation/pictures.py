@@ -1,11 +1,12 @@
 """Which charts show a section of a page: lines where there are turns, bars where arms are compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from app.evaluation import opinions, worth
 from app.evaluation.gathered import Gathered
 from app.evaluation.sections import Section
 from app.evaluation.svg import Bars, Chart, Lines
+from app.evaluation.sweep import courses
 from app.evaluation.table import HEADINGS, MARKS, Line
 
 METRIC = "recall@5"
@@ -17,20 +18,16 @@ Values = Mapping[tuple[str, str, int], Mapping[str, float]]
 
 def charts(section: Section) -> list[Chart]:
     """The charts of a section."""
-    runs = section.runs
-    match section.protocol:
-        case "cold":
-            return [_side_by_side(runs)]
-        case "answers":
-            return [_marks(runs)]
-        case "adapt":
-            return [chart for run in runs for chart in _keys(run)]
-        case "human":
-            return [_rules(run) for run in runs]
-        case "stream":
-            return [_stretches(run) for run in runs]
-        case _:
-            return [chart for run in runs for chart in _turns(run)]
+    together = {"cold": _side_by_side, "answers": _marks}.get(section.protocol)
+    if together is not None:
+        return [together(section.runs)]
+    each: Mapping[str, Callable[[Gathered], list[Chart]]] = {
+        "adapt": _keys,
+        "human": _rules,
+        "stream": _stretches,
+        "sweep": _swept,
+    }
+    return [chart for run in section.runs for chart in each.get(section.protocol, _turns)(run)]
 
 
 def _side_by_side(runs: Sequence[Gathered]) -> Bars:
@@ -70,7 +67,7 @@ def _keys(run: Gathered) -> list[Chart]:
     return drawn
 
 
-def _rules(run: Gathered) -> Bars:
+def _rules(run: Gathered) -> list[Chart]:
     """Every rule on every group, by what the group is measured by first."""
     found, arms = _values(run.lines), list(dict.fromkeys(line.arm for line in run.lines))
     groups = list(dict.fromkeys(line.group for line in run.lines))
@@ -82,16 +79,23 @@ def _rules(run: Gathered) -> Bars:
 
     series = {opinions.BEFORE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
     names = [f"{group}: {opinions.METRICS[metric]}" for group, metric in zip(groups, metrics, strict=True)]
-    return Bars(run.dataset, names, series)
+    return [Bars(run.dataset, names, series)]
 
 
-def _stretches(run: Gathered) -> Lines:
+def _swept(run: Gathered) -> list[Chart]:
+    """Recall against each of the two numbers, a line for each profile."""
+    varied = courses((line.arm, line.values[METRIC]) for line in run.lines)
+    title = f"{run.dataset}: {HEADINGS[METRIC]}"
+    return [Lines(f"{title} by {name}", name, HEADINGS[METRIC], series) for name, series in varied.items()]
+
+
+def _stretches(run: Gathered) -> list[Chart]:
     """The stream, stretch by stretch, with and without what it taught."""
     order = {group: at for at, group in enumerate(dict.fromkeys(line.group for line in run.lines), start=1)}
     series: dict[str, list[tuple[float, float]]] = {}
     for line in run.lines:
         series.setdefault(line.arm, []).append((order[line.group], line.values[METRIC]))
-    return Lines(f"{run.dataset}: {HEADINGS[METRIC]}", "stretch of the stream", HEADINGS[METRIC], series)
+    return [Lines(f"{run.dataset}: {HEADINGS[METRIC]}", "stretch of the stream", HEADINGS[METRIC], series)]
 
 
 def _turns(run: Gathered) -> list[Chart]:

@@ -8,6 +8,7 @@ import numpy as np
 from app.evaluation.dynamics import dynamics
 from app.evaluation.metrics import summary
 from app.evaluation.report import MEMORIES, Report
+from app.evaluation.sweep import VALUES, courses
 from app.evaluation.table import HEADINGS
 from app.evaluation.trajectories import Trajectories
 
@@ -26,6 +27,8 @@ def draw(report: Report, folder: Path) -> list[str]:
     figures: dict[str, Figure] = {}
     if report.options.protocol == "stream":
         figures[f"{slug}-running.png"] = _running(report)
+    elif report.options.protocol == "sweep":
+        figures[f"{slug}-sweep.png"] = _sweep(report)
     elif report.options.protocol not in {"cold", "adapt", "human", "answers"}:
         figures[f"{slug}-turns.png"] = _turns(report)
         if report.trajectories is not None:
@@ -69,6 +72,20 @@ def _turns(report: Report) -> "Figure":
         ax.set_ylabel(HEADINGS[metric])
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].legend(fontsize=6)
+    return figure
+
+
+def _sweep(report: Report) -> "Figure":
+    """Recall and hops against each of the two numbers, a line for each profile."""
+    varied = {metric: courses((o.arm, o.values[metric]) for o in report.lines()) for metric in AGAINST_TURNS}
+    figure, axes = _figure(len(AGAINST_TURNS) * len(VALUES))
+    places = [(metric, name) for name in VALUES for metric in AGAINST_TURNS]
+    for ax, (metric, name) in zip(axes, places, strict=True):
+        for profile, points in varied[metric][name].items():
+            ax.plot(*zip(*points, strict=True), marker="o", ms=3, label=profile)
+        ax.set_xlabel(name)
+        ax.set_ylabel(HEADINGS[metric])
+    axes[0].legend(fontsize=8)
     return figure
 
 

@@ -222,7 +222,7 @@ class Report:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._without_gold()
-            and self.options.protocol not in {"cold", "adapt", "human", "answers"}
+            and self.options.protocol not in {"cold", "adapt", "human", "answers", "sweep"}
             and self.options.judge == "oracle"
         ):
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
@@ -255,7 +255,7 @@ class Report:
         Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
         """
         rows: list[list[str]] = []
-        if self.options.protocol in {"cold", "stream", "answers"}:
+        if self.options.protocol in {"cold", "stream", "answers", "sweep"}:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
@@ -279,7 +279,7 @@ class Report:
 
     def _by_type(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
-        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "adapt", "human"}:
+        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "adapt", "human", "sweep"}:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))
         last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -24,6 +24,7 @@ from app.evaluation.progress import progress, steps, ticks
 from app.evaluation.protocols import Run, cold
 from app.evaluation.report import Indexing, Report
 from app.evaluation.stream import stream
+from app.evaluation.sweep import sweep
 from app.evaluation.table import FITTED
 from app.evaluation.variations import COMPARED, FULL, Variation
 from app.providers.prior import RankingPrior
@@ -134,19 +135,16 @@ def _tokens_read(services: Services) -> int | None:
 
 
 def _run(run: Run) -> list[Phase]:
-    match run.options.protocol:
-        case "cold":
-            return cold(run)
-        case "stream":
-            return stream(run)
-        case "adapt":
-            return adapt(run)
-        case "answers":
-            return answers(run)
-        case "human":
-            return human(run)
-        case protocol:
-            return learning(run, COMPARED.get(protocol, (FULL,)))
+    alone: Mapping[str, Callable[[Run], list[Phase]]] = {
+        "cold": cold,
+        "stream": stream,
+        "adapt": adapt,
+        "human": human,
+        "answers": answers,
+        "sweep": sweep,
+    }
+    protocol = run.options.protocol
+    return alone[protocol](run) if protocol in alone else learning(run, COMPARED.get(protocol, (FULL,)))
 
 
 def write(report: Report, folder: Path) -> list[Path]:

@@ -84,7 +84,7 @@ class Grid:
 
 def label(line: Line, protocol: str, *, several: bool) -> str:
     """What a line is of; the arm is named where a run has ``several``."""
-    if protocol in {"cold", "answers"}:
+    if protocol in {"cold", "answers", "sweep"}:
         return line.arm
     if protocol == "stream":
         return f"{line.group}, {line.arm}"

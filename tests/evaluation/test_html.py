@@ -147,7 +147,13 @@ def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
         for turn in (0, 1)
     ]
     write(tmp_path, "feedbackqa", "human", rated)
-    stream, adapted, human, answered = drawn(tmp_path)
+    swept = {"paper, K_S 12": 0.9, "paper, K_S 3": 0.5, "default, K_S 3": 0.7, "paper, K_E 5": 0.5}
+    write(tmp_path, "2wiki", "sweep", [row(arm, "all questions", 0, value) for arm, value in swept.items()])
+    stream, adapted, human, answered, sentences, entities = drawn(tmp_path)
+    assert isinstance(sentences, Lines)
+    assert isinstance(entities, Lines)
+    assert sentences.series == {"paper": [(3.0, 0.5), (12.0, 0.9)], "default": [(3.0, 0.7)]}
+    assert (entities.x, entities.series) == ("K_E", {"paper": [(5.0, 0.5)]})
     assert isinstance(stream, Lines)
     assert stream.series["memory read"] == [(1, 0.25), (2, 0.5)]
     assert isinstance(adapted, Bars)
