@@ -92,13 +92,7 @@ def evaluate(
         engine["llm_model"] = services.settings.llm_model
     fitted = options.weighted and dataset.name in services.prior.fitted
     if fitted:
-        console.print(
-            f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(services.prior.fitted)}. "
-            f"Figures of {dataset.name} are better than those of data that they have not seen; "
-            "fit others with `engram fit` and give them with --prior.",
-            soft_wrap=True,
-            highlight=False,
-        )
+        _warn(console, dataset, services.prior)
     with progress(console) as bars:
         read, opened = _tokens_read(services), time.perf_counter()
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
@@ -120,6 +114,17 @@ def evaluate(
     )
     write(report, folder)
     return report
+
+
+def _warn(console: Console, dataset: Dataset, prior: RankingPrior) -> None:
+    console.print(
+        f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(prior.fitted)}. "
+        f"Figures of {dataset.name} are better than those of data that they have not seen; "
+        "fit others with `engram fit` and give them with --prior.",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )
 
 
 @runtime_checkable

@@ -39,7 +39,7 @@ def question(name: str, *relevant: str) -> Question:
 
 
 ASKED = (question("q1", "a", "b"), question("q2", "b"), question("q3", "b", "c"), question("q4", "d"))
-SMALL = Dataset("small", (), ASKED, {}, 0, "", {"q1": UNITS})
+SMALL = Dataset("small", (), ASKED, {}, "", {"q1": UNITS})
 
 
 def test_questions_are_told_apart_by_what_they_share_with_adapted_ones() -> None:
