@@ -94,6 +94,13 @@ def test_weights_fitted_to_what_is_measured_are_told_once(cli: Cli, fitted: Path
         assert "fitted to the same" not in cli(*harmless).stderr
 
 
+def test_what_people_said_is_needed_to_learn_from_it(cli: Cli) -> None:
+    done = cli("evaluate", "sample", "--protocol", "human", "--questions", "2")
+    assert done.returncode == 1
+    assert "sample has too few ratings (ratings.jsonl) by several people, which human needs." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_what_holds_no_prior_fails_in_one_line(cli: Cli) -> None:
     (cli.folder / "broken.json").write_text("{", encoding="utf-8")
     for name in ("absent.json", "broken.json"):
