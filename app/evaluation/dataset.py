@@ -62,6 +62,11 @@ class Dataset:
     unlabelled: tuple[Question, ...] = ()
     ratings: Mapping[str, tuple[Rated, ...]] = field(default_factory=dict)
 
+    @property
+    def size(self) -> int:
+        """How many questions it has; unlabelled ones count where there are no others."""
+        return len(self.questions) or len(self.unlabelled)
+
 
 def load(folder: Path) -> Dataset:
     """Read ``corpus.jsonl``, ``queries.jsonl`` (or ``questions.jsonl``) and ``qrels.tsv``, and what there is of

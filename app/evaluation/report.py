@@ -126,7 +126,7 @@ class Report:
                 "name": self.dataset.name,
                 "fingerprint": self.dataset.fingerprint,
                 "passages": len(self.dataset.passages),
-                "questions": len(self.dataset.questions),
+                "questions": self.dataset.size,
                 "unlabelled": len(self.dataset.unlabelled),
                 "without_gold_sentences": self._without_gold(),
             },
@@ -157,8 +157,7 @@ class Report:
         parts = [
             f"# {dataset.name}: {self.options.protocol}",
             f"```\n{self.options.command(dataset.name)}\n```",
-            f"{len(dataset.passages):,} passages, {len(dataset.questions):,} questions. "
-            + " ".join(self._remarks()),
+            f"{len(dataset.passages):,} passages, {dataset.size:,} questions. " + " ".join(self._remarks()),
             *self._main(),
         ]
         if changes := self._changes():
@@ -218,6 +217,9 @@ class Report:
 
     def _remarks(self) -> list[str]:
         remarks = [f"**{FITTED.capitalize()}.**"] if self.fitted else []
+        if self.options.protocol == "human":
+            bare = sum(question.id in self.dataset.ratings for question in self.dataset.unlabelled)
+            remarks.append(f"{len(self.dataset.ratings):,} rated, {bare:,} of them besides these.")
         if self.dataset.unlabelled and self.options.protocol not in {"human", "answers"}:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (

@@ -118,6 +118,7 @@ def test_a_data_set_without_any_label_can_be_answered(answering: Evaluate, few: 
     (line,) = report.lines()
     assert (line.group, line.questions) == (GROUP, 3)
     assert "recall@5" not in line.values
+    assert "passages, 3 questions." in report.markdown()
     assert "f1" in line.values
 
 

@@ -141,6 +141,7 @@ def test_what_people_say_is_learned_and_what_they_did_not_see_is_left_alone(
 def test_the_report_sets_the_rules_side_by_side(rated: Dataset, run_protocol: Evaluate, tmp_path: Any) -> None:
     report = run_protocol("human", rated, limit=4, seeds=(0, 1))
     markdown = report.markdown()
+    assert "7 questions. 6 rated, 1 of them besides these." in markdown
     assert report.options.command("sample") == (
         "engram evaluate sample --protocol human --profile default --seed 0 --seed 1 --limit 4"
     )
