@@ -60,7 +60,7 @@ class Scored:
 def score(observations: Sequence[Observation]) -> list[Scored]:
     """Every metric of every observation, in the order given. Question ids must differ.
 
-    Of a question without a relevant passage nothing is known of its ranking, so none of ``RANKED`` is there.
+    Of a question without a relevant passage nothing is known of its ranking, so none of ``RANKING`` is there.
     """
     ranking = _ranking_metrics(observations)
     return [
