@@ -11,7 +11,8 @@ from app.evaluation.variations import FLIPPED
 INTRODUCTION = """\
 What `engram evaluate` measured, gathered by `engram report`. A data set is named by its folder. A turn is one round
 of verdicts; of many turns the first and the last are shown, and where arms are compared only the last. R@k: share
-of the relevant passages among the first k. ms: median wall-clock time of a query. n: questions. Figures are means
+of the relevant passages among the first k. all@5: share of the questions of which all are so among the first five,
+or five of more. ms: median wall-clock time of a query. n: questions. Figures are means
 over seeds where a command names several."""
 
 
@@ -74,7 +75,7 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
         case "answers":
             return [_figures(heading, runs, write) for heading, write in ANSWERS.items()]
         case protocol:
-            main = [_figures("R@5 / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
+            main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
             return [*main, _robustness(runs)] if protocol == "noise" else main
 
 
@@ -114,7 +115,8 @@ def _side_by_side(heading: str, runs: Sequence[Gathered], columns: Sequence[Mapp
 
 
 def _recall(line: Line) -> str:
-    return f"{cell(line.values, 'recall@5')} / {cell(line.values, 'recall@10')}"
+    every = f" ({cell(line.values, 'all@5')})" if "all@5" in line.values else ""
+    return f"{cell(line.values, 'recall@5')}{every} / {cell(line.values, 'recall@10')}"
 
 
 def _costs(line: Line) -> str:

@@ -57,7 +57,7 @@ def test_a_column_for_each_data_set_and_the_command_that_made_it(tmp_path: Path)
     page = gather([one, other])
     assert page == gather([other, one])
     assert cells(page, "2wiki") == [["1,234", "10"]]
-    assert cells(page, "R@5 / R@10") == [["2wiki", "hotpotqa"], ["2wiki"]]
+    assert cells(page, "R@5 (all@5) / R@10") == [["2wiki", "hotpotqa"], ["2wiki"]]
     assert cells(page, "dense") == [
         ["0.250 / 0.260", "0.500 / 0.510"],
         ["10: 12.3 ms", "10: 12.3 ms"],
@@ -73,6 +73,11 @@ def test_a_column_for_each_data_set_and_the_command_that_made_it(tmp_path: Path)
     assert not re.search(r"(?<!\w)/\w+/", page)  # no path of the machine that measured
 
 
+def test_all_found_stands_beside_recall_where_it_was_measured(tmp_path: Path) -> None:
+    write(tmp_path, "2wiki", "cold", [row("dense", "all questions", 0, 0.5) | {"all@5": 0.25}])
+    assert cells(gather([tmp_path]), "dense")[0] == ["0.500 (0.250) / 0.510"]
+
+
 def test_runs_with_other_options_stand_apart(tmp_path: Path) -> None:
     rows = [row("default", "judged questions", turn, 0.5) for turn in (0, 1)]
     write(tmp_path, "musique", "similar", rows)
@@ -80,7 +85,7 @@ def test_runs_with_other_options_stand_apart(tmp_path: Path) -> None:
     write(tmp_path, "musique", "similar", rows, " --freeze task")
     page = gather([tmp_path])
     assert page.count("## ") == 1
-    assert cells(page, "R@5 / R@10") == [["2wiki", "musique"], ["musique"]]
+    assert cells(page, "R@5 (all@5) / R@10") == [["2wiki", "musique"], ["musique"]]
 
 
 def test_figures_that_the_weights_have_seen_are_marked(tmp_path: Path) -> None:
