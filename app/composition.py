@@ -236,7 +236,7 @@ class Application(Parts):
     @cached_property
     def past(self) -> PastService:
         """Makes past states."""
-        restore = Restore(self.learn, self.attribution, self.prior)
+        restore = Restore(self.learn, self.attribution)
         return PastService(self.database, self.attribution, self.evolve, restore)
 
     @cached_property

@@ -1,6 +1,7 @@
 """The command that fits the ranking weights every collection starts from."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +22,8 @@ def fit(
         "ranking_prior.json"
     ),
 ) -> None:
-    """Fit the ranking weights that collections start from to data sets with known relevant passages."""
-    from app.evaluation.fit import fit_looks
+    """Fit the weights that collections start from to data sets with known relevant passages."""
+    from app.evaluation.fit import fit_enough, fit_looks
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
     from app.providers.prior import as_json, no_preference
@@ -34,8 +35,10 @@ def fit(
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        first, second = fit_looks(corpora, lambda name, total: steps(bars, name, total))
-    content = as_json(first, second, tuple(dataset.name for dataset in loaded))
+        told = partial(steps, bars)
+        first, second = fit_looks(corpora, told)
+        enough = fit_enough(corpora, first, second, told)
+    content = as_json(first, second, tuple(dataset.name for dataset in loaded), enough)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))

@@ -1,11 +1,12 @@
-"""Fitting the ranking weights that every collection starts from to data sets with known relevant passages."""
+"""Fitting the weights that every collection starts from to data sets with known relevant passages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core import sufficiency
 from app.core.belief import Prior
 from app.core.fitting import Judged, fit
 from app.core.ranking import FIRST_LOOK
@@ -17,6 +18,8 @@ from app.services.retrieval.query import Query
 
 RIDGE = 0.003
 """Keeps weights of features that a data set hardly has from growing without bound."""
+ENOUGH_RIDGE = 0.03
+"""Of the standardised features of what is enough."""
 VERDICTS = 60.0
 """The prior weighs as much as so many verdicts."""
 
@@ -59,6 +62,50 @@ def fit_looks(corpora: Sequence[tuple[Harness, Dataset]], steps: Steps) -> tuple
         [[Judged(one.features[:, :size], one.supported) for one in corpus] for corpus in looked(none, "first")]
     ).mean
     return first, fit_prior(looked(replace(none, first=first), "second"))
+
+
+def fit_enough(
+    corpora: Sequence[tuple[Harness, Dataset]], first: NDArray[np.float64], ranking: Prior, steps: Steps
+) -> Prior:
+    """A prior of when the first passages hold all the evidence, ranked by these weights.
+
+    The questions are asked once more: what is looked at of an answer hangs on the weights that it is ranked by.
+
+    Raises:
+        InvalidRequestError: the first passages hold all the evidence of every question, or of none.
+    """
+    prior = replace(no_preference(), first=first, prior=ranking)
+    answers = [
+        answered(harness, dataset, prior, steps(f"{dataset.name}: enough", len(dataset.questions)))
+        for harness, dataset in corpora
+    ]
+    try:
+        return sufficiency.fit(answers, ENOUGH_RIDGE, VERDICTS)
+    except ValueError as error:
+        raise InvalidRequestError(f"What is enough cannot be fitted to these data sets: {error}.") from error
+
+
+def answered(
+    harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Of every question with a candidate its answer's features, (n, k), and whether the first held all, (n,)."""
+    retrieve = harness.services.retrieve.by(prior)
+    rows, held = [], []
+    for question in dataset.questions:
+        query = Query(text=question.text, scope=harness.scope, memory="off")
+        found = retrieve.find(retrieve.plan(query))
+        told = found.ranking.enough
+        if told is not None and len(told.features):
+            first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
+            rows.append(told.features.astype(np.float32).astype(np.float64))
+            held.append(holds_all(question.relevant, first))
+        step()
+    return np.array(rows).reshape(-1, len(sufficiency.FEATURES)), np.array(held, dtype=bool)
+
+
+def holds_all(relevant: Collection[str], first: Collection[str]) -> bool:
+    """Whether as many of the first passages are relevant as can be."""
+    return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.FIRST)
 
 
 def fit_prior(corpora: Sequence[Sequence[Judged]]) -> Prior:

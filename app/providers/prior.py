@@ -1,8 +1,8 @@
-"""The prior of the ranking weights as a file: what every collection believes before its first verdict."""
+"""The priors of ranking and of "enough" as a file: what every collection believes before its first verdict."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.belief import Prior
+from app.core import sufficiency
+from app.core.belief import Believed, Prior
 from app.core.ranking import FEATURES, FIRST_LOOK
 from app.errors import ConfigurationError
 
@@ -27,18 +28,45 @@ class RankingPrior:
         first: weights of the first look alone, (len(FIRST_LOOK),), by which a pool is chosen; verdicts do not move
             them, so that what one verdict says of the ranking does not hang on the others.
         fitted: names of the data sets it was fitted to.
+        enough: of the weights by which a ranked answer is said to be enough.
+        enough_name: its fingerprint, which goes by the ranking's as well: its features are of that.
     """
 
     name: str
     first: NDArray[np.float64]
     prior: Prior
     fitted: tuple[str, ...]
+    enough: Prior
+    enough_name: str
+
+    @property
+    def of_ranking(self) -> Believed:
+        """What a collection learns of the ranking."""
+        return Believed("ranking", self.name)
+
+    @property
+    def of_enough(self) -> Believed:
+        """What a collection learns of when an answer is enough."""
+        return Believed("enough", self.enough_name)
+
+    @property
+    def priors(self) -> dict[Believed, Prior]:
+        """Both."""
+        return {self.of_enough: self.enough, self.of_ranking: self.prior}
 
 
 def no_preference() -> RankingPrior:
     """All weights 0: what there is before any were fitted to these features."""
-    size = len(FEATURES)
-    return RankingPrior("none", np.zeros(len(FIRST_LOOK)), Prior(np.zeros(size), np.eye(size)), ())
+    return RankingPrior("none", np.zeros(len(FIRST_LOOK)), _flat(len(FEATURES)), (), undecided(), "none")
+
+
+def undecided() -> Prior:
+    """That any answer is as likely enough as not."""
+    return _flat(len(sufficiency.FEATURES))
+
+
+def _flat(size: int) -> Prior:
+    return Prior(np.zeros(size), np.eye(size))
 
 
 def load_prior(path: Path | None = None) -> RankingPrior:
@@ -60,31 +88,56 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     Raises:
         ValueError, KeyError, TypeError: it is none, or one over other features.
     """
-    if tuple(content["features"]) != FEATURES:
-        raise ValueError(f"its features are not {', '.join(FEATURES)}")
-    mean = np.array(content["mean"], dtype=np.float64)
-    precision = np.array(content["precision"], dtype=np.float64)
+    prior = _prior(content, FEATURES)
     first = np.array(content["first_look"], dtype=np.float64)
-    size = len(FEATURES)
-    if mean.shape != (size,) or precision.shape != (size, size):
-        raise ValueError(f"it needs a mean of {size} and a precision of {size} x {size} numbers")
     if first.shape != (len(FIRST_LOOK),):
         raise ValueError(f"its first look needs {len(FIRST_LOOK)} numbers")
-    if not (np.isfinite(mean).all() and np.isfinite(first).all() and np.isfinite(precision).all()):
+    if not np.isfinite(first).all():
+        raise ValueError("its numbers must be finite")
+    name = _fingerprint(first.tobytes(), prior, FEATURES)
+    try:
+        enough = _prior(content["enough"], sufficiency.FEATURES)
+    except ValueError as error:
+        raise ValueError(f"of what is enough, {error}") from error
+    fitted = tuple(map(str, content["fitted"]))
+    return RankingPrior(
+        name, first, prior, fitted, enough, _fingerprint(name.encode(), enough, sufficiency.FEATURES)
+    )
+
+
+def _prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
+    if tuple(content["features"]) != tuple(features):
+        raise ValueError(f"its features are not {', '.join(features)}")
+    mean = np.array(content["mean"], dtype=np.float64)
+    precision = np.array(content["precision"], dtype=np.float64)
+    size = len(features)
+    if mean.shape != (size,) or precision.shape != (size, size):
+        raise ValueError(f"it needs a mean of {size} and a precision of {size} x {size} numbers")
+    if not (np.isfinite(mean).all() and np.isfinite(precision).all()):
         raise ValueError("its numbers must be finite")
     if not np.allclose(precision, precision.T) or np.linalg.eigvalsh(precision).min() <= 0:
         raise ValueError("its precision must be symmetric and positive definite")
-    numbers = first.tobytes() + mean.tobytes() + precision.tobytes()
-    name = hashlib.sha256(numbers + ",".join(FEATURES).encode()).hexdigest()[:16]
-    return RankingPrior(name, first, Prior(mean, precision), tuple(map(str, content["fitted"])))
+    return Prior(mean, precision)
 
 
-def as_json(first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...]) -> dict[str, Any]:
+def _fingerprint(before: bytes, prior: Prior, features: Sequence[str]) -> str:
+    numbers = before + prior.mean.tobytes() + prior.precision.tobytes()
+    return hashlib.sha256(numbers + ",".join(features).encode()).hexdigest()[:16]
+
+
+def as_json(first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], enough: Prior) -> dict[str, Any]:
     """Plain JSON, numbers rounded."""
     return {
         "features": list(FEATURES),
         "fitted": list(fitted),
         "first_look": [_rounded(value) for value in first],
+        **_numbers(prior),
+        "enough": {"features": list(sufficiency.FEATURES), **_numbers(enough)},
+    }
+
+
+def _numbers(prior: Prior) -> dict[str, Any]:
+    return {
         "mean": [_rounded(value) for value in prior.mean],
         "precision": [[_rounded(value) for value in row] for row in prior.precision],
     }

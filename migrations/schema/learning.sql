@@ -33,15 +33,18 @@ COMMENT ON TABLE question IS 'Questions that verdicts were given for; insert-onl
 
 CREATE TABLE ranking_belief (
     collection_id BIGINT NOT NULL,
+    model TEXT NOT NULL,
     prior TEXT NOT NULL,
     information FLOAT(53)[] NOT NULL,
     precision FLOAT(53)[] NOT NULL,
     events BIGINT DEFAULT 0 NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-    CONSTRAINT ranking_belief_pkey PRIMARY KEY (collection_id, prior),
+    CONSTRAINT ranking_belief_pkey PRIMARY KEY (collection_id, model, prior),
+    CONSTRAINT ranking_belief_model_check CHECK (model IN ('enough', 'ranking')),
     CONSTRAINT ranking_belief_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
 );
-COMMENT ON TABLE ranking_belief IS 'What verdicts taught about the ranking weights: the sum of the events'' terms.';
+COMMENT ON TABLE ranking_belief IS 'What verdicts taught about the weights of a model: the sum of the events'' terms.';
+COMMENT ON COLUMN ranking_belief.model IS 'What it is a belief of.';
 COMMENT ON COLUMN ranking_belief.prior IS 'Fingerprint of the prior that the sums add to.';
 COMMENT ON COLUMN ranking_belief.precision IS '(k, k), row by row.';
 

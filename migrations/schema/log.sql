@@ -12,6 +12,7 @@ CREATE TABLE judged_query (
     activated BIGINT[] NOT NULL,
     ranked BIGINT[],
     features BYTEA,
+    enough BYTEA,
     CONSTRAINT judged_query_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT judged_query_profile_check CHECK (profile IN ('paper', 'default')),
     CONSTRAINT judged_query_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
@@ -22,6 +23,7 @@ COMMENT ON COLUMN judged_query.filter IS 'What metadata its passages had to have
 COMMENT ON COLUMN judged_query.activated IS 'Sentences selected in any hop.';
 COMMENT ON COLUMN judged_query.ranked IS 'Best candidates; null where features alone did not rank.';
 COMMENT ON COLUMN judged_query.features IS 'Of the candidates: (n, k) float32, little-endian, row by row.';
+COMMENT ON COLUMN judged_query.enough IS 'Features of the answer: (k,) float32; the first of ranked were shown.';
 
 CREATE TABLE feedback_event (
     collection_id BIGINT NOT NULL,
@@ -95,6 +97,7 @@ COMMENT ON COLUMN memory_audit.target IS 'y of GAM-RAG, Eq. 10.';
 CREATE TABLE ranking_audit (
     collection_id BIGINT NOT NULL,
     event_id BIGINT NOT NULL,
+    model TEXT NOT NULL,
     prior TEXT NOT NULL,
     observation_noise FLOAT(53) NOT NULL,
     surprise FLOAT(53) NOT NULL,
@@ -102,11 +105,13 @@ CREATE TABLE ranking_audit (
     precision FLOAT(53)[] NOT NULL,
     counted BOOLEAN DEFAULT true NOT NULL,
     contested BOOLEAN DEFAULT false NOT NULL,
-    CONSTRAINT ranking_audit_pkey PRIMARY KEY (collection_id, event_id),
+    CONSTRAINT ranking_audit_pkey PRIMARY KEY (collection_id, event_id, model),
+    CONSTRAINT ranking_audit_model_check CHECK (model IN ('enough', 'ranking')),
     CONSTRAINT ranking_audit_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE
 );
-COMMENT ON TABLE ranking_audit IS 'What each event added to the ranking weights.';
-COMMENT ON COLUMN ranking_audit.surprise IS 'Probability the prior gave to a rival.';
+COMMENT ON TABLE ranking_audit IS 'What each event added to the weights of ranking and of what is enough.';
+COMMENT ON COLUMN ranking_audit.model IS 'The belief that it adds to.';
+COMMENT ON COLUMN ranking_audit.surprise IS 'Probability the prior gave to what the verdict denies.';
 COMMENT ON COLUMN ranking_audit.precision IS '(k, k), row by row.';
 COMMENT ON COLUMN ranking_audit.counted IS 'Whether the sum holds it: not what came after the judge''s daily cap.';
 COMMENT ON COLUMN ranking_audit.contested IS 'Whether the verdict goes against what other judges said.';

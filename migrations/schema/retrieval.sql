@@ -19,6 +19,7 @@ CREATE TABLE episode (
     trace JSONB NOT NULL,
     ranked BIGINT[],
     features BYTEA,
+    enough BYTEA,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT episode_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT episode_memory_check CHECK (memory IN ('off', 'read')),
@@ -37,3 +38,4 @@ COMMENT ON COLUMN episode.answer IS 'What was answered, without the texts.';
 COMMENT ON COLUMN episode.trace IS 'How it came about, without the texts.';
 COMMENT ON COLUMN episode.ranked IS 'Best candidates; null where features alone did not rank.';
 COMMENT ON COLUMN episode.features IS 'Of the candidates: (n, k) float32, little-endian, row by row.';
+COMMENT ON COLUMN episode.enough IS 'Features of the answer: (k,) float32; the first of ranked were shown.';

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from app.composition import Application, Servers
+from app.core import sufficiency
 from app.core.belief import Prior
 from app.core.ranking import FEATURES, FIRST_LOOK
 from app.errors import ConfigurationError
@@ -17,6 +18,7 @@ from app.providers.prior import SHIPPED, as_json, from_json, load_prior
 from app.settings import Settings
 
 SIZE = len(FEATURES)
+LITTLE = len(sufficiency.FEATURES)
 
 
 def some_prior(seed: int = 0) -> Prior:
@@ -25,12 +27,18 @@ def some_prior(seed: int = 0) -> Prior:
     return Prior(draw.normal(size=SIZE) * 10.0 ** draw.integers(-8, 8, SIZE), root @ root.T + np.eye(SIZE))
 
 
+def some_enough(seed: int = 0) -> Prior:
+    draw = np.random.default_rng(seed + 1)
+    root = draw.normal(size=(LITTLE, LITTLE))
+    return Prior(draw.normal(size=LITTLE), root @ root.T + np.eye(LITTLE))
+
+
 def some_first(seed: int = 0) -> NDArray[np.float64]:
     return np.random.default_rng(seed).normal(size=len(FIRST_LOOK))
 
 
 def content(**changed: Any) -> dict[str, Any]:
-    return as_json(some_first(), some_prior(), ("one", "other")) | changed
+    return as_json(some_first(), some_prior(), ("one", "other"), some_enough()) | changed
 
 
 def write(path: Path, document: object) -> Path:
@@ -40,19 +48,25 @@ def write(path: Path, document: object) -> Path:
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     prior = some_prior()
-    read = load_prior(write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"))))
+    read = load_prior(write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"), some_enough())))
 
     np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
     np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
     np.testing.assert_allclose(read.first, some_first(), rtol=1e-5)
+    np.testing.assert_allclose(read.enough.mean, some_enough().mean, rtol=1e-5)
+    np.testing.assert_allclose(read.enough.precision, some_enough().precision, rtol=1e-5)
     assert read.fitted == ("one", "other")
 
 
 def test_rounding_is_done_once(tmp_path: Path) -> None:
     first = load_prior(write(tmp_path / "first.json", content()))
-    second = load_prior(write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted)))
+    second = load_prior(
+        write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted, first.enough))
+    )
 
     assert second.name == first.name
+    assert second.enough_name == first.enough_name
+    np.testing.assert_array_equal(second.enough.precision, first.enough.precision)
     np.testing.assert_array_equal(second.first, first.first)
     np.testing.assert_array_equal(second.prior.mean, first.prior.mean)
     np.testing.assert_array_equal(second.prior.precision, first.prior.precision)
@@ -66,7 +80,16 @@ def test_the_name_is_that_of_the_numbers() -> None:
 
     assert from_json(content(fitted=["elsewhere"])).name == name
     others = [(some_first(), other), (some_first(), firmer), (some_first(1), some_prior())]
-    assert len({name, *(from_json(as_json(first, prior, ())).name for first, prior in others)}) == 4
+    assert len({name, *(from_json(as_json(first, prior, (), some_enough())).name for first, prior in others)}) == 4
+
+
+def test_what_is_enough_is_named_by_its_numbers_and_those_of_the_ranking() -> None:
+    read = from_json(content())
+    refitted = from_json(as_json(some_first(), some_prior(), (), some_enough(1)))
+    reranked = from_json(as_json(some_first(), some_prior(1), (), some_enough()))
+
+    assert refitted.name == read.name
+    assert len({read.enough_name, refitted.enough_name, reranked.enough_name}) == 3
 
 
 def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
@@ -79,6 +102,10 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
 
 def lopsided(precision: list[list[float]]) -> list[list[float]]:
     return [[precision[0][0], precision[0][1] + 1.0, *precision[0][2:]], *precision[1:]]
+
+
+def with_enough(**changed: Any) -> dict[str, Any]:
+    return content(enough=content()["enough"] | changed)
 
 
 def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -94,6 +121,12 @@ def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         ({}, "features"),
         ({name: value for name, value in content().items() if name != "mean"}, "mean"),
         ({name: value for name, value in content().items() if name != "fitted"}, "fitted"),
+        ({name: value for name, value in content().items() if name != "enough"}, "enough"),
+        (content(enough=None), "holds no ranking prior"),
+        (with_enough(features=list(sufficiency.FEATURES[::-1])), "of what is enough, its features are not bias, "),
+        (with_enough(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
+        (with_enough(mean=[float("nan")] * LITTLE), "must be finite"),
+        (with_enough(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),
         (content(fitted=None), "holds no ranking prior"),
         (content(features=None), "holds no ranking prior"),
         (replaced("features", lambda names: names[::-1]), "its features are not similarity, "),

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.composition import Application
+from app.core import sufficiency
+from app.core.belief import Believed, Model
 from app.core.ranking import FEATURES
 from app.services.learning.feedback import Receipt
 from app.services.learning.verdict import Named, Verdict
@@ -103,16 +105,33 @@ def passages(application: Application, name: str) -> dict[str, int]:
     return {row["external_id"]: row["id"] for row in found}
 
 
-def learned_weights(application: Application, name: str, prior: str | None = None) -> Learned | None:
-    """What the collection learned about the ranking from a prior, the application's own by default."""
+def learned_weights(
+    application: Application, name: str, prior: str | None = None, model: Model = "ranking"
+) -> Learned | None:
+    """What the collection learned of a model from a prior, the application's own by default."""
+    own = {"ranking": application.prior.of_ranking, "enough": application.prior.of_enough}
     with application.database.read() as reader:
         target = collections.find(reader, name).id
-        return weights.find(reader, target, application.prior.name if prior is None else prior)
+        return weights.find(reader, target, own[model] if prior is None else Believed(model, prior))
+
+
+def weight_rows(
+    application: Application, name: str, model: Model = "ranking", table: str = "ranking_audit"
+) -> list[dict[str, Any]]:
+    """The rows of one model."""
+    return [row for row in rows(application, name, table) if row["model"] == model]
 
 
 def some_features(count: int, seed: int = 0) -> NDArray[np.float32]:
     """Features of ``count`` candidates, as an episode keeps them."""
     return np.random.default_rng(seed).normal(size=(count, len(FEATURES))).astype(np.float32)
+
+
+def some_answer(seed: int = 0) -> NDArray[np.float32]:
+    """Features of an answer, as an episode keeps them."""
+    draw = np.random.default_rng(seed).normal(size=len(sufficiency.FEATURES))
+    draw[0] = 1.0
+    return draw.astype(np.float32)
 
 
 def all_sentences(application: Application, name: str) -> list[int]:
@@ -128,10 +147,11 @@ def given_episode(
     ranked: Sequence[int] | None = None,
     features: NDArray[np.float32] | None = None,
     shown: Sequence[int] = (),
+    enough: NDArray[np.float32] | None = None,
 ) -> UUID:
     """An episode as retrieval would have left it, with exactly these sentences activated and passages shown.
 
-    Without ``ranked`` passages, which need ``features``, it says nothing about the ranking.
+    Without ``ranked`` passages, which need ``features``, it says nothing about the ranking, nor of what is enough.
     """
     query_id = new_query_id()
     vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
@@ -153,6 +173,7 @@ def given_episode(
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         features=features,
+        enough=some_answer(len(question)) if enough is None and ranked is not None else enough,
     )
     application.ask.keep(collection_id(application, name), row)
     return query_id

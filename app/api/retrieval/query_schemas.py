@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from app.api.retrieval.expansion_schemas import ExpansionIn
-from app.api.retrieval.trace_schemas import PassageTraceOut, SentenceInfluenceOut
+from app.api.retrieval.trace_schemas import FeatureTraceOut, PassageTraceOut, SentenceInfluenceOut
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Text, Whole
 from app.core.profiles import ProfileName
 from app.core.verdict import Expansion
@@ -214,6 +214,20 @@ class HopOut(Out):
     coverage: float | None
 
 
+class EnoughOut(Out):
+    """Why the answer is believed to be enough with its probability."""
+
+    probability: float = Field(description="The higher one of model and vouched.")
+    model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
+    vouched: float = Field(
+        description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
+    )
+    features: dict[str, FeatureTraceOut] = Field(
+        description="By name (docs/enough.md). None where nothing was found."
+    )
+    events: int = Field(description="Verdicts in the weights.")
+
+
 class TraceOut(Out):
     """How the answer came about."""
 
@@ -224,6 +238,9 @@ class TraceOut(Out):
     passages: list[PassageTraceOut] | None = Field(
         default=None,
         description="What memory did to each returned passage; null where the query did not ask for a trace.",
+    )
+    enough: EnoughOut | None = Field(
+        default=None, description="Null with profile 'paper', and with strategies other than 'graph'."
     )
 
 
@@ -256,6 +273,15 @@ class QueryOut(Out):
     )
     shadow: bool = Field(
         default=False, description="Whether memory was off because the collection serves in shadow."
+    )
+    enough: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description=(
+            "With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach "
+            "it. Null with profile 'paper', and with strategies other than 'graph'."
+        ),
     )
     entities: list[EntityOut] | None = None
     trace: TraceOut | None = None

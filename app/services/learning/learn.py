@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import structlog
 
-from app.core import belief
+from app.core.belief import Believed
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.learning.batch import Batch, Targets
 from app.services.learning.noise import Noise
+from app.services.log.terms import observed
 from app.storage.corpus import collections, passages
 from app.storage.database import Database, Writer
 from app.storage.learning import judges, memories, weights
@@ -118,10 +119,10 @@ class LearnService:
             if units:
                 self._attribution.credit(writer, collection_id, pending, targets, units)
             if WEIGHTS not in self._noise.frozen:
-                terms = self.weight_terms(writer, collection_id, pending, targets, noises)
-                if terms:
-                    terms = [replace(term, contested=term.event_id in application.contested) for term in terms]
-                    weights.add(writer, collection_id, self._prior.name, terms)
+                taught = self.weight_terms(writer, collection_id, pending, targets, noises)
+                for believed, terms in taught.items():
+                    heard = [replace(term, contested=term.event_id in application.contested) for term in terms]
+                    weights.add(writer, collection_id, believed, heard)
             feedback.mark_applied(
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
@@ -148,20 +149,18 @@ class LearnService:
         events: Sequence[PendingEvent],
         targets: Targets,
         noises: Mapping[int, Noise],
-    ) -> list[WeightTerm]:
-        """What each event says of the ranking; nothing if it compares no two ranked passages."""
+    ) -> dict[Believed, list[WeightTerm]]:
+        """What the events say of the weights of each model, if any says something; in the order of locking."""
         judged = sorted({sentence for event in events if event.ranked for sentence in targets[event.id]})
         holders = passages.sentences_by_id(writer, collection_id, judged)
-        terms = []
-        for event in events:
-            if not event.ranked or event.features is None:
-                continue
-            named = [(holders[s].passage_id, y) for s, y in targets[event.id].items() if s in holders]
-            noise = noises[event.id].positive / event.verdict.confidence
-            seen = belief.observed(
-                event.ranked, event.features, named, event.verdict, prior=self._prior.prior, noise=noise
-            )
-            if seen is not None:
-                cap = noises[event.id].comparisons
-                terms.append(WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, noise, seen.surprise))
-        return terms
+        within = {sentence: held.passage_id for sentence, held in holders.items()}
+        taught: dict[Believed, list[WeightTerm]] = {}
+        for believed, prior in sorted(self._prior.priors.items(), key=lambda pair: pair[0]):
+            for event in events:
+                noise, cap = noises[event.id].positive / event.verdict.confidence, noises[event.id].comparisons
+                seen = observed(believed, prior, event, targets[event.id], within, noise)
+                if seen is not None:
+                    taught.setdefault(believed, []).append(
+                        WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, noise, seen.surprise)
+                    )
+        return taught

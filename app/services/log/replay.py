@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from app.core import replay as core
-from app.core.belief import no_evidence
+from app.core.belief import Believed, no_evidence
 from app.core.replay import Replayed, Step, Word
 from app.core.states import Memory, Support
 from app.storage.database import Reader
@@ -70,10 +70,10 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Itera
     )
 
 
-def belief(reader: Reader, collection_id: int, prior: str) -> Learned | None:
-    """The sum of the prior's terms, added one by one in the order of application; None if there is none."""
+def belief(reader: Reader, collection_id: int, believed: Believed) -> Learned | None:
+    """The sum of its terms, added one by one in the order of application; None if there is none."""
     total, count, after = None, 0, 0
-    while page := history.term_sums(reader, collection_id, prior, after):
+    while page := history.term_sums(reader, collection_id, believed, after):
         for _, term in page:
             total = (no_evidence(len(term.information)) if total is None else total) + term
         count += len(page)

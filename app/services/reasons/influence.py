@@ -102,7 +102,7 @@ class _Versions:
         entities = [entity.entity_id for entity in found.entities]
         recalls = found.plan.profile.recalls
         supports = Supports(reader, focus, walk, entities, gate, SHOWN) if recalls else None
-        weights = Weights(reader, target, prior) if len(found.ranking.candidates) else None
+        weights = Weights(reader, target, prior.of_ranking, prior.prior) if len(found.ranking.candidates) else None
         priors = walk.priors if supports is None else supports.priors()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
         self._scoring: Scoring = AsPublished(found)

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from app.core import belief, influence
 from app.core import replay as core
-from app.core.belief import Evidence, no_evidence
+from app.core.belief import Believed, Evidence, Prior, no_evidence
 from app.core.caps import comparisons, counted
 from app.core.recall import net_support
 from app.core.replay import Step
 from app.core.states import Support
-from app.providers.prior import RankingPrior
 from app.services.log import replay
 from app.services.retrieval.propagate import RECALL_QUESTIONS, heard
 from app.services.retrieval.walk import Walk
@@ -33,7 +32,7 @@ from app.storage.retrieval.focus import Focus
 LOADED = 4_000
 """Steps of memories, and of supports, that are read: bounds memory and time."""
 TERMS = 1_000
-"""Verdicts, the latest, that can be left out of the ranking weights."""
+"""Verdicts, the latest, that can be left out of a model's weights."""
 
 Floats = NDArray[np.float64]
 States = dict[tuple[int, str], tuple[float, float]]
@@ -202,7 +201,7 @@ def _weakness(step: Step) -> tuple[float, int]:
 
 
 class Weights:
-    """Ranking weights, without this verdict or that.
+    """The weights of a model, without this verdict or that.
 
     Attributes:
         prior, mean: before any verdict, and after all, (k,).
@@ -211,9 +210,9 @@ class Weights:
         too_long: whether the log of what was said for the events' questions is too long to be read.
     """
 
-    def __init__(self, reader: Reader, collection_id: int, prior: RankingPrior) -> None:
-        self._reader, self._collection_id, self._prior = reader, collection_id, prior.prior
-        self.prior = self.mean = prior.prior.mean
+    def __init__(self, reader: Reader, collection_id: int, believed: Believed, prior: Prior) -> None:
+        self._reader, self._collection_id, self._prior = reader, collection_id, prior
+        self.prior = self.mean = prior.mean
         self.events = 0
         self.left_out: list[int] = []
         self.means = np.zeros((0, len(self.prior)))
@@ -221,14 +220,14 @@ class Weights:
         self._terms: list[LoggedTerm] = []
         self._total = no_evidence(len(self.prior))
         self._flipped: dict[int, set[int]] = {}
-        learned = weights.find(reader, collection_id, prior.name)
+        learned = weights.find(reader, collection_id, believed)
         if learned is not None:
             self._total, self.events = learned.evidence, learned.events
-            self.mean = belief.posterior(prior.prior, self._total).mean
-        self._terms = log.latest_terms(reader, collection_id, prior.name, TERMS)
+            self.mean = belief.posterior(prior, self._total).mean
+        self._terms = log.latest_terms(reader, collection_id, believed, TERMS)
         heeded = [term for term in self._terms if term.counted]
         self.left_out = [term.event_id for term in heeded]
-        self.means = influence.means_without(prior.prior, self._total, [term.evidence for term in heeded])
+        self.means = influence.means_without(prior, self._total, [term.evidence for term in heeded])
 
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell the weights without these events: of which others they say whether they count.

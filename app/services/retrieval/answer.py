@@ -46,7 +46,11 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query is answered."""
+    """What a query is answered.
+
+    ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
+    rank.
+    """
 
     query_id: UUID
     collection: str
@@ -62,5 +66,6 @@ class Answer:
     timings: Timings
     arm: str | None = None
     shadow: bool = False
+    enough: float | None = None
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None

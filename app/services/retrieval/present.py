@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.core import propagation
+from app.core import propagation, sufficiency
 from app.core.profiles import Policy
 from app.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer, Timings
+from app.services.retrieval.enough import Enough
 from app.services.retrieval.retrieve import Retrieved
-from app.services.retrieval.trace import HopTrace, RecallTrace, SentenceTrace, Trace
+from app.services.retrieval.trace import EnoughTrace, FeatureTrace, HopTrace, RecallTrace, SentenceTrace, Trace
 from app.services.retrieval.walk import Hop, Walk
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 
@@ -35,6 +36,7 @@ def answer(found: Retrieved) -> Answer:
         ],
         arm=plan.served.arm,
         shadow=plan.served.shadow,
+        enough=None if found.ranking.enough is None else found.ranking.enough.probability,
         timings=timings(found),
     )
 
@@ -50,7 +52,22 @@ def trace(found: Retrieved) -> Trace:
     """How an answer came about."""
     walk = found.walk
     return Trace(
-        found.plan.constraint, list(found.entities), _recall_trace(walk), _hop_traces(walk, found.plan.focus.policy)
+        found.plan.constraint,
+        list(found.entities),
+        _recall_trace(walk),
+        _hop_traces(walk, found.plan.focus.policy),
+        enough=None if found.ranking.enough is None else _enough_trace(found.ranking.enough),
+    )
+
+
+def _enough_trace(told: Enough) -> EnoughTrace:
+    seen = zip(sufficiency.FEATURES, told.features.tolist(), told.weights.tolist(), strict=False)
+    return EnoughTrace(
+        told.probability,
+        told.model,
+        told.vouched,
+        {name: FeatureTrace(value, weight) for name, value, weight in seen},
+        told.events,
     )
 
 

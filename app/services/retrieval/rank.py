@@ -7,11 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core import belief, propagation, ranking
+from app.core.belief import Believed
 from app.core.ranking import Reach
 from app.core.recall import lifts
 from app.core.second_look import Pool
 from app.providers.language import normalise_entity, title_entities
 from app.providers.prior import RankingPrior
+from app.services.retrieval.enough import Enough, enough
 from app.services.retrieval.look import Candidates, look_again
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.search import by_words, search
@@ -39,6 +41,7 @@ class Ranking:
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         weight_events: verdicts in the weights that it was ranked by.
+        enough: whether it is, before recall; None where features do not rank.
     """
 
     best: list[tuple[int, float]]
@@ -50,6 +53,7 @@ class Ranking:
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
     weight_events: int = 0
+    enough: Enough | None = None
 
     @property
     def ordered(self) -> list[tuple[int, float]]:
@@ -78,7 +82,7 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
     """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
 
     Args:
-        prior: what is believed of the ranking weights before any verdict.
+        prior: what is believed before any verdict.
         depth: how many passages a search has to find.
     """
     top_k = plan.query.top_k
@@ -98,15 +102,24 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
 
 
 def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) -> Ranking:
-    focus, profile, top_k = plan.focus, plan.profile, plan.query.top_k
+    profile, top_k = plan.profile, plan.query.top_k
     candidates = _candidates(reader, plan, walk)
     passages, first = _first_look(reader, plan, walk, candidates)
     pool = look_again(reader, plan, walk, candidates, first @ prior.first)
     features = ranking.with_second_look(first, pool, prior.first)
-    learned = weights.find(reader, focus.collection.id, prior.name) if focus.use_memory else None
-    mean = prior.prior.mean if learned is None else belief.posterior(prior.prior, learned.evidence).mean
+    believed = _believed(reader, plan, prior)
+    mean, events = believed[prior.of_ranking]
     values = features @ mean
     order = np.lexsort((passages, -values))
+    judged = enough(
+        plan,
+        walk,
+        passages[order].tolist(),
+        values[order],
+        features[order],
+        candidates.matching,
+        *believed[prior.of_enough],
+    )
     scores = dict(zip(passages.tolist(), values.tolist(), strict=True))
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
@@ -123,7 +136,8 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
         pool=None if pool is None else pool.ordered(order),
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
-        weight_events=0 if learned is None else learned.events,
+        weight_events=events,
+        enough=judged,
     )
 
 
@@ -160,6 +174,18 @@ def _first_look(
         keyed.timely_passages(reader, plan.focus, candidates.ids),
         [_reach(hop, candidates.titles) for hop in walk.hops],
     )
+
+
+def _believed(reader: Reader, plan: Plan, prior: RankingPrior) -> dict[Believed, tuple[NDArray[np.float64], int]]:
+    """Of each belief the mean weights, (k,), and the verdicts in them."""
+    priors = prior.priors
+    learned = weights.find_all(reader, plan.collection.id, priors) if plan.focus.use_memory else {}
+    return {
+        of: (belief.posterior(began, learned[of].evidence).mean, learned[of].events)
+        if of in learned
+        else (began.mean, 0)
+        for of, began in priors.items()
+    }
 
 
 def _bonuses(hop: Hop, most: int) -> dict[int, float]:

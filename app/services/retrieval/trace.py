@@ -175,11 +175,34 @@ class PassageTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class EnoughTrace:
+    """Why an answer is believed to be enough with its probability.
+
+    Attributes:
+        probability: the higher one of the two that follow.
+        model: by the features: 1 / (1 + exp(-sum of value times weight)).
+        vouched: by a verdict on a nearby past question that claimed to name all evidence.
+        features: by name, see ``sufficiency.FEATURES``; none where nothing was found.
+        events: verdicts in the weights.
+    """
+
+    probability: float
+    model: float
+    vouched: float
+    features: dict[str, FeatureTrace]
+    events: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """How an answer came about; ``passages`` is None where the query did not ask for a trace."""
+    """How an answer came about.
+
+    ``passages`` is None where the query did not ask for a trace, ``enough`` where features do not rank.
+    """
 
     time_constraint: str | None
     entities: list[EntityAnswer]
     recalled: list[RecallTrace]
     hops: list[HopTrace]
     passages: list[PassageTrace] | None = None
+    enough: EnoughTrace | None = None

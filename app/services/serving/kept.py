@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from app.core import sufficiency
 from app.services.retrieval.answer import Answer, PassageAnswer
 from app.services.retrieval.retrieve import Retrieved
 from app.services.retrieval.trace import HopTrace, PassageTrace, Trace
@@ -50,6 +52,7 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
             "sufficiency": answer.sufficiency,
             "stop_reason": answer.stop_reason,
             "shadow": answer.shadow,
+            "enough": answer.enough,
             "timings": asdict(answer.timings),
             "passages": [_passage(hit) for hit in answer.passages],
         },
@@ -59,10 +62,24 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
             "recalled": [asdict(recalled) for recalled in trace.recalled],
             "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
+            "enough": None if trace.enough is None else asdict(trace.enough),
         },
         ranked=ranking.candidates[recorded] if ranking.teaches else None,
         features=ranking.features[recorded].astype(np.float32) if ranking.teaches else None,
+        enough=_taught(found),
     )
+
+
+def _taught(found: Retrieved) -> NDArray[np.float32] | None:
+    """Features of the answer, where a verdict on it speaks of the first that the weights alone ranked.
+
+    It does not where the judge was not shown all of these.
+    """
+    ranking, explored = found.ranking, found.explored
+    seen = len(explored.best) >= min(sufficiency.FIRST, len(ranking.candidates)) and not explored.displaced
+    if not ranking.teaches or ranking.enough is None or not seen:
+        return None
+    return ranking.enough.features.astype(np.float32)
 
 
 def _passage(hit: PassageAnswer) -> dict[str, Any]:

@@ -342,8 +342,8 @@ class _Making:
     def _beliefs(self, days: Days) -> None:
         writer, target = self._writer, self._copy.target
         weights.settle(writer, target, days)
-        for prior in outcomes.priors(writer, target):
-            weights.replace(writer, target, prior, replay.belief(writer, target, prior))
+        for believed in outcomes.beliefs(writer, target):
+            weights.replace(writer, target, believed, replay.belief(writer, target, believed))
 
     def _keys(self, generation: int) -> None:
         """Have the keys of ``generation`` serve. What was due then is not: the copy stays as it is until told."""

@@ -1,6 +1,6 @@
 """Verdicts that counted at a past moment and were revoked since: what the revocation removed of them, derived anew.
 
-Their noises and caps are those by which they were applied. Terms of the ranking weights are taken from today's
+Their noises and caps are those by which they were applied. Terms of weights are taken from today's
 prior, and expansions are validated by today's rules on the copied passages. The evolution that took such expansions
 in is known by its date: it is the first one after the verdict was applied.
 """
@@ -11,7 +11,6 @@ from datetime import datetime
 
 from app.core.states import RECALL, TIME, Audit, Observation, question_hash
 from app.core.verdict import Expansion
-from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution, Units, text_hash
 from app.services.learning.batch import directions, event_of
 from app.services.learning.learn import LearnService
@@ -37,7 +36,7 @@ class Restored:
     Attributes:
         events: in the order in which they were applied.
         questions_gone: question that they taught -> text hash, of those that the source has no more.
-        days: of those that say something of the ranking.
+        days: of those that say something of a model's weights.
     """
 
     events: Sequence[int]
@@ -48,10 +47,9 @@ class Restored:
 class Restore:
     """Derives what such verdicts did; gains and perplexities are left to the replay that follows."""
 
-    def __init__(self, learn: LearnService, attribution: Attribution, prior: RankingPrior) -> None:
+    def __init__(self, learn: LearnService, attribution: Attribution) -> None:
         self._learn = learn
         self._attribution = attribution
-        self._prior = prior
 
     def units(
         self, reader: Reader, source: int, until: datetime, known: Units
@@ -77,10 +75,10 @@ class Restore:
             memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
             if any(event.verdict.expansions for event in pending):
                 self._attribution.credit(writer, copy.target, pending, targets, units)
-            terms = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
-            if terms:
-                weights.add(writer, copy.target, self._prior.name, terms)
-                days.update((self._prior.name, term.judge, term.day) for term in terms)
+            taught = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
+            for believed, terms in taught.items():
+                weights.add(writer, copy.target, believed, terms)
+                days.update((believed, term.judge, term.day) for term in terms)
             copied_log.settle_restored(writer, copy, {event.id: questions[event.id] for event in some})
         credited = copied_log.units_credited(writer, copy, [event.id for event in events])
         self._attribution.name_units(writer, copy.target, credited)

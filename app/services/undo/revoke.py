@@ -141,8 +141,8 @@ class RevokeService:
             changed = self._attribution.withdraw(writer, collection_id, applied)
             self._evolve.recompose(writer, collection_id, changed)
             days |= weights.withdraw(writer, collection_id, applied)
-            for prior in weights.settle(writer, collection_id, days):
-                weights.replace(writer, collection_id, prior, replay.belief(writer, collection_id, prior))
+            for believed in weights.settle(writer, collection_id, days):
+                weights.replace(writer, collection_id, believed, replay.belief(writer, collection_id, believed))
         return len(standing)
 
 

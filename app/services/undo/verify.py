@@ -2,25 +2,26 @@
 
 All is read on one snapshot, in pages, and nothing is locked, so collections may learn on meanwhile. What a verdict
 was applied with and cannot be told from it (noises, whether its expansions were validated, which passages they
-were credited to) is part of the log. Terms of the ranking weights and credits of expansion units go through
+were credited to) is part of the log. Terms of weights and credits of expansion units go through
 exponentials and matrix products, whose last bits differ between kinds of processors, and are compared to within
 ``TOLERANCE``; what is made of them is compared to the bit.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
 
-from app.core import belief, caps
-from app.core.belief import Evidence
+from app.core import caps
+from app.core.belief import Believed, Evidence, Prior
 from app.core.states import RECALL, TASK, Memory, Support, question_hash
 from app.providers.prior import RankingPrior
 from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
+from app.services.log.terms import observed
 from app.services.undo.findings import TOLERANCE, Findings, Report, values
 from app.services.undo.verify_keys import verify_keys
 from app.storage.corpus import collections, passages
@@ -66,8 +67,9 @@ class VerifyService:
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
-            for prior in outcomes.priors(reader, target):
-                _weights(reader, target, prior, self._prior, contested, findings)
+            priors = self._prior.priors
+            for believed in outcomes.beliefs(reader, target):
+                _weights(reader, target, believed, priors.get(believed), contested, findings)
             rules = self._evolve.serving_rules(reader, target)
             for chunk in _pages(lambda after: key_log.keyed_passages(reader, target, after, CHUNK)):
                 verify_keys(reader, target, chunk, rules, self._capacity, findings)
@@ -148,55 +150,65 @@ def _correct(findings: Findings, corrected: Sequence[Any]) -> None:
 def _weights(
     reader: Reader,
     collection_id: int,
-    prior: str,
-    known: RankingPrior,
+    believed: Believed,
+    known: Prior | None,
     contested: set[int],
     findings: Findings,
 ) -> None:
-    stored = weights.find(reader, collection_id, prior)
-    replayed = replay.belief(reader, collection_id, prior)
+    stored = weights.find(reader, collection_id, believed)
+    replayed = replay.belief(reader, collection_id, believed)
     for learned in () if stored is None else (stored,):
         findings.seen(
-            "ranking_belief", prior, learned.evidence.information, learned.evidence.precision, learned.events
+            "ranking_belief",
+            believed.model,
+            believed.prior,
+            learned.evidence.information,
+            learned.evidence.precision,
+            learned.events,
         )
     findings.compare(
         "ranking_belief",
-        {} if stored is None else {prior: asdict(stored)},
-        {} if replayed is None else {prior: asdict(replayed)},
-        "prior {}",
+        {} if stored is None else {astuple(believed): asdict(stored)},
+        {} if replayed is None else {astuple(believed): asdict(replayed)},
+        "{}, prior {}",
     )
     after, counts = 0, Counter[tuple[str, str]]()
-    while page := history.terms(reader, collection_id, prior, after, CHUNK):
+    while page := history.terms(reader, collection_id, believed, after, CHUNK):
         after = page[-1].sequence
         spoken = {term.event_id: term.verdict.targets(term.activated) for term in page}
         holders = passages.sentences_by_id(
             reader, collection_id, sorted({sentence for named in spoken.values() for sentence in named})
         )
         for term in page:
-            evidence = term.evidence
-            findings.seen(
-                "ranking_audit", term.event_id, prior, term.noise, evidence.information, evidence.precision
-            )
+            _seen(term, believed, findings)
+            name = f"event {term.event_id}, {believed.model}"
             cap = caps.comparisons(term.cap, contested=term.contested)
             counts_now = caps.counted([cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
             if term.contested != (term.event_id in contested):
-                findings.differs("ranking_audit", f"event {term.event_id}", f"contested is {term.contested}")
+                findings.differs("ranking_audit", name, f"contested is {term.contested}")
             if counts_now != term.counted:
-                findings.differs("ranking_audit", f"event {term.event_id}", f"counted is {term.counted}")
+                findings.differs("ranking_audit", name, f"counted is {term.counted}")
             named = spoken[term.event_id]
             # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
-            if prior == known.name and named.keys() <= holders.keys():
-                pairs = [(holders[sentence].passage_id, target) for sentence, target in named.items()]
-                if not _same_term(term, pairs, known):
-                    findings.differs("ranking_audit", f"event {term.event_id}", "is not what the verdict says")
+            if known is not None and named.keys() <= holders.keys():
+                within = {sentence: holders[sentence].passage_id for sentence in named}
+                seen = observed(believed, known, term, named, within, term.noise)
+                if seen is None or not _near(term.evidence, seen.evidence):
+                    findings.differs("ranking_audit", name, "is not what the verdict says")
 
 
-def _same_term(term: Term, named: Sequence[tuple[int, int]], known: RankingPrior) -> bool:
-    if term.ranked is None or term.features is None:
-        return False
-    seen = belief.observed(term.ranked, term.features, named, term.verdict, prior=known.prior, noise=term.noise)
-    return seen is not None and _near(term.evidence, seen.evidence)
+def _seen(term: Term, believed: Believed, findings: Findings) -> None:
+    evidence = term.evidence
+    findings.seen(
+        "ranking_audit",
+        term.event_id,
+        believed.model,
+        believed.prior,
+        term.noise,
+        evidence.information,
+        evidence.precision,
+    )
 
 
 def _near(one: Evidence, other: Evidence) -> bool:

@@ -1,19 +1,20 @@
-"""What verdicts taught a collection about its ranking weights: a sum, and the term of every event in it."""
+"""What verdicts taught a collection about weights, of whichever model: a sum, and the term of every event in it."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from app.core import caps as caps_of
-from app.core.belief import Evidence, no_evidence
+from app.core.belief import Believed, Evidence, no_evidence
 from app.storage.database import Reader, Writer
 from app.storage.days import DAY, on_day
 from app.storage.lookups import each, given, wanted
 from app.storage.parameters import Numbers, floats, integers
 
-Days = set[tuple[str, str, str]]
-"""Prior, judge and day (UTC), as 2026-05-01."""
+Days = set[tuple[Believed, str, str]]
+"""What is believed, judge and day (UTC), as 2026-05-01."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,14 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class WeightTerm:
-    """What one event says of the ranking.
+    """What one event says of a model's weights.
 
     Attributes:
         judge, day: whose verdict it is, and of which day (UTC), as 2026-05-01.
         cap: the judge's verdicts of a day that count; None: all.
         contested: whether it goes against what other judges said; such a verdict does not count at all.
         noise: R of the verdict.
-        surprise: in [0, 1], the probability that the prior gave to a rival of the supported passages.
+        surprise: in [0, 1], the probability that the prior gave to what the verdict denies.
     """
 
     event_id: int
@@ -46,30 +47,47 @@ class WeightTerm:
     contested: bool = False
 
 
-def find(reader: Reader, collection_id: int, prior: str) -> Learned | None:
+def find(reader: Reader, collection_id: int, believed: Believed) -> Learned | None:
     """What the collection learned from this prior on; None if nothing yet."""
-    return _learned(reader, collection_id, prior, "")
+    return _learned(reader, collection_id, believed, "")
 
 
-def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> None:
+def find_all(reader: Reader, collection_id: int, asked: Collection[Believed]) -> dict[Believed, Learned]:
+    """Of each of these what the collection learned, where there is anything, in one statement."""
+    rows = reader.rows(
+        """
+        SELECT model, prior, information, precision, events FROM ranking_belief
+        WHERE collection_id = %(collection)s AND model = ANY(%(models)s) AND prior = ANY(%(priors)s)
+        """,
+        {
+            "collection": collection_id,
+            "models": [believed.model for believed in asked],
+            "priors": [believed.prior for believed in asked],
+        },
+    )
+    found = {Believed(row.model, row.prior): _sum(row) for row in rows}
+    return {believed: found[believed] for believed in asked if believed in found}
+
+
+def add(writer: Writer, collection_id: int, believed: Believed, terms: Sequence[WeightTerm]) -> None:
     """Keep each term with its event, and add those that are within their judges' caps, in the given order."""
     size = len(terms[0].evidence.information)
-    known = _learned(writer, collection_id, prior, "FOR UPDATE") or _begun(writer, collection_id, prior, size)
+    known = _learned(writer, collection_id, believed, "FOR UPDATE") or _begun(writer, collection_id, believed, size)
     total = known.evidence
-    counted = _counted(writer, collection_id, prior, terms)
+    counted = _counted(writer, collection_id, believed, terms)
     for term in terms:
         if counted[term.event_id]:
             total = total + term.evidence
     events = known.events + sum(counted.values())
-    replace(writer, collection_id, prior, Learned(total, events) if events else None)
+    replace(writer, collection_id, believed, Learned(total, events) if events else None)
     # All rows' numbers come in one array, from which each row cuts its own: unnest takes arrays of arrays apart to
     # the last number.
     writer.execute(
         """
         INSERT INTO ranking_audit
-            (collection_id, event_id, prior, observation_noise, surprise, information, precision, counted,
+            (collection_id, event_id, model, prior, observation_noise, surprise, information, precision, counted,
              contested)
-        SELECT %(collection)s, new.event, %(prior)s, new.noise, new.surprise,
+        SELECT %(collection)s, new.event, %(model)s, %(prior)s, new.noise, new.surprise,
                (%(information)s::float8[])[(new.n - 1) * %(size)s + 1 : new.n * %(size)s],
                (%(precision)s::float8[])[(new.n - 1) * %(size)s * %(size)s + 1 : new.n * %(size)s * %(size)s],
                new.counted, new.contested
@@ -78,8 +96,7 @@ def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTe
             WITH ORDINALITY AS new(event, noise, surprise, counted, contested, n)
         """,
         {
-            "collection": collection_id,
-            "prior": prior,
+            **_of(collection_id, believed),
             "size": size,
             "events": integers(term.event_id for term in terms),
             "noises": floats(term.noise for term in terms),
@@ -92,23 +109,25 @@ def add(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTe
     )
 
 
-def _begun(writer: Writer, collection_id: int, prior: str, size: int) -> Learned:
-    """The prior's sum, made of nothing if nobody else made it meanwhile, and locked."""
+def _begun(writer: Writer, collection_id: int, believed: Believed, size: int) -> Learned:
+    """Its sum, made of nothing if nobody else made it meanwhile, and locked."""
     writer.execute(
         """
-        INSERT INTO ranking_belief (collection_id, prior, information, precision)
-        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
+        INSERT INTO ranking_belief (collection_id, model, prior, information, precision)
+        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s) ON CONFLICT DO NOTHING
         """,
-        {"collection": collection_id, "prior": prior} | _columns(no_evidence(size)),
+        _of(collection_id, believed) | _columns(no_evidence(size)),
     )
-    known = _learned(writer, collection_id, prior, "FOR UPDATE")
+    known = _learned(writer, collection_id, believed, "FOR UPDATE")
     if known is None:
         raise RuntimeError("a row that was just written is not there")
     return known
 
 
-def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[WeightTerm]) -> dict[int, bool]:
-    """Event -> whether its term is within its judge's cap of the day. The prior's sum is locked."""
+def _counted(
+    writer: Writer, collection_id: int, believed: Believed, terms: Sequence[WeightTerm]
+) -> dict[int, bool]:
+    """Event -> whether its term is within its judge's cap of the day. Its sum is locked."""
     own: dict[tuple[str, str], list[WeightTerm]] = {}
     for term in terms:
         own.setdefault((term.judge, term.day), []).append(term)
@@ -124,15 +143,15 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
                 SELECT FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
                 WHERE event.collection_id = %(collection)s AND event.judge = asked.judge
                   AND {on_day("asked.day")}
-                  AND event.status = 'applied' AND term.prior = %(prior)s AND term.counted
+                  AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
+                  AND term.counted
                 ORDER BY event.received_at LIMIT asked.most
             ) AS earlier
         ) AS before
         FROM unnest(%(judges)s::text[], %(days)s::text[], %(most)s::bigint[]) AS asked(judge, day, most)
         """,
         {
-            "collection": collection_id,
-            "prior": prior,
+            **_of(collection_id, believed),
             "judges": [judge for judge, _ in own],
             "days": [day for _, day in own],
             "most": most,
@@ -146,10 +165,10 @@ def _counted(writer: Writer, collection_id: int, prior: str, terms: Sequence[Wei
     return found
 
 
-def recount(writer: Writer, collection_id: int, prior: str, days: Collection[tuple[str, str]]) -> None:
-    """Say anew which terms of these (judge, day) count. The prior's sum is locked."""
+def recount(writer: Writer, collection_id: int, believed: Believed, days: Collection[tuple[str, str]]) -> None:
+    """Say anew which terms of these (judge, day) count. Its sum is locked."""
     for judge, day in sorted(days):
-        rows = terms_of_day(writer, collection_id, prior, judge, day)
+        rows = terms_of_day(writer, collection_id, believed, judge, day)
         counts = caps_of.counted([cap for _, cap, _ in rows])
         wrong = [(event, counts[at]) for at, (event, _, now) in enumerate(rows) if counts[at] != now]
         writer.execute(
@@ -157,9 +176,10 @@ def recount(writer: Writer, collection_id: int, prior: str, days: Collection[tup
             UPDATE ranking_audit term SET counted = new.counted
             FROM {given("unnest(%(events)s::bigint[], %(counted)s::boolean[]) AS given(event_id, counted)")}
             WHERE term.collection_id = new.collection_id AND term.event_id = new.event_id
+              AND term.model = %(model)s
             """,
             {
-                "collection": collection_id,
+                **_of(collection_id, believed),
                 "events": [event for event, _ in wrong],
                 "counted": [counts for _, counts in wrong],
             },
@@ -167,7 +187,7 @@ def recount(writer: Writer, collection_id: int, prior: str, days: Collection[tup
 
 
 def terms_of_day(
-    reader: Reader, collection_id: int, prior: str, judge: str, day: str
+    reader: Reader, collection_id: int, believed: Believed, judge: str, day: str
 ) -> list[tuple[int, int | None, bool]]:
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
@@ -176,27 +196,33 @@ def terms_of_day(
         FROM feedback_event event {each("ranking_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}
-          AND event.status = 'applied' AND term.prior = %(prior)s
+          AND event.status = 'applied' AND term.model = %(model)s AND term.prior = %(prior)s
         ORDER BY event.applied_sequence
         """,
-        {"collection": collection_id, "judge": judge, "day": day, "prior": prior},
+        {**_of(collection_id, believed), "judge": judge, "day": day},
     )
     return [(row.id, caps_of.comparisons(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
-def _learned(reader: Reader, collection_id: int, prior: str, lock: str) -> Learned | None:
+def _learned(reader: Reader, collection_id: int, believed: Believed, lock: str) -> Learned | None:
     row = reader.row(
         f"""
         SELECT information, precision, events FROM ranking_belief
-        WHERE collection_id = %(collection)s AND prior = %(prior)s {lock}
+        WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
         """,
-        {"collection": collection_id, "prior": prior},
+        _of(collection_id, believed),
     )
-    if row is None:
-        return None
+    return None if row is None else _sum(row)
+
+
+def _sum(row: Any) -> Learned:
     information = np.array(row.information, dtype=np.float64)
     precision = np.array(row.precision, dtype=np.float64).reshape(len(information), -1)
     return Learned(Evidence(information, precision), row.events)
+
+
+def _of(collection_id: int, believed: Believed) -> dict[str, object]:
+    return {"collection": collection_id, "model": believed.model, "prior": believed.prior}
 
 
 def _columns(evidence: Evidence) -> dict[str, Numbers]:
@@ -210,11 +236,11 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
         DELETE FROM ranking_audit term
         USING {wanted("events")} {each("feedback_event event", "event.id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
-        RETURNING term.prior, event.judge, {DAY} AS day
+        RETURNING term.model, term.prior, event.judge, {DAY} AS day
         """,
         {"collection": collection_id, "events": list(events)},
     )
-    return {(row.prior, row.judge, row.day) for row in rows}
+    return {(Believed(row.model, row.prior), row.judge, row.day) for row in rows}
 
 
 def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
@@ -225,36 +251,40 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
         FROM {wanted("questions")} {each("feedback_event event", "event.question_id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
-        RETURNING term.prior, event.judge, {DAY} AS day
+        RETURNING term.model, term.prior, event.judge, {DAY} AS day
         """,
         {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
     )
-    return {(row.prior, row.judge, row.day) for row in rows}
+    return {(Believed(row.model, row.prior), row.judge, row.day) for row in rows}
 
 
-def settle(writer: Writer, collection_id: int, days: Days) -> list[str]:
-    """Say anew which terms of these days count; the priors whose sums change by it, in order, each locked."""
-    priors = sorted({prior for prior, _, _ in days})
-    for prior in priors:
-        _learned(writer, collection_id, prior, "FOR UPDATE")
-        recount(writer, collection_id, prior, {(judge, day) for of, judge, day in days if of == prior})
-    return priors
+def settle(writer: Writer, collection_id: int, days: Days) -> list[Believed]:
+    """Say anew which terms of these days count; whose sums change by it, in order, each locked."""
+    changed = sorted({believed for believed, _, _ in days})
+    for believed in changed:
+        _learned(writer, collection_id, believed, "FOR UPDATE")
+        recount(writer, collection_id, believed, {(judge, day) for of, judge, day in days if of == believed})
+    return changed
 
 
-def replace(writer: Writer, collection_id: int, prior: str, learned: Learned | None) -> None:
-    """Make this the prior's sum; None: nothing is learned from it any more."""
-    parameters = {"collection": collection_id, "prior": prior}
+def replace(writer: Writer, collection_id: int, believed: Believed, learned: Learned | None) -> None:
+    """Make this its sum; None: nothing is learned from it any more."""
+    parameters = _of(collection_id, believed)
     if learned is None:
         writer.execute(
-            "DELETE FROM ranking_belief WHERE collection_id = %(collection)s AND prior = %(prior)s", parameters
+            """
+            DELETE FROM ranking_belief
+            WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s
+            """,
+            parameters,
         )
         return
     # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
     writer.execute(
         """
-        INSERT INTO ranking_belief (collection_id, prior, information, precision, events)
-        VALUES (%(collection)s, %(prior)s, %(information)s, %(precision)s, %(events)s)
-        ON CONFLICT (collection_id, prior) DO UPDATE SET information = excluded.information,
+        INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events)
+        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s, %(events)s)
+        ON CONFLICT (collection_id, model, prior) DO UPDATE SET information = excluded.information,
             precision = excluded.precision, events = excluded.events, updated_at = now()
         """,
         parameters | _columns(learned.evidence) | {"events": learned.events},

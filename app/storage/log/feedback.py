@@ -14,7 +14,7 @@ from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader, Writer
 from app.storage.days import DAY
 from app.storage.log import verdicts
-from app.storage.log.judged import features_of
+from app.storage.log.judged import enough_of, features_of
 from app.storage.lookups import WANTED, each
 from app.storage.parameters import floats
 
@@ -57,6 +57,7 @@ class PendingEvent:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
+    enough: NDArray[np.float32] | None
 
 
 COLUMNS = """
@@ -113,7 +114,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     rows = writer.rows(
         f"""
         SELECT event.id, event.judge, {DAY} AS day, judged.question, judged.profile, judged.filter,
-               judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features
+               judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
+               judged.enough
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, received_at, query_id FROM feedback_event
@@ -140,6 +142,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             activated=row.activated,
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
+            enough=enough_of(row.enough),
         )
         for row in rows
     ]

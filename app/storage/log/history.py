@@ -4,13 +4,13 @@ Everything here is read in pages that a key leads on from, so that a replay hold
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.belief import Evidence
+from app.core.belief import Believed, Evidence
 from app.core.replay import Step, Word
 from app.core.states import TASK, TIME, Event
 from app.core.verdict import LoggedVerdict
@@ -18,7 +18,7 @@ from app.storage.database import Reader
 from app.storage.days import DAY
 from app.storage.log import verdicts
 from app.storage.log.audits import RECORDED, audit_of, evidence_of
-from app.storage.log.judged import features_of
+from app.storage.log.judged import enough_of, features_of
 from app.storage.lookups import WANTED, each
 
 Vector = NDArray[np.float32]
@@ -184,15 +184,15 @@ def first_asked(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What one event added to the ranking weights, with what it can be computed from again.
+    """What one event added to a model's weights, with what it can be computed from again.
 
-    ``ranked`` and ``features``, (n, k), are None where features alone did not rank. ``counted`` is whether the sum
+    ``ranked`` and ``features``, (n, k), are None where features alone did not rank, and ``enough``, (k,), where
+    the answer teaches nothing of what is enough. ``counted`` is whether the sum
     holds it: of a judge's terms of a day (UTC), as many as ``cap``, and none that is ``contested``.
     """
 
     sequence: int
     event_id: int
-    prior: str
     noise: float
     surprise: float
     evidence: Evidence
@@ -200,6 +200,7 @@ class Term:
     activated: list[int]
     ranked: list[int] | None
     features: NDArray[np.float32] | None
+    enough: NDArray[np.float32] | None
     judge: str
     day: str
     cap: int | None
@@ -207,28 +208,28 @@ class Term:
     contested: bool
 
 
-def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int = 500) -> list[Term]:
-    """The next terms for a prior, in the order of application, those after sequence ``after``, counted or not."""
+def terms(reader: Reader, collection_id: int, believed: Believed, after: int, limit: int = 500) -> list[Term]:
+    """The next terms of a belief, in the order of application, those after sequence ``after``, counted or not."""
     rows = reader.rows(
         f"""
-        SELECT event.applied_sequence, audit.event_id, audit.prior, audit.observation_noise, audit.surprise,
-               audit.information, audit.precision, judged.activated, judged.ranked, judged.features, event.judge,
+        SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
+               audit.information, audit.precision, judged.activated, judged.ranked, judged.features, judged.enough,
+               event.judge,
                {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
         FROM ranking_audit audit
         {each("feedback_event event", _APPLIED)}
         {each("judged_query judged", "judged.id = event.query_id")}
-        WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
+        WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
         """,
-        {"collection": collection_id, "prior": prior, "after": after, "limit": limit},
+        {"collection": collection_id, "after": after, "limit": limit, **asdict(believed)},
     )
     said = verdicts.read(reader, collection_id, [row.event_id for row in rows])
     return [
         Term(
             sequence=row.applied_sequence,
             event_id=row.event_id,
-            prior=row.prior,
             noise=row.observation_noise,
             surprise=row.surprise,
             evidence=evidence_of(row),
@@ -236,6 +237,7 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
             activated=row.activated,
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
+            enough=enough_of(row.enough),
             judge=row.judge,
             day=row.day,
             cap=row.daily_comparisons,
@@ -247,17 +249,17 @@ def terms(reader: Reader, collection_id: int, prior: str, after: int, limit: int
 
 
 def term_sums(
-    reader: Reader, collection_id: int, prior: str, after: int, limit: int = 2_000
+    reader: Reader, collection_id: int, believed: Believed, after: int, limit: int = 2_000
 ) -> list[tuple[int, Evidence]]:
     """Those of ``terms`` that count, the evidence alone: (sequence, evidence)."""
     rows = reader.rows(
         f"""
         SELECT event.applied_sequence, audit.information, audit.precision FROM ranking_audit audit
         {each("feedback_event event", "event.id = audit.event_id AND event.status = 'applied'")}
-        WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s AND audit.counted
-          AND event.applied_sequence > %(after)s
+        WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
+          AND audit.counted AND event.applied_sequence > %(after)s
         ORDER BY event.applied_sequence LIMIT %(limit)s
         """,
-        {"collection": collection_id, "prior": prior, "after": after, "limit": limit},
+        {"collection": collection_id, "after": after, "limit": limit, **asdict(believed)},
     )
     return [(row.applied_sequence, evidence_of(row)) for row in rows]

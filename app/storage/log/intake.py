@@ -68,9 +68,9 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, features)
+                 activated, ranked, features, enough)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, e.filter, e.activated, e.ranked, e.features
+                   e.profile, e.filter, e.activated, e.ranked, e.features, e.enough
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0

@@ -12,3 +12,8 @@ JUDGED = each("judged_query judged", "judged.id = event.query_id")
 def features_of(ranked: list[int] | None, features: bytes | None) -> NDArray[np.float32] | None:
     """The features, (n, k), of the ranked passages (n,), as they are stored; None where there are none."""
     return np.frombuffer(features, dtype="<f4").reshape(len(ranked), -1) if ranked and features else None
+
+
+def enough_of(features: bytes | None) -> NDArray[np.float32] | None:
+    """The features of the answer, (k,), see ``sufficiency``; None where it teaches nothing of what is enough."""
+    return np.frombuffer(features, dtype="<f4") if features else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.belief import Believed
 from app.core.states import Audit, Memory
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
@@ -154,13 +155,13 @@ def left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> l
     return [(row.id, row.status) for row in rows]
 
 
-def priors(reader: Reader, collection_id: int) -> list[str]:
-    """Priors that there are sums or terms of, in order."""
+def beliefs(reader: Reader, collection_id: int) -> list[Believed]:
+    """Those that there are sums or terms of, in order."""
     rows = reader.rows(
         """
-        SELECT prior FROM ranking_belief WHERE collection_id = %(collection)s
-        UNION SELECT prior FROM ranking_audit WHERE collection_id = %(collection)s ORDER BY 1
+        SELECT model, prior FROM ranking_belief WHERE collection_id = %(collection)s
+        UNION SELECT model, prior FROM ranking_audit WHERE collection_id = %(collection)s ORDER BY 1, 2
         """,
         {"collection": collection_id},
     )
-    return [row.prior for row in rows]
+    return [Believed(row.model, row.prior) for row in rows]

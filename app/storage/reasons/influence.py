@@ -1,10 +1,10 @@
 """The log as an explanation of an answer reads it: the strongest verdicts behind what a query came upon."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from app.core.belief import Evidence
+from app.core.belief import Believed, Evidence
 from app.storage.database import Reader
 from app.storage.days import DAY
 from app.storage.log.audits import evidence_of
@@ -197,18 +197,18 @@ def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Seq
     return {row.sentence_id: Placed(**row._mapping) for row in rows}
 
 
-def latest_terms(reader: Reader, collection_id: int, prior: str, limit: int) -> list[LoggedTerm]:
-    """What the ``limit`` latest events say of the ranking weights, in the order of application."""
+def latest_terms(reader: Reader, collection_id: int, believed: Believed, limit: int) -> list[LoggedTerm]:
+    """What the ``limit`` latest events say of a model's weights, in the order of application."""
     rows = reader.rows(
         f"""
         SELECT audit.event_id, event.judge, {DAY} AS day,
                event.daily_comparisons, audit.counted, audit.contested, audit.information,
                audit.precision
         FROM ranking_audit audit {_APPLIED}
-        WHERE audit.collection_id = %(collection)s AND audit.prior = %(prior)s
+        WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
         ORDER BY event.applied_sequence DESC LIMIT %(limit)s
         """,
-        {"collection": collection_id, "prior": prior, "limit": limit},
+        {"collection": collection_id, "limit": limit, **asdict(believed)},
     )
     return [
         LoggedTerm(

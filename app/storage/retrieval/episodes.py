@@ -30,6 +30,8 @@ class EpisodeRow:
         answer, trace: what was answered and how it came about, in ids and numbers.
         ranked: the best candidates, shown or not, with their ``features`` (n, k) as a verdict on the ranking needs
             them; None where it would not speak of the ranking alone.
+        enough: features of the answer as a verdict on whether it is enough needs them, (k,); None where that would
+            speak of something else than the first of ``ranked``.
         strategy: how passages were looked for.
         arm: of the collection's experiment; None for none.
         explored: passages that exploration put into the answer.
@@ -52,6 +54,7 @@ class EpisodeRow:
     trace: Mapping[str, Any]
     ranked: NDArray[np.int64] | None = None
     features: NDArray[np.float32] | None = None
+    enough: NDArray[np.float32] | None = None
     arm: str | None = None
     explored: Sequence[int] = ()
 
@@ -87,10 +90,10 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
         """
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm, answer,
-                             trace, ranked, features)
+                             trace, ranked, features, enough)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
-               %(total_ms)s, %(arm)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s
+               %(total_ms)s, %(arm)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s
         FROM collection c WHERE c.id = %(collection)s FOR KEY SHARE
         """,
         {
@@ -114,6 +117,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
             "trace": Jsonb(episode.trace),
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
             "features": None if episode.features is None else episode.features.astype("<f4").tobytes(),
+            "enough": None if episode.enough is None else episode.enough.astype("<f4").tobytes(),
         },
     )
     if not written:

@@ -110,13 +110,15 @@ ranking_belief = Table(
     "ranking_belief",
     metadata,
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("model", Text, nullable=False, comment="What it is a belief of."),
     Column("prior", Text, nullable=False, comment="Fingerprint of the prior that the sums add to."),
     Column("information", ARRAY(Float(53)), nullable=False),
     Column("precision", ARRAY(Float(53)), nullable=False, comment="(k, k), row by row."),
     Column("events", BigInteger, nullable=False, server_default=text("0")),
     now("updated_at"),
-    PrimaryKeyConstraint("collection_id", "prior"),
-    comment="What verdicts taught about the ranking weights: the sum of the events' terms.",
+    PrimaryKeyConstraint("collection_id", "model", "prior"),
+    CheckConstraint("model IN ('enough', 'ranking')", name="model"),
+    comment="What verdicts taught about the weights of a model: the sum of the events' terms.",
 )
 
 judge = Table(

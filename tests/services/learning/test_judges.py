@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from app.composition import Application
+from app.core.belief import Model
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
+MODELS: tuple[Model, ...] = ("ranking", "enough")
 
 
 def support(application: Application, name: str, sentence: int) -> dict[str, Any]:
@@ -188,7 +190,13 @@ class TestRanking:
         return events
 
     def counted(self, application: Application, name: str) -> list[int]:
-        return sorted(row["event_id"] for row in state.rows(application, name, "ranking_audit") if row["counted"])
+        """The events that teach; each model is taught by the same ones."""
+        ranking, enough = (
+            sorted(row["event_id"] for row in state.weight_rows(application, name, model) if row["counted"])
+            for model in MODELS
+        )
+        assert ranking == enough
+        return ranking
 
     @pytest.mark.parametrize("batch", [1, 3, 8])
     def test_so_many_verdicts_a_day_teach_it(self, application: Application, curie: str, batch: int) -> None:
@@ -209,7 +217,7 @@ class TestRanking:
         application.judges.set(application.access.scope(curie), "mute", comparisons=0)
         undo.apply(application, curie, self.comparisons(application, curie, "mute", 3))
         assert state.learned_weights(application, curie) is None
-        assert len(state.rows(application, curie, "ranking_audit")) == 3
+        assert len(state.weight_rows(application, curie)) == 3
         undo.assert_verified(application, curie)
 
     def test_once_one_is_revoked_the_next_counts(self, application: Application, curie: str) -> None:

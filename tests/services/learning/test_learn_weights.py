@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,6 @@ from app.core import belief
 from app.core.belief import Evidence, Observation, Prior
 from app.core.ranking import FEATURES
 from app.evaluation.variations import Variation
-from app.providers.prior import RankingPrior
 from app.services.learning.learn import LearnService
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.answer import Answer
@@ -82,7 +82,7 @@ def taught(application: Application, name: str) -> Evidence:
 
 
 def audit(application: Application, name: str) -> dict[int, dict[str, Any]]:
-    return {row["event_id"]: row for row in state.rows(application, name, "ranking_audit")}
+    return {row["event_id"]: row for row in state.weight_rows(application, name)}
 
 
 def assert_same(found: Evidence, wanted: Evidence) -> None:
@@ -362,7 +362,7 @@ class TestWhoLearns:
         self, application: Application, addresses: Servers, towns: str
     ) -> None:
         ours = application.prior.prior
-        other = RankingPrior("another", application.prior.first, Prior(-ours.mean, 2.0 * ours.precision), ())
+        other = replace(application.prior, name="another", prior=Prior(-ours.mean, 2.0 * ours.precision))
         service = LearnService(
             application.database,
             application.noise,
@@ -394,7 +394,7 @@ class TestWhoLearns:
         }
         leave_only_weights(application, towns)
         elsewhere = varied(application, addresses, Variation("x"))
-        elsewhere.prior = RankingPrior("a third", application.prior.first, ours, ())
+        elsewhere.prior = replace(application.prior, name="a third")
         assert scores(elsewhere, towns) == before != scores(application, towns)
         elsewhere.close()
 

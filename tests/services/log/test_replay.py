@@ -136,12 +136,12 @@ def assert_replayed(application: Application, collection: str) -> None:
 
 
 def _assert_weights(reader: Reader, target: int, application: Application, contested: set[int]) -> None:
-    prior = application.prior
-    learned = weights.find(reader, target, prior.name)
-    assert bits(learned) == bits(replay.belief(reader, target, prior.name))
-    terms = history.terms(reader, target, prior.name, 0, EVERY)
-    assert {term.event_id for term in terms if term.contested} == contested & {term.event_id for term in terms}
-    assert (0 if learned is None else learned.events) == sum(term.counted for term in terms)
+    for believed in application.prior.priors:
+        learned = weights.find(reader, target, believed)
+        assert bits(learned) == bits(replay.belief(reader, target, believed))
+        terms = history.terms(reader, target, believed, 0, EVERY)
+        assert {term.event_id for term in terms if term.contested} == contested & {term.event_id for term in terms}
+        assert (0 if learned is None else learned.events) == sum(term.counted for term in terms)
 
 
 @SOME

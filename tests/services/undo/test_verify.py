@@ -57,9 +57,23 @@ TAMPERED = {
     "a gain": (one("memory_audit", "gain = gain + 1e-15", "event_id, channel"), "memory_audit"),
     "a target": (one("memory_audit", "target = 1 - target", "event_id, channel"), "memory_audit"),
     "a noise": (one("memory_audit", "observation_noise = 9", "event_id, channel"), "memory_audit"),
-    "the belief": (one("ranking_belief", "information[1] = information[1] + 1e-12", "prior"), "ranking_belief"),
+    "the belief": (
+        one("ranking_belief", "information[1] = information[1] + 1e-12", "model DESC"),
+        "ranking_belief",
+    ),
+    "the belief of what is enough": (
+        one("ranking_belief", "information[1] = information[1] + 1e-12", "model"),
+        "ranking_belief",
+    ),
+    "a term of what is enough": (
+        one("ranking_audit", "information[1] = information[1] + 0.1", "model, event_id"),
+        "ranking_audit",
+    ),
     "a count of terms": (one("ranking_belief", "events = events + 1", "prior"), "ranking_belief"),
-    "a term": (one("ranking_audit", "information[1] = information[1] + 0.1", "event_id"), "ranking_audit"),
+    "a term": (
+        one("ranking_audit", "information[1] = information[1] + 0.1", "model DESC, event_id"),
+        "ranking_audit",
+    ),
     "a credit": (one("key_credit", "gain = gain + 1e-6", "weight DESC, event_id"), "key_credit"),
     "a weight": (one("key_credit", "weight = weight / 2", "weight DESC, event_id"), "key_credit"),
     "a score": (one("expansion_memory", "score = score * (1 + 1e-12)", "passage_id"), "expansion_memory"),

@@ -1,4 +1,4 @@
-"""Sums and terms of the ranking weights in their tables."""
+"""Sums and terms of models' weights in their tables."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -10,12 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sqlalchemy.exc import IntegrityError
 
 from app.composition import Application
-from app.core.belief import Evidence
+from app.core.belief import Believed, Evidence
 from app.storage.learning import weights
 from app.storage.learning.weights import WeightTerm
 from tests.support import state
 
 SIZE = 3
+ONE = Believed("ranking", "one")
 
 
 def term(event: int, seed: int) -> WeightTerm:
@@ -32,10 +33,10 @@ def events(application: Application, curie: str) -> list[int]:
     return [state.judge(application, curie, query_id).event.id for _ in range(4)]
 
 
-def add(application: Application, name: str, *terms: WeightTerm, prior: str = "one") -> None:
+def add(application: Application, name: str, *terms: WeightTerm, believed: Believed = ONE) -> None:
     target = state.collection_id(application, name)
     with application.database.write() as writer:
-        weights.add(writer, target, prior, terms)
+        weights.add(writer, target, believed, terms)
 
 
 def test_nothing_is_known_before_the_first_term(application: Application, curie: str) -> None:
@@ -67,16 +68,28 @@ def test_terms_are_added_up_to_the_last_bit_and_kept(
 
 def test_each_prior_has_sums_of_its_own(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
-    add(application, curie, term(events[1], 1), prior="other")
+    add(application, curie, term(events[1], 1), believed=Believed("ranking", "other"))
+    add(application, curie, term(events[0], 2), believed=Believed("enough", "one"))
 
-    for name, seed in (("one", 0), ("other", 1)):
-        learned = state.learned_weights(application, curie, name)
+    beliefs: list[Believed] = []
+    for model, name, seed in (("ranking", "one", 0), ("ranking", "other", 1), ("enough", "one", 2)):
+        beliefs.append(Believed(model, name))  # type: ignore[arg-type]
+        learned = state.learned_weights(application, curie, name, model)  # type: ignore[arg-type]
         assert learned is not None
         assert learned.events == 1
         assert_array_equal(learned.evidence.information, term(0, seed).evidence.information)
+    with application.database.read() as reader:
+        target = state.collection_id(application, curie)
+        found = weights.find_all(reader, target, beliefs[:1] + beliefs[2:])
+        assert set(found) == {beliefs[0], beliefs[2]}
+        for believed, learned in found.items():
+            assert_array_equal(
+                learned.evidence.precision,
+                weights.find(reader, target, believed).evidence.precision,  # type: ignore[union-attr]
+            )
 
 
-def test_an_event_has_one_term(application: Application, curie: str, events: list[int]) -> None:
+def test_an_event_has_one_term_of_each_model(application: Application, curie: str, events: list[int]) -> None:
     add(application, curie, term(events[0], 0))
     before = state.snapshot(application, curie, state.WEIGHTS)
     with pytest.raises(IntegrityError, match="ranking_audit_pkey"):
@@ -90,7 +103,7 @@ def test_a_transaction_that_fails_leaves_nothing(application: Application, curie
 
     def add_and_fail() -> None:
         with application.database.write() as writer:
-            weights.add(writer, target, "one", [term(events[0], 0)])
+            weights.add(writer, target, ONE, [term(events[0], 0)])
             raise KeyError("dead")
 
     with pytest.raises(KeyError):
@@ -111,7 +124,7 @@ def test_a_second_writer_waits_for_the_first(
     )
     with ThreadPoolExecutor(1) as pool:
         with application.database.write() as writer:
-            weights.add(writer, target, "one", [term(events[0], 0)])
+            weights.add(writer, target, ONE, [term(events[0], 0)])
             second = pool.submit(add, application, curie, term(events[1], 1))
             while not bystander.execute(waiting).fetchone()[0]:  # type: ignore[index]
                 assert not second.done()

@@ -1,0 +1,55 @@
+"""What a logged verdict says of the weights of each model: the term of its sum."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core import belief, sufficiency
+from app.core.belief import Believed, Observation, Prior
+from app.core.verdict import LoggedVerdict
+
+
+class Judged(Protocol):
+    """A verdict and what it goes by, as the log has them."""
+
+    @property
+    def verdict(self) -> LoggedVerdict: ...
+    @property
+    def ranked(self) -> list[int] | None: ...
+    @property
+    def features(self) -> NDArray[np.float32] | None: ...
+    @property
+    def enough(self) -> NDArray[np.float32] | None: ...
+
+
+def observed(
+    believed: Believed,
+    prior: Prior,
+    judged: Judged,
+    targets: Mapping[int, int],
+    holders: Mapping[int, int],
+    noise: float,
+) -> Observation | None:
+    """What the verdict says; None if nothing.
+
+    Args:
+        targets: sentence -> y, see ``LoggedVerdict.targets``.
+        holders: sentence -> its passage, of those that there are.
+        noise: R of the verdict.
+    """
+    named = [(holders[sentence], y) for sentence, y in targets.items() if sentence in holders]
+    if not judged.ranked:
+        return None
+    if believed.model == "ranking":
+        if judged.features is None:
+            return None
+        return belief.observed(judged.ranked, judged.features, named, judged.verdict, prior=prior, noise=noise)
+    if judged.enough is None or len(judged.enough) != len(prior.mean):
+        return None  # of a version with other features
+    known = holders.keys() >= set(judged.verdict.supports)
+    said = sufficiency.told(judged.verdict, named, judged.ranked[: sufficiency.FIRST], known=known)
+    if said is None:
+        return None
+    return sufficiency.observe(judged.enough.astype(np.float64), said, prior, noise)

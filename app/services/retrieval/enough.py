@@ -1,0 +1,69 @@
+"""Whether a ranked answer is enough, by what is believed of that."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core import ranking, sufficiency
+from app.services.retrieval.plan import Plan
+from app.services.retrieval.walk import Walk
+from app.storage.corpus.lexical import Match
+
+_SHARED_NEW = ranking.FEATURES.index("shared_new")
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """With what probability the first five of a ranking hold all the evidence.
+
+    Attributes:
+        model: by the features and their weights, in [0, 1]; 0 where nothing was found.
+        vouched: strongest recall prior by a verdict that claimed to name all evidence, in [0, 1].
+        features: see ``sufficiency.FEATURES``, (k,); none where nothing was found.
+        weights: what is believed of them, (k,).
+        events: verdicts in the weights.
+    """
+
+    model: float
+    vouched: float
+    features: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    events: int
+
+    @property
+    def probability(self) -> float:
+        """The model's, but at least what verdicts on a nearby past question vouch for: recall brings that up."""
+        return max(self.model, self.vouched)
+
+
+def enough(
+    plan: Plan,
+    walk: Walk,
+    passages: list[int],
+    scores: NDArray[np.float64],
+    features: NDArray[np.float64],
+    matching: Mapping[int, Match],
+    weights: NDArray[np.float64],
+    events: int,
+) -> Enough:
+    """Whether a ranking is enough.
+
+    Args:
+        passages: all candidates, the best before recall first, (n,).
+        scores, features: theirs, (n,) and (n, k).
+        matching: the question's words that passages have.
+        weights: what is believed of ``sufficiency.FEATURES``.
+        events: verdicts in that.
+    """
+    if not passages:
+        return Enough(0.0, walk.vouched, np.zeros(0), weights, events)
+    every = {word: weight for match in matching.values() for word, weight in match.terms.items()}
+    first = [matching[passage].terms for passage in passages[: sufficiency.FIRST] if passage in matching]
+    # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
+    rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
+    absent = max(len(plan.terms) - len(every), 0) * rarest
+    seen = sufficiency.features(scores, features[:, _SHARED_NEW], sufficiency.covered(first, every, absent))
+    return Enough(sufficiency.probability(seen, weights), walk.vouched, seen, weights, events)
