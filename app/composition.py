@@ -163,7 +163,9 @@ class Application(Parts):
     @cached_property
     def retrieve(self) -> RetrieveService:
         """Finds what questions ask for."""
-        return RetrieveService(self.database, self.planner, self.prior, self.llm)
+        return RetrieveService(
+            self.database, self.planner, self.prior, self.llm, threshold=self.settings.sufficiency_threshold
+        )
 
     @cached_property
     def ask(self) -> AskService:

@@ -114,7 +114,13 @@ class Settings(BaseSettings):
     )
     ranking_prior: Path | None = Field(
         default=None,
-        description="File with ranking weights to start from, as `engram fit` writes; the shipped ones by default.",
+        description="File with the weights to start from, as `engram fit` writes; the shipped ones by default.",
+    )
+    sufficiency_threshold: float = Field(
+        default=0.9,
+        ge=0,
+        le=1,
+        description="With sufficiency 'learned' hops end once the answer is enough with this probability.",
     )
     hub_limit: int = Field(
         default=1000,

@@ -98,7 +98,7 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
 def retrieval(app: Application, database: Database, *, exact: bool) -> AskService:
     """The service, with vector indexes or without."""
     limits = replace(app.limits, exact=exact)
-    retrieve = RetrieveService(database, replace(app.planner, limits=limits), app.prior)
+    retrieve = RetrieveService(database, replace(app.planner, limits=limits), app.prior, threshold=1.0)
     return AskService(database, retrieve, Influences(app.prior, app.settings.recall_gate))
 
 

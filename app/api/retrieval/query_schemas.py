@@ -92,8 +92,16 @@ class QueryIn(Model):
         default=None,
         description=(
             "What may end the hops early. 'coverage': the evidence names every content word of the question, "
-            "or verdicts on a nearby past question vouch for it. 'llm': the endpoint says so. "
+            "or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after "
+            "every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. "
             "Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'."
+        ),
+    )
+    min_sufficiency: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
+        default=None,
+        description=(
+            "If the probability that the first five passages hold all the evidence is lower, the answer has none "
+            "and says that it is insufficient. Only with strategy 'graph' and profile 'default'."
         ),
     )
     include: list[Include] = Field(
@@ -122,6 +130,7 @@ class QueryIn(Model):
             profile=self.arm.profile,
             strategy=self.arm.strategy,
             sufficiency=self.sufficiency,
+            min_sufficiency=self.min_sufficiency,
             metadata=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
             include=frozenset(self.include),
@@ -282,6 +291,10 @@ class QueryOut(Out):
             "With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach "
             "it. Null with profile 'paper', and with strategies other than 'graph'."
         ),
+    )
+    insufficient: bool = Field(
+        default=False,
+        description="Whether passages are withheld because enough is below the query's min_sufficiency.",
     )
     entities: list[EntityOut] | None = None
     trace: TraceOut | None = None

@@ -49,7 +49,7 @@ class Answer:
     """What a query is answered.
 
     ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
-    rank.
+    rank. ``insufficient`` ones show nothing, because the query wanted a higher one.
     """
 
     query_id: UUID
@@ -67,5 +67,6 @@ class Answer:
     arm: str | None = None
     shadow: bool = False
     enough: float | None = None
+    insufficient: bool = False
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None

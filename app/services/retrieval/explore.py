@@ -27,11 +27,13 @@ class Explored:
         best: passage and score, in order.
         passages: those of them that exploration put there, each with its sentence nearest to the question.
         displaced: passages that made room.
+        withheld: whether nothing is shown, because it is too likely not enough.
     """
 
     best: Sequence[tuple[int, float]]
     passages: Mapping[int, StoredSentence] = field(default_factory=dict)
     displaced: frozenset[int] = frozenset()
+    withheld: bool = False
 
     def shown(self, passage: int, hit: PassageAnswer) -> PassageAnswer:
         """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
@@ -47,8 +49,10 @@ class Explored:
         """The sentences that a verdict rejects if it does not name them.
 
         None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
-        nobody saw the other.
+        nobody saw the other. And none at all of what was withheld.
         """
+        if self.withheld:
+            return []
         return [
             sentence
             for sentence, found in walk.evidence.items()
@@ -70,8 +74,14 @@ def depth(plan: Plan) -> int:
 
 
 def explore(reader: Reader, plan: Plan, ranking: Ranking) -> Explored:
-    """What the query shows of its ranking: the best, unless it explores and there is something to explore."""
+    """What the query shows of its ranking: the best, unless it explores and there is something to explore.
+
+    Nothing if the query wants an answer that is enough and it is too likely not.
+    """
     exploring, focus = plan.served.exploring, plan.focus
+    least, enough = plan.query.min_sufficiency, ranking.enough
+    if least is not None and enough is not None and enough.probability < least:
+        return Explored([], withheld=True)
     if exploring is None:
         return Explored(ranking.best)
     slots = room(exploring.slots, plan.query.top_k, len(ranking.best))

@@ -138,7 +138,8 @@ class Planner:
         """The query as it is ``served``; by default as it was asked.
 
         Raises:
-            InvalidRequestError: the query bounds hops that its strategy does not make.
+            InvalidRequestError: the query bounds hops that its strategy does not make, or goes by whether the
+                answer is enough where that is not told.
             LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
             LlmError: the endpoint failed.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
@@ -195,15 +196,19 @@ class Planner:
         )
 
     def _sufficiency(self, query: Query, served: Served) -> Sufficiency:
-        strategy = served.strategy
-        if strategy != "graph":
-            if query.max_hops is not None or query.sufficiency is not None:
-                raise InvalidRequestError(
-                    f"Strategy {strategy!r} makes no hops: max_hops and sufficiency go with strategy 'graph'."
-                )
-            return "none"
+        walks, told = served.strategy == "graph", served.strategy == "graph" and served.profile.by_features
+        if not walks and (query.max_hops is not None or query.sufficiency is not None):
+            raise InvalidRequestError(
+                f"Strategy {served.strategy!r} makes no hops: max_hops and sufficiency go with strategy 'graph'."
+            )
+        if query.sufficiency == "learned" and not told:
+            raise InvalidRequestError("sufficiency 'learned' goes with profile 'default'.")
+        if query.min_sufficiency is not None and not told:
+            raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
         if query.sufficiency == "llm" and self.llm is None:
             raise LlmNotConfiguredError("sufficiency 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+        if not walks:
+            return "none"
         return query.sufficiency or ("coverage" if served.profile.recalls else "none")
 
     def _analysed(self, query: Query, served: Served) -> tuple[dict[str, str], str | None]:

@@ -37,6 +37,7 @@ def answer(found: Retrieved) -> Answer:
         arm=plan.served.arm,
         shadow=plan.served.shadow,
         enough=None if found.ranking.enough is None else found.ranking.enough.probability,
+        insufficient=found.explored.withheld,
         timings=timings(found),
     )
 

@@ -34,10 +34,10 @@ def begin(reader: Reader, plan: Plan, start: Frontier) -> Walk:
 
 
 def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
-    """Go on until the walk stops; or, where an LLM says whether it may, until that has to be asked."""
+    """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
     while walk.stop_reason is None:
         walk = _step(reader, plan, walk)
-        if plan.sufficiency == "llm":
+        if plan.sufficiency in ("learned", "llm"):
             break
     return walk
 

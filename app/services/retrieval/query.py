@@ -10,7 +10,7 @@ from app.services.access.scope import Scope
 
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]
-Sufficiency = Literal["none", "coverage", "llm"]
+Sufficiency = Literal["none", "coverage", "learned", "llm"]
 Include = Literal["sentences", "entities", "trace"]
 
 
@@ -27,6 +27,7 @@ class Query:
         profile: published constants, or ours.
         strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.
         sufficiency: what may end the hops early; None for the profile's own.
+        min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages.
         metadata: only passages whose metadata contain this.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
@@ -43,6 +44,7 @@ class Query:
     profile: ProfileName = "default"
     strategy: Strategy = "graph"
     sufficiency: Sufficiency | None = None
+    min_sufficiency: float | None = None
     metadata: Mapping[str, Any] | None = None
     time_constraint: str | None = None
     include: frozenset[Include] = field(default_factory=frozenset)

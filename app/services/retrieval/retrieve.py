@@ -57,7 +57,17 @@ class Retrieved:
 class RetrieveService:
     """Finds what questions ask for."""
 
-    def __init__(self, database: Database, planner: Planner, prior: RankingPrior, llm: Llm | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        planner: Planner,
+        prior: RankingPrior,
+        llm: Llm | None = None,
+        *,
+        threshold: float,
+    ) -> None:
+        """``threshold``: from which probability on an answer is enough for hops to end (sufficiency "learned")."""
+        self._threshold = threshold
         self._database = database
         self._planner = planner
         self._prior = prior
@@ -65,7 +75,7 @@ class RetrieveService:
 
     def by(self, prior: RankingPrior) -> "RetrieveService":
         """The same with other ranking weights to start from."""
-        return RetrieveService(self._database, self._planner, prior, self._llm)
+        return RetrieveService(self._database, self._planner, prior, self._llm, threshold=self._threshold)
 
     def plan(self, query: Query, served: Served | None = None) -> Plan:
         """The query as it is ``served``; by default as it was asked, whatever its collection is set to.
@@ -104,9 +114,9 @@ class RetrieveService:
                     aligned, unknown = _aligned(reader, plan)
                     walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned))
                 if walk is not None:
-                    walk = propagate.advance(reader, plan, walk)
+                    walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
-                        yield reader, self._found(reader, plan, aligned, walk, began)
+                        yield reader, self._found(reader, plan, aligned, walk, ranking, began)
                         return
             if walk is None:
                 left = time.perf_counter()
@@ -123,11 +133,33 @@ class RetrieveService:
         kept = [at for at, passage in enumerate(candidates) if passage in stored]
         return [stored[candidates[at]].external_id for at in kept], found.ranking.features[kept]
 
+    def _advanced(self, reader: Reader, plan: Plan, walk: Walk) -> tuple[Walk, Ranking | None]:
+        """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
+
+        Sufficiency "learned" ranks after every hop.
+        """
+        walk = propagate.advance(reader, plan, walk)
+        while plan.sufficiency == "learned" and walk.stop_reason is None:
+            ranking = self._ranked(reader, plan, walk)
+            if ranking.enough is not None and ranking.enough.probability >= self._threshold:
+                return replace(walk, stop_reason="sufficient"), ranking
+            walk = propagate.advance(reader, plan, walk)
+        return walk, None
+
+    def _ranked(self, reader: Reader, plan: Plan, walk: Walk) -> Ranking:
+        return rank(reader, plan, walk, self._prior, depth(plan))
+
     def _found(
-        self, reader: Reader, plan: Plan, aligned: Sequence[EntityAnswer], walk: Walk, began: float
+        self,
+        reader: Reader,
+        plan: Plan,
+        aligned: Sequence[EntityAnswer],
+        walk: Walk,
+        ranking: Ranking | None,
+        began: float,
     ) -> Retrieved:
         """The rest of what is read once the walk has stopped."""
-        ranking = rank(reader, plan, walk, self._prior, depth(plan))
+        ranking = ranking or self._ranked(reader, plan, walk)
         explored = explore(reader, plan, ranking)
         shown = [passage for passage, _ in explored.best]
         sentences: dict[int, list[StoredSentence]] = {}

@@ -127,11 +127,15 @@ def arm_of(query: Query, collection: Collection, unit: str) -> Arm | None:
     """The unit's arm of the collection's experiment, see ``core.assignment``; None if it has none.
 
     A query that bounds its hops goes to no arm if some arm makes no hops: that arm alone would have to refuse it,
-    and the others' queries would be of another kind than its own.
+    and the others' queries would be of another kind than its own. So it is with a query that goes by whether the
+    answer is enough, if some arm does not tell.
     """
     arms = arms_of(collection)
     bounded = query.max_hops is not None or query.sufficiency is not None
     if not arms or (bounded and any(arm.strategy != "graph" for arm in arms)):
+        return None
+    told = query.sufficiency == "learned" or query.min_sufficiency is not None
+    if told and not all(arm.strategy == "graph" and PROFILES[arm.profile].by_features for arm in arms):
         return None
     at = assignment.assign(collection.id, [arm.name for arm in arms], [arm.percent for arm in arms], unit)
     return None if at is None else arms[at]

@@ -30,6 +30,7 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
     plan, ranking, explored = found.plan, found.ranking, found.explored
     ids = {stored.external_id: passage for passage, stored in found.passages.items()}
     recorded = explored.recorded(ranking)
+    teaches = ranking.teaches and not explored.withheld  # of what nobody saw nobody can say how it should be ranked
     return EpisodeRow(
         id=answer.query_id,
         question=answer.query,
@@ -53,6 +54,7 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
             "stop_reason": answer.stop_reason,
             "shadow": answer.shadow,
             "enough": answer.enough,
+            "insufficient": answer.insufficient,
             "timings": asdict(answer.timings),
             "passages": [_passage(hit) for hit in answer.passages],
         },
@@ -64,8 +66,8 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
             "enough": None if trace.enough is None else asdict(trace.enough),
         },
-        ranked=ranking.candidates[recorded] if ranking.teaches else None,
-        features=ranking.features[recorded].astype(np.float32) if ranking.teaches else None,
+        ranked=ranking.candidates[recorded] if teaches else None,
+        features=ranking.features[recorded].astype(np.float32) if teaches else None,
         enough=_taught(found),
     )
 

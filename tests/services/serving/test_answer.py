@@ -83,6 +83,14 @@ def test_no_evidence_is_no_answer_and_costs_no_call(
     assert asking.held == []
 
 
+def test_withheld_evidence_is_no_answer_and_costs_no_call(asking: Asking, curie: str) -> None:
+    body = {"collection": curie, "query": QUESTION, "min_sufficiency": 1.0}
+    answer = asking(keyword_handler).post("/answer", json=body).json()
+    assert (answer["answer"], answer["sufficient"], answer["citations"]) == ("", False, [])
+    assert answer["retrieval"]["insufficient"] is True
+    assert asking.held == []
+
+
 UNUSABLE: dict[str, Callable[[dict[str, Any]], str | Reply]] = {
     "a citation of what was not shown": lambda _: json.dumps({"answer": "x", "cited": [99], "sufficient": True}),
     "no JSON": lambda _: "Warsaw, of course.",

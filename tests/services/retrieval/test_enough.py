@@ -1,0 +1,130 @@
+"""Going by whether an answer is enough: hops that end, and answers that are withheld."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.core import sufficiency
+from app.core.belief import Prior
+from app.errors import InvalidRequestError
+from app.services.retrieval.query import Query
+from app.services.retrieval.retrieve import Retrieved, RetrieveService
+from tests.support import state
+
+CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
+
+Believing = Callable[[float], RetrieveService]
+
+
+@pytest.fixture
+def believing(application: Application) -> Believing:
+    """Retrieval by a prior that gives every answer the same probability, and stops at .8."""
+
+    def made(probability: float) -> RetrieveService:
+        weights = np.zeros(len(sufficiency.FEATURES))
+        weights[0] = np.log(probability / (1 - probability))
+        prior = replace(application.prior, enough=Prior(weights, np.eye(len(weights))), enough_name="even")
+        return RetrieveService(application.database, application.planner, prior, threshold=0.8)
+
+    return made
+
+
+def found(retrieve: RetrieveService, application: Application, name: str, **more: Any) -> Retrieved:
+    query = Query(text=CHAIN, scope=application.access.scope(name), memory="off", **more)
+    return retrieve.find(retrieve.plan(query))
+
+
+class TestLearned:
+    def test_hops_end_once_the_answer_is_likely_enough(
+        self, application: Application, curie: str, believing: Believing
+    ) -> None:
+        stopped = found(believing(0.9), application, curie, sufficiency="learned")
+        one = found(believing(0.9), application, curie, sufficiency="none", max_hops=1)
+        assert stopped.walk.stop_reason == "sufficient"
+        assert len(stopped.walk.hops) == 1
+        assert stopped.shown == one.shown
+        assert stopped.ranking.enough is not None
+        assert stopped.ranking.enough.probability == pytest.approx(0.9)
+
+    def test_hops_go_on_while_it_is_not(self, application: Application, curie: str, believing: Believing) -> None:
+        going = found(believing(0.7), application, curie, sufficiency="learned")
+        never = found(believing(0.7), application, curie, sufficiency="none")
+        assert len(going.walk.hops) == len(never.walk.hops) > 1
+        assert going.walk.stop_reason == never.walk.stop_reason
+        assert going.shown == never.shown
+
+    def test_an_episode_says_so(self, http: TestClient, curie: str) -> None:
+        body = {"query": CHAIN, "collection": curie, "sufficiency": "learned"}
+        answer = http.post("/query", json=body).raise_for_status().json()
+        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
+        assert (answer["sufficiency"], again["sufficiency"]) == ("learned", "learned")
+        assert again["enough"] == answer["enough"]
+        assert 0 <= answer["enough"] <= 1
+        assert not answer["insufficient"]
+
+
+class TestWithheld:
+    def test_what_is_too_unlikely_enough_has_no_passages(
+        self, application: Application, curie: str, believing: Believing
+    ) -> None:
+        for least, withheld in ((0.71, True), (0.69, False), (0.0, False)):
+            result = found(believing(0.7), application, curie, min_sufficiency=least)
+            assert result.explored.withheld == withheld
+            assert bool(result.shown) != withheld
+            assert result.ranking.best
+
+    def test_it_says_so_plainly_and_teaches_nothing_of_what_nobody_saw(
+        self, application: Application, http: TestClient, curie: str
+    ) -> None:
+        body = {"query": CHAIN, "collection": curie, "min_sufficiency": 1.0, "include": ["trace"]}
+        answer = http.post("/query", json=body).raise_for_status().json()
+        assert answer["passages"] == []
+        assert answer["insufficient"] is True
+        assert 0 < answer["enough"] < 1
+        assert answer["trace"]["enough"]["probability"] == answer["enough"]
+        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
+        assert again["insufficient"] is True
+        (kept,) = state.rows(application, curie, "episode")
+        assert (kept["activated"], kept["shown"]) == ([], [])
+        assert (kept["ranked"], kept["features"], kept["enough"]) == (None, None, None)
+
+    def test_a_verdict_may_still_name_what_there_is(self, application: Application, curie: str) -> None:
+        query = Query(text=CHAIN, scope=application.access.scope(curie), min_sufficiency=1.0)
+        answer = application.ask.query(query)
+        missed = list(state.sentences(application, curie, "vistula").values())
+        receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
+        assert receipt.event.status == "applied"
+        assert [row["target"] for row in state.rows(application, curie, "memory_audit")] == [1, 1]
+        assert state.learned_weights(application, curie, model="enough") is None
+
+    @pytest.mark.parametrize("least", [-0.1, 1.1, "high", True])
+    def test_it_is_a_probability(self, http: TestClient, curie: str, least: object) -> None:
+        answer = http.post("/query", json={"query": CHAIN, "collection": curie, "min_sufficiency": least})
+        assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("asked", [{"sufficiency": "learned"}, {"min_sufficiency": 0.5}])
+@pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}])
+def test_where_it_is_not_told_nothing_goes_by_it(
+    application: Application, curie: str, asked: dict[str, Any], arm: dict[str, Any]
+) -> None:
+    query = Query(text=CHAIN, scope=application.access.scope(curie), **asked, **arm)
+    with pytest.raises(InvalidRequestError, match=r"goe?s? with"):
+        application.ask.query(query)
+
+
+def test_it_is_asked_of_no_experiment_with_an_arm_that_does_not_tell(
+    application: Application, http: TestClient, curie: str
+) -> None:
+    arms = [{"name": "ours", "percent": 0}, {"name": "theirs", "percent": 100, "profile": "paper"}]
+    http.patch(f"/collections/{curie}", json={"experiment": {"arms": arms}}).raise_for_status()
+    body = {"query": CHAIN, "collection": curie}
+    assert http.post("/query", json=body).raise_for_status().json()["arm"] == "theirs"
+    for asked in ({"sufficiency": "learned"}, {"min_sufficiency": 0.0}):
+        answer = http.post("/query", json=body | asked).raise_for_status().json()
+        assert (answer["arm"], answer["profile"]) == (None, "default")
