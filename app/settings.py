@@ -117,7 +117,7 @@ class Settings(BaseSettings):
         description="File with the weights to start from, as `engram fit` writes; the shipped ones by default.",
     )
     sufficiency_threshold: float = Field(
-        default=0.9,
+        default=0.97,
         ge=0,
         le=1,
         description="With sufficiency 'learned' hops end once the answer is enough with this probability.",

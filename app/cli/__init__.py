@@ -5,6 +5,7 @@ import sys
 from pydantic import ValidationError
 
 from app.cli import (
+    enough,
     evaluate,
     explain,
     fit,
@@ -26,6 +27,7 @@ from app.settings import Settings
 
 __all__ = [
     "cli",
+    "enough",
     "evaluate",
     "explain",
     "fit",

@@ -7,7 +7,12 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from app.api.retrieval.expansion_schemas import ExpansionIn
-from app.api.retrieval.trace_schemas import FeatureTraceOut, PassageTraceOut, SentenceInfluenceOut
+from app.api.retrieval.trace_schemas import (
+    EnoughInfluenceOut,
+    FeatureTraceOut,
+    PassageTraceOut,
+    SentenceInfluenceOut,
+)
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Text, Whole
 from app.core.profiles import ProfileName
 from app.core.verdict import Expansion
@@ -235,6 +240,11 @@ class EnoughOut(Out):
         description="By name (docs/enough.md). None where nothing was found."
     )
     events: int = Field(description="Verdicts in the weights.")
+    influences: list[EnoughInfluenceOut] = Field(
+        default_factory=list,
+        description="At most 10 of them, the strongest first; where the query asked for a trace.",
+    )
+    influences_cut: bool = Field(default=False, description="Whether there are more.")
 
 
 class TraceOut(Out):

@@ -38,6 +38,12 @@ class PassageInfluenceOut(CauseOut):
     weights: float = Field(description="By the ranking weights.")
 
 
+class EnoughInfluenceOut(CauseOut):
+    """What one verdict did to the model's probability that the answer is enough."""
+
+    probability: float = Field(description="As it is, less what it were without the verdict.")
+
+
 class KeyCauseOut(CauseOut):
     """A verdict that brought a unit of a key; its credit is gain times weight."""
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from app.providers.prior import RankingPrior
 from app.services.reasons import key_causes
+from app.services.reasons.enough import with_causes
 from app.services.reasons.factors import UNKNOWN, factors
 from app.services.reasons.left_out import Memories, Supports, Version, Weights
 from app.services.reasons.scoring import AsPublished, ByFeatures, Scoring
@@ -82,6 +83,7 @@ class Influences:
                 _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
             ],
             passages=_passages(found, plain, versions, ranked, keys.traces(causes), causes),
+            enough=None if trace.enough is None else with_causes(reader, found, self.prior, trace.enough, SHOWN),
         )
 
 

@@ -175,6 +175,13 @@ class PassageTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class EnoughInfluence(Cause):
+    """What one verdict did to the model's probability: as it is, less what it were without the verdict."""
+
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
 class EnoughTrace:
     """Why an answer is believed to be enough with its probability.
 
@@ -184,6 +191,7 @@ class EnoughTrace:
         vouched: by a verdict on a nearby past question that claimed to name all evidence.
         features: by name, see ``sufficiency.FEATURES``; none where nothing was found.
         events: verdicts in the weights.
+        influences: the strongest of them; ``influences_cut`` says that there are more.
     """
 
     probability: float
@@ -191,6 +199,8 @@ class EnoughTrace:
     vouched: float
     features: dict[str, FeatureTrace]
     events: int
+    influences: list[EnoughInfluence] = field(default_factory=list)
+    influences_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

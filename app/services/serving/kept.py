@@ -64,7 +64,7 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
             "recalled": [asdict(recalled) for recalled in trace.recalled],
             "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
-            "enough": None if trace.enough is None else asdict(trace.enough),
+            "enough": None if trace.enough is None else _json(asdict(trace.enough)),
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,

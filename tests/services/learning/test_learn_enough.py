@@ -139,6 +139,14 @@ class TestRealAnswers:
         told = again.trace.enough
         assert_allclose([told.features[name].weight for name in sufficiency.FEATURES], weights)
         assert told.events == 1
+        (moved,) = told.influences
+        assert not told.influences_cut
+        assert (moved.event_id, moved.question) == (min(state.event_statuses(application, curie)), QUESTION)
+        values = np.array([told.features[name].value for name in sufficiency.FEATURES])
+        unmoved = sufficiency.probability(values, application.prior.enough.mean)
+        assert moved.probability == pytest.approx(told.model - unmoved, abs=1e-12)
+        kept = application.ask.episode(application.access.scope(curie), again.query_id)
+        assert kept.trace["enough"]["influences"][0]["probability"] == moved.probability
         assert query(application, curie, memory="off").enough == first.enough
 
     def test_what_verdicts_vouch_for_is_believed(self, application: Application, curie: str) -> None:
@@ -154,6 +162,27 @@ class TestRealAnswers:
         kept = {row["id"]: row["enough"] for row in state.rows(application, curie, "episode")}
         assert kept[str(again.query_id)] is None  # recall had a say in what was shown
         assert kept[str(first.query_id)] is not None
+
+    def test_each_of_several_verdicts_is_told_by_what_it_did(self, application: Application, curie: str) -> None:
+        events = [
+            state.judge(
+                application, curie, asked(application, curie), first_of(application, curie, *supported), wait=True
+            ).event.id
+            for supported in (("curie",), ("warsaw",), ("tokyo",))
+        ]
+        told = query(application, curie, text="What is polonium?", include=frozenset({"trace"})).trace
+        assert told is not None
+        assert told.enough is not None
+        moved = {row.event_id: row.probability for row in told.enough.influences}
+        assert set(moved) == set(events)
+        application.revoke.revoke(application.access.scope(curie), events[1])
+        without = query(application, curie, text="What is polonium?", include=frozenset({"trace"})).trace
+        assert without is not None
+        assert without.enough is not None
+        values = np.array([told.enough.features[name].value for name in sufficiency.FEATURES])
+        weights = np.array([without.enough.features[name].weight for name in sufficiency.FEATURES])
+        left = sufficiency.probability(values, weights)
+        assert moved[events[1]] == pytest.approx(told.enough.model - left, abs=1e-9)
 
     def test_a_judge_who_was_shown_fewer_teaches_nothing(self, application: Application, curie: str) -> None:
         answer = query(application, curie, top_k=2)

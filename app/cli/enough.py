@@ -1,0 +1,74 @@
+"""The command that measures how well it is told whether an answer is enough."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.console import cli, err, say, say_table
+from app.cli.datasets import load_dataset
+from app.cli.engine import engine
+from app.settings import Settings
+
+
+@cli.command()
+def enough(
+    dataset: Annotated[
+        Path, typer.Argument(help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
+    ],
+    foreign: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another data set, whose questions this corpus cannot answer; repeatable."),
+    ] = None,
+    verdicts: Annotated[int, typer.Option(min=0, help="Given to other questions than are then asked.")] = 50,
+    seed: Annotated[list[int] | None, typer.Option(help="Order of verdicts; several give means.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Ask at most so many questions.")] = None,
+    prior: Annotated[
+        Path | None, typer.Option(help="File with the weights to start from, as `engram fit` writes.")
+    ] = None,
+    folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("evaluation"),
+) -> None:
+    """Measure how well it is told whether an answer is enough, on a data set: docs/enough.md."""
+    from app.evaluation.enough import measure
+    from app.evaluation.harness import open_harness
+    from app.evaluation.judges import choose
+    from app.evaluation.progress import progress, steps, ticks
+
+    loaded, others = load_dataset(dataset), [load_dataset(other) for other in foreign or []]
+    settings = Settings()
+    if prior is not None:
+        settings = settings.model_copy(update={"ranking_prior": prior})
+    with engine(settings) as (services, _), progress(err) as bars:
+        found = measure(
+            open_harness(services, loaded, ticks(bars, f"{loaded.name}: ingest")),
+            loaded,
+            others,
+            choose("oracle", "full", None),
+            partial(steps, bars),
+            verdicts=verdicts,
+            seeds=seed or [0],
+            limit=limit,
+        )
+        found["prior"] = [services.prior.enough_name, *services.prior.fitted]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"enough-{loaded.name}.json"
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    say_table([["figure", "value"], *_rows(found)], "<>")
+    say(str(path))
+
+
+def _rows(found: dict[str, Any], before: str = "") -> list[list[str]]:
+    """Every figure by the names that lead to it."""
+    rows: list[list[str]] = []
+    for name, value in found.items():
+        if isinstance(value, dict):
+            rows += _rows(value, f"{before}{name}, ")
+        else:
+            rows.append([f"{before}{name}", f"{value:.3f}" if isinstance(value, float) else _text(value)])
+    return rows
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

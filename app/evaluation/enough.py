@@ -1,0 +1,182 @@
+"""How well it is told whether an answer is enough: before verdicts and after, as a rule to stop, and of absence.
+
+An answer was enough if as many of its first five passages are relevant as can be. A question of another data set is
+one that the corpus cannot answer.
+"""
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from app.core import sufficiency
+from app.evaluation.dataset import Dataset, Question
+from app.evaluation.fit import holds_all
+from app.evaluation.harness import Arm, Harness
+from app.evaluation.judges import Judge
+from app.services.retrieval.query import Memory, Query, Sufficiency
+
+BINS = 10
+"""Of the expected calibration error, of equal width."""
+RULES: tuple[Sufficiency, ...] = ("none", "coverage", "learned")
+
+Begin = Callable[[str, int], Callable[[], None]]
+"""Announces a stretch of so many steps; what it returns is called after each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One question, asked once.
+
+    Attributes:
+        probability: that the answer is enough, in [0, 1].
+        held: whether it was.
+        recall: share of the relevant passages among the first five.
+        ms: wall-clock time of the query.
+    """
+
+    probability: float
+    held: bool
+    recall: float
+    hops: int
+    ms: float
+
+
+def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
+    """Probability that one of the first is above one of the second, ties counting half; None without both."""
+    if not len(high) or not len(low):
+        return None
+    ones, others = np.asarray(high)[:, None], np.asarray(low)[None, :]
+    return float(((ones > others) + 0.5 * (ones == others)).mean())
+
+
+def calibration_error(told: Sequence[Told], bins: int = BINS) -> float:
+    """Expected calibration error: by how much the share of answers that held differs from what was told, in [0, 1].
+
+    Naeini et al., 2015: the mean over bins of equal width of |share that held - mean probability|, by their sizes.
+    """
+    places = [min(int(one.probability * bins), bins - 1) for one in told]
+    error = 0.0
+    for place in set(places):
+        within = [one for one, at in zip(told, places, strict=True) if at == place]
+        held = statistics.fmean(one.held for one in within)
+        error += len(within) * abs(held - statistics.fmean(one.probability for one in within))
+    return error / len(told) if told else 0.0
+
+
+def measure(
+    harness: Harness,
+    dataset: Dataset,
+    foreign: Iterable[Dataset],
+    judge: Judge,
+    begin: Begin,
+    *,
+    verdicts: int,
+    seeds: Sequence[int],
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """All of it as plain JSON. What the collection had learned is forgotten, before and after.
+
+    Args:
+        foreign: data sets whose questions the corpus does not answer.
+        verdicts: given to questions other than those that are then asked.
+        seeds: orders in which questions are drawn to be judged; figures after verdicts are means over them.
+        limit: questions asked at most, of each data set.
+    """
+    questions = list(dataset.questions[:limit])
+    harness.reset()
+    stopping = {rule: _asked(harness, questions, "off", begin, f"stop: {rule}", rule) for rule in RULES}
+    before = stopping["coverage"]
+    own = [one.probability for one in before]
+    found: dict[str, Any] = {
+        "dataset": dataset.name,
+        "questions": len(questions),
+        "before": _quality(before),
+        "stopping": {rule: _costs(told) for rule, told in stopping.items()},
+        "answerable": {
+            other.name: auc(
+                own,
+                [one.probability for one in _asked(harness, other.questions[:limit], "off", begin, other.name)],
+            )
+            for other in foreign
+        },
+    }
+    after = [_after(harness, questions, judge, begin, verdicts, seed) for seed in seeds if verdicts]
+    if after:
+        found["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
+    return found
+
+
+def _after(
+    harness: Harness, questions: Sequence[Question], judge: Judge, begin: Begin, verdicts: int, seed: int
+) -> dict[str, float | None]:
+    """Of the questions that were not judged."""
+    order = random.Random(seed).sample(list(questions), len(questions))  # noqa: S311 - repeatable, not secret
+    step = begin(f"verdicts, seed {seed}", min(verdicts, len(order)))
+    for question in order[:verdicts]:
+        harness.teach(question, Arm("default", "off"), judge)
+        step()
+    told = _asked(harness, order[verdicts:], "read", begin, f"after, seed {seed}")
+    harness.reset()
+    return _quality(told)
+
+
+def _asked(
+    harness: Harness,
+    questions: Sequence[Question],
+    memory: Memory,
+    begin: Begin,
+    label: str,
+    rule: Sufficiency | None = None,
+) -> list[Told]:
+    step, retrieve, told = begin(label, len(questions)), harness.services.retrieve, []
+    for question in questions:
+        query = Query(text=question.text, scope=harness.scope, memory=memory, sufficiency=rule)
+        began = time.perf_counter()
+        found = retrieve.find(retrieve.plan(query))
+        ms = (time.perf_counter() - began) * 1000.0
+        first = [name for _, name, _ in found.shown[: sufficiency.FIRST]]
+        enough = found.ranking.enough
+        told.append(
+            Told(
+                probability=0.0 if enough is None else enough.probability,
+                held=holds_all(question.relevant, first),
+                recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
+                hops=len(found.walk.hops),
+                ms=ms,
+            )
+        )
+        step()
+    return told
+
+
+def _quality(told: Sequence[Told]) -> dict[str, float | None]:
+    return {
+        "held": statistics.fmean(one.held for one in told) if told else None,
+        "told": statistics.fmean(one.probability for one in told) if told else None,
+        "auc": auc(
+            [one.probability for one in told if one.held], [one.probability for one in told if not one.held]
+        ),
+        "ece": calibration_error(told),
+    }
+
+
+def _costs(told: Sequence[Told]) -> dict[str, float]:
+    return {
+        "recall@5": statistics.fmean(one.recall for one in told),
+        "all@5": statistics.fmean(one.held for one in told),
+        "hops": statistics.fmean(one.hops for one in told),
+        "ms": statistics.median(one.ms for one in told),
+    }
+
+
+def _means(rows: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    means: dict[str, float | None] = {}
+    for name in rows[0]:
+        values = [value for row in rows if (value := row[name]) is not None]
+        means[name] = statistics.fmean(values) if values else None
+    return means

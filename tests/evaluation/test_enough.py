@@ -1,0 +1,75 @@
+"""How well it is told whether an answer is enough: the figures, and what they are of."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.cli.datasets import load_dataset
+from app.composition import Application
+from app.evaluation.enough import Told, auc, calibration_error, measure
+from app.evaluation.fit import holds_all
+from app.evaluation.harness import open_harness
+from app.evaluation.judges import choose
+from tests.support import state
+
+
+def told(probability: float, *, held: bool) -> Told:
+    return Told(probability, held, recall=0.0, hops=1, ms=1.0)
+
+
+class TestFigures:
+    def test_the_area_under_the_curve_counts_pairs(self) -> None:
+        assert auc([0.9, 0.4], [0.1, 0.4]) == (1 + 1 + 1 + 0.5) / 4
+        assert auc([0.2], [0.3]) == 0.0
+        assert auc([], [0.3]) is None
+        assert auc([0.3], []) is None
+
+    def test_the_calibration_error_is_the_gap_of_each_bin_by_its_size(self) -> None:
+        answers = [told(0.91, held=True), told(0.95, held=False), told(0.99, held=True), told(1.0, held=True)]
+        answers.append(told(0.2, held=False))
+        assert calibration_error(answers) == pytest.approx((4 * abs(3 / 4 - 3.85 / 4) + 1 * 0.2) / 5)
+        assert calibration_error([]) == 0.0
+
+    def test_what_is_told_exactly_has_no_error(self) -> None:
+        assert calibration_error([told(1.0, held=True), told(0.0, held=False)]) == 0.0
+
+    @pytest.mark.parametrize(
+        ("relevant", "first", "held"),
+        [
+            ("ab", "bxayz", True),
+            ("ab", "bxcyz", False),
+            ("abcdefg", "abcde", True),
+            ("abcdefg", "abcdx", False),
+            ("", "abcde", True),
+        ],
+    )
+    def test_all_is_as_many_as_there_can_be(self, relevant: str, first: str, held: bool) -> None:
+        assert holds_all(set(relevant), list(first)) == held
+
+
+def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> None:
+    sample = load_dataset(Path("sample"))
+    stretches: list[tuple[str, int]] = []
+
+    def begin(label: str, total: int) -> Callable[[], None]:
+        stretches.append((label, total))
+        return lambda: None
+
+    harness = open_harness(application, sample, lambda _done, _total: None)
+    found = measure(
+        harness, sample, [sample], choose("oracle", "full", None), begin, verdicts=2, seeds=[0, 1], limit=6
+    )
+
+    assert (found["questions"], found["after"]["verdicts"]) == (6, 2)
+    assert set(found["stopping"]) == {"none", "coverage", "learned"}
+    assert found["stopping"]["none"]["hops"] >= found["stopping"]["coverage"]["hops"]
+    assert 0 <= found["before"]["ece"] <= 1
+    assert 0 < found["before"]["told"] < 1
+    assert found["answerable"][sample.name] == 0.5  # its own questions are as answerable as themselves
+    assert [total for label, total in stretches if label.startswith("verdicts")] == [2, 2]
+    assert [total for label, total in stretches if label.startswith("after")] == [4, 4]
+    assert state.snapshot(application, harness.collection, state.WEIGHTS) == {
+        "ranking_belief": [],
+        "ranking_audit": [],
+    }
