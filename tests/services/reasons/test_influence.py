@@ -297,5 +297,6 @@ def test_a_query_without_a_trace_asks_the_log_nothing(application: Application, 
     plain = len(sent)
     with statements(application) as sent:
         asked(application, curie, top_k=5, max_hops=None)
-    # The same search without memory, and a dozen statements however many verdicts there are.
-    assert len(sent) <= 2 * plain + 12
+    # The same search without memory, a dozen statements however many verdicts there are, and five for those behind
+    # the probability that the answer is enough.
+    assert len(sent) <= 2 * plain + 12 + 5
