@@ -1,5 +1,6 @@
 """Types shared by the schemas. All of them refuse what Postgres cannot hold: NUL, lone surrogates, NaN."""
 
+import json
 import math
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -15,9 +16,14 @@ from pydantic import (
     StrictInt,
 )
 
+from app.api.reading import more_values
 from app.core.names import COLLECTION
 
 MAX_DEPTH = 20
+MAX_VALUES = 1_000
+"""Values in a JSON object of the caller's, as a filter or a passage's metadata."""
+MAX_JSON_BYTES = 64 * 1024
+"""And its length, written as JSON."""
 MAX_ID = 2**63 - 1
 
 
@@ -31,8 +37,10 @@ def storable(text: str) -> str:
     """The text, if UTF-8 and Postgres can hold it."""
     if "\x00" in text:
         raise ValueError("must not contain NUL characters")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("must not contain lone surrogates")
+    try:
+        text.encode()  # not character by character: a body may hold millions
+    except UnicodeEncodeError as error:
+        raise ValueError("must not contain lone surrogates") from error
     return text
 
 
@@ -65,8 +73,12 @@ def in_utc(value: datetime) -> datetime:
 
 
 def storable_json(value: Any) -> Any:
-    """A JSON value, if Postgres can hold it and it is not nested beyond reason."""
+    """A JSON value, if Postgres can hold it and it is neither nested nor long beyond reason."""
+    if more_values(value, MAX_VALUES):
+        raise ValueError(f"must not hold more than {MAX_VALUES} values")
     _check(value, MAX_DEPTH)
+    if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_JSON_BYTES:
+        raise ValueError(f"must not be longer than {MAX_JSON_BYTES} bytes as JSON")
     return value
 
 

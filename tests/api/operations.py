@@ -60,7 +60,7 @@ EMBEDDING: dict[str, Arguments] = {
 WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
 METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
 """Path -> the method that takes a body there."""
-OVER_LIMIT = {"/passages": 64 * 2**20 + 1}
+OVER_LIMIT = {"/passages": 16 * 2**20 + 1}
 KEY = {"idempotency-key": "operations"}
 
 

@@ -7,10 +7,11 @@ from pydantic import AfterValidator
 
 from app.api.dependencies import App, Posted, QueryScope, json_body, posted
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.reasons.explanation_schemas import CompareIn, CompareOut, SentenceMemoryOut
 from app.api.schemas import MAX_ID, storable
 
-router = APIRouter(tags=["explanations"])
+router = APIRouter(tags=["explanations"], route_class=Route)
 
 
 @router.get(

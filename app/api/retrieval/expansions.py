@@ -6,9 +6,10 @@ from fastapi import APIRouter, Depends
 
 from app.api.dependencies import App, Posted, json_body, posted
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut
 
-router = APIRouter(tags=["expansions"])
+router = APIRouter(tags=["expansions"], route_class=Route)
 
 
 @router.post(

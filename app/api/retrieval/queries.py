@@ -7,9 +7,10 @@ from fastapi import APIRouter, Depends
 
 from app.api.dependencies import App, Posted, QueryScope, json_body, posted
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
 
-router = APIRouter(tags=["queries"])
+router = APIRouter(tags=["queries"], route_class=Route)
 
 
 @router.post(
