@@ -220,6 +220,10 @@ class Settings(BaseSettings):
         "come in a stream are applied together, one that comes after a pause at once.",
     )
     ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
+    worker_beat_file: Path | None = Field(
+        default=None,
+        description="File that a worker touches every few seconds while it lives, for `engram worker --check`.",
+    )
     sweep_seconds: float = Field(
         default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."
     )

@@ -132,3 +132,30 @@ def test_counting_ends_where_it_is_enough() -> None:
     assert not Counted.looked_at
     assert not reading.more_values([[1], {"a": {"b": 2}}], 6)
     assert reading.more_values([[1], {"a": {"b": 2}}], 5)
+
+
+def test_liveness_takes_no_thread(live: LiveServer) -> None:
+    """However many requests wait in threads: here all threads that there are do."""
+    freed = threading.Event()
+    limiter: list[Any] = []
+
+    async def occupy() -> None:
+        from anyio import create_task_group, to_thread
+
+        limit = to_thread.current_default_thread_limiter()
+        limiter.append(limit)
+        async with create_task_group() as group:
+            for _ in range(int(limit.total_tokens)):
+                group.start_soon(to_thread.run_sync, freed.wait)
+
+    app: Any = live.app
+    app.add_api_route("/occupy", occupy, methods=["GET"])
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(httpx.get, f"{live.url}/occupy", timeout=60, trust_env=False)
+        try:
+            while not limiter or limiter[0].available_tokens:
+                time.sleep(0.01)
+            assert httpx.get(f"{live.url}/healthz", timeout=10, trust_env=False).status_code == 200
+        finally:
+            freed.set()
+        assert held.result().status_code == 200
