@@ -64,6 +64,29 @@ class Settings(BaseSettings):
         ),
     )
 
+    # Connections of clients
+    max_connections: int = Field(
+        default=500,
+        ge=10,
+        le=100_000,
+        description=(
+            "Connections the API holds at once. One more takes the place of one whose request has not come whole; "
+            "if there is none, it is answered 503."
+        ),
+    )
+    head_timeout_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="How long a request's line and headers may take to arrive."
+    )
+    body_timeout_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description=(
+            "Within so long at least 4 KiB of a request's body must arrive, or its end, and what stands in the way "
+            "of the rest of an answer be taken."
+        ),
+    )
+
     # Database connections
     database_pool_size: int = Field(
         default=10,
