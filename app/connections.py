@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api import problems
+from app.api import origins, problems
 
 log = structlog.get_logger(__name__)
 
@@ -125,7 +125,7 @@ class Guarded(HttpToolsProtocol):
         """A problem document, as from every route."""
         self._cancel()
         status, kind, title, detail = self._refused
-        answer = problems.document(status, kind, title, detail, headers={"connection": "close"})
+        answer = problems.document(status, kind, title, detail, headers=origins.HEADERS | {"connection": "close"})
         head = [f"HTTP/1.1 {status} {title}".encode()]
         head += [name + b": " + value for name, value in answer.raw_headers]
         self.transport.write(b"\r\n".join(head) + b"\r\n\r\n" + bytes(answer.body))

@@ -87,6 +87,21 @@ class Settings(BaseSettings):
         ),
     )
 
+    allowed_hosts: str = Field(
+        default="",
+        description=(
+            "Names that the service goes by in the Host header, separated by commas, besides those of this "
+            "machine, `ENGRAM_HOST` and addresses; `*`: any. Others are answered 421."
+        ),
+    )
+    cors_origins: str = Field(
+        default="",
+        description=(
+            "Origins of other sites' pages that may use the service from a browser, separated by commas, like "
+            "https://app.example.org. Writes from others are answered 403."
+        ),
+    )
+
     # Database connections
     database_pool_size: int = Field(
         default=10,
