@@ -138,6 +138,13 @@ class StatementGivenUpError(UnavailableError):
     """
 
 
+class DeadlineError(UnavailableError):
+    """The request took longer than requests may, and was given up."""
+
+    type = "deadline"
+    title = "Deadline exceeded"
+
+
 class ConfigurationError(EngramError):
     """Engram cannot start as configured."""
 

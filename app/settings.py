@@ -144,6 +144,15 @@ class Settings(BaseSettings):
     )
 
     # Retrieval
+    query_timeout_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description=(
+            "How long a query, an answer in words, a comparison or a widening may take, waiting included; then it "
+            "is given up with a 503 of type `deadline`."
+        ),
+    )
     recall_gate: float = Field(
         default=0.6,
         ge=0,

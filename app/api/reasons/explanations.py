@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AfterValidator
 
-from app.api.dependencies import App, Posted, QueryScope, json_body, posted
+from app.api.dependencies import App, Posted, QueryScope, json_body, posted, timed
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.reasons.explanation_schemas import CompareIn, CompareOut, SentenceMemoryOut
@@ -55,7 +55,7 @@ def get_sentence_memory(
 @router.post(
     "/query/compare",
     response_model=CompareOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Ask under two arms",
 )

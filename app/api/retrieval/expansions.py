@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Posted, json_body, posted
+from app.api.dependencies import App, Posted, json_body, posted, timed
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut
@@ -15,7 +15,7 @@ router = APIRouter(tags=["expansions"], route_class=Route)
 @router.post(
     "/expand",
     response_model=ExpandOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Widen a question",
 )

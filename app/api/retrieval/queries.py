@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Posted, QueryScope, json_body, posted
+from app.api.dependencies import App, Posted, QueryScope, json_body, posted, timed
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
@@ -17,7 +17,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[Depends(json_body)],
+    dependencies=[Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
@@ -49,7 +49,7 @@ def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
 @router.post(
     "/answer",
     response_model=AnswerOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Answer a question in words",
 )
