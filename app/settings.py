@@ -180,10 +180,16 @@ class Settings(BaseSettings):
 
     # Learning
     observation_noise_positive: float = Field(
-        default=0.5, gt=0, description="R_pos: unreliability of a supporting verdict (GAM-RAG, Appendix C)."
+        default=0.5,
+        ge=0.01,
+        le=1e6,
+        description="R_pos: unreliability of a supporting verdict (GAM-RAG, Appendix C).",
     )
     observation_noise_negative: float = Field(
-        default=1.0, gt=0, description="R_neg: unreliability of a verdict that a sentence does not support."
+        default=1.0,
+        ge=0.01,
+        le=1e6,
+        description="R_neg: unreliability of a verdict that a sentence does not support.",
     )
     process_noise: float = Field(
         default=0.001, gt=0, lt=1, description="Q: keeps perplexity from collapsing to 0 (GAM-RAG, Eq. 13)."

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -25,6 +26,8 @@ MAX_VALUES = 1_000
 MAX_JSON_BYTES = 64 * 1024
 """And its length, written as JSON."""
 MAX_ID = 2**63 - 1
+ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+"""A date and a time with its offset."""
 
 
 class Model(BaseModel):
@@ -57,10 +60,10 @@ def not_blank(text: str) -> str:
 
 
 def written(value: Any) -> Any:
-    """A moment as text: a bare number could be seconds or milliseconds."""
-    if not isinstance(value, str):
+    """A moment as ISO 8601 writes it: a bare number, as text as well, could be seconds or milliseconds."""
+    if not isinstance(value, str) or not ISO_8601.fullmatch(value):
         said = "must be a date and time with its offset, like 2026-05-01T00:00:00Z"
-        raise ValueError(said)  # noqa: TRY004 - of a TypeError, pydantic would make a failure of ours
+        raise ValueError(said)
     return value
 
 

@@ -37,7 +37,7 @@ BODIES: dict[str, Any] = {
     "/query/compare": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
-    "/feedback": {"query_id": str(UNKNOWN_ID)},
+    "/feedback": {"query_id": str(UNKNOWN_ID), "none_helped": True},
     "/feedback/revoke": {"judge": "nobody"},
     "/feedback/retry": {"judge": "nobody"},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
