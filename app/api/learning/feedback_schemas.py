@@ -68,7 +68,7 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
         "wait": True,
     },
     {"query_id": _QUERY_ID, "supporting": [17], "rejected": [4], "missed": [23], "partial": True},
-    {"query_id": _QUERY_ID, "none_helped": True},
+    {"query_id": _QUERY_ID, "supporting": [], "none_helped": True},
 ]
 
 

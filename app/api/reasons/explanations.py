@@ -56,7 +56,7 @@ def get_sentence_memory(
     "/query/compare",
     response_model=CompareOut,
     dependencies=[Depends(json_body), Depends(timed)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Ask under two arms",
 )
 def post_compare(sent: Annotated[Posted[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends
 from app.api.dependencies import App, Posted, QueryScope, json_body, posted, timed
 from app.api.problems import responses
 from app.api.reading import Route
+from app.api.retrieval.expansion_schemas import WarningOut
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
 
 router = APIRouter(tags=["queries"], route_class=Route)
@@ -18,7 +19,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
     response_model=QueryOut,
     response_model_exclude_unset=False,
     dependencies=[Depends(json_body), Depends(timed)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
 def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App) -> QueryOut:
@@ -50,7 +51,7 @@ def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
     "/answer",
     response_model=AnswerOut,
     dependencies=[Depends(json_body), Depends(timed)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )
 def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:
@@ -61,4 +62,5 @@ def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], ap
         sufficient=answer.sufficient,
         citations=[CitationOut.model_validate(citation) for citation in answer.citations],
         retrieval=QueryOut.model_validate(answer.retrieval),
+        warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
     )

@@ -36,6 +36,7 @@ def answer(found: Retrieved) -> Answer:
         arm=plan.served.arm,
         shadow=plan.served.shadow,
         timings=timings(found),
+        warnings=plan.warnings,
     )
 
 
