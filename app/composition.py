@@ -311,7 +311,15 @@ class Application(Parts):
     @cached_property
     def health(self) -> HealthService:
         """Looks at what the process depends on."""
-        return HealthService(self.database, self.stream, self.encoder, self.language, self.settings.llm_base_url)
+        settings = self.settings
+        return HealthService(
+            self.database,
+            self.stream,
+            self.encoder,
+            self.language,
+            settings.llm_base_url,
+            embedded=None if settings.database_url else settings.data_dir,
+        )
 
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""

@@ -79,6 +79,22 @@ class UnsupportedMediaTypeError(EngramError):
     title = "Unsupported media type"
 
 
+class ForeignOriginError(EngramError):
+    """A page of another origin, which is not allowed to, has a browser write."""
+
+    status = 403
+    type = "foreign-origin"
+    title = "Foreign origin"
+
+
+class MisdirectedRequestError(EngramError):
+    """The request calls the service by a name that is not its own."""
+
+    status = 421
+    type = "misdirected-request"
+    title = "Misdirected request"
+
+
 class IdempotencyConflictError(EngramError):
     """The Idempotency-Key was used before, with another body."""
 
@@ -120,6 +136,13 @@ class StatementGivenUpError(UnavailableError):
 
     The same work may fail like that again, so whoever repeats it counts its tries.
     """
+
+
+class DeadlineError(UnavailableError):
+    """The request took longer than requests may, and was given up."""
+
+    type = "deadline"
+    title = "Deadline exceeded"
 
 
 class ConfigurationError(EngramError):

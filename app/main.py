@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__
 from app.api import problems
@@ -17,12 +18,14 @@ from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
+from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
 from app.api.undo import past
 from app.api.upkeep import health
 from app.composition import Application
+from app.settings import Settings
 
 DESCRIPTION = """
 Retrieval that learns from being used. Ask `POST /query`, post what really helped to `POST /feedback`, and the
@@ -68,7 +71,23 @@ def create_app(application: Application | None) -> FastAPI:
     ):
         app.include_router(module.router)
     _describe(app)
+    _guard(app, Settings(_env_file=None) if application is None else application.settings)
     return app
+
+
+def _guard(app: FastAPI, settings: Settings) -> None:
+    """Put the check of origins around everything, failures that nobody expected included."""
+    allowed = Allowed.by(settings.host, settings.allowed_hosts, settings.cors_origins)
+    if allowed.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=sorted(allowed.origins),
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["content-type", "idempotency-key"],
+            expose_headers=["location", "retry-after"],
+        )
+    build = app.build_middleware_stack
+    app.build_middleware_stack = lambda: Origins(build(), allowed)  # type: ignore[method-assign]
 
 
 def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:

@@ -5,11 +5,13 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
+from app.connections import Guarded, Limits
 from app.settings import Settings
 
 SWITCH_SECONDS = 0.0005
@@ -26,11 +28,14 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: Settings) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
+        limits = Limits(settings.max_connections, settings.head_timeout_seconds, settings.body_timeout_seconds)
         super().__init__(
             uvicorn.Config(
                 app,
                 host=settings.host,
                 port=settings.port,
+                http=partial(Guarded, limits=limits),  # type: ignore[arg-type] # it is only ever called
+                ws="none",
                 access_log=False,
                 log_level="warning",
                 timeout_graceful_shutdown=settings.shutdown_grace_seconds,

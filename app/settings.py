@@ -64,6 +64,44 @@ class Settings(BaseSettings):
         ),
     )
 
+    # Connections of clients
+    max_connections: int = Field(
+        default=500,
+        ge=10,
+        le=100_000,
+        description=(
+            "Connections the API holds at once. One more takes the place of one whose request has not come whole; "
+            "if there is none, it is answered 503."
+        ),
+    )
+    head_timeout_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="How long a request's line and headers may take to arrive."
+    )
+    body_timeout_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description=(
+            "Within so long at least 4 KiB of a request's body must arrive, or its end, and what stands in the way "
+            "of the rest of an answer be taken."
+        ),
+    )
+
+    allowed_hosts: str = Field(
+        default="",
+        description=(
+            "Names that the service goes by in the Host header, separated by commas, besides those of this "
+            "machine, `ENGRAM_HOST` and addresses; `*`: any. Others are answered 421."
+        ),
+    )
+    cors_origins: str = Field(
+        default="",
+        description=(
+            "Origins of other sites' pages that may use the service from a browser, separated by commas, like "
+            "https://app.example.org. Writes from others are answered 403."
+        ),
+    )
+
     # Database connections
     database_pool_size: int = Field(
         default=10,
@@ -106,6 +144,15 @@ class Settings(BaseSettings):
     )
 
     # Retrieval
+    query_timeout_seconds: float = Field(
+        default=30.0,
+        gt=0,
+        le=3600,
+        description=(
+            "How long a query, an answer in words, a comparison or a widening may take, waiting included; then it "
+            "is given up with a 503 of type `deadline`."
+        ),
+    )
     recall_gate: float = Field(
         default=0.6,
         ge=0,
@@ -139,10 +186,16 @@ class Settings(BaseSettings):
 
     # Learning
     observation_noise_positive: float = Field(
-        default=0.5, gt=0, description="R_pos: unreliability of a supporting verdict (GAM-RAG, Appendix C)."
+        default=0.5,
+        ge=0.01,
+        le=1e6,
+        description="R_pos: unreliability of a supporting verdict (GAM-RAG, Appendix C).",
     )
     observation_noise_negative: float = Field(
-        default=1.0, gt=0, description="R_neg: unreliability of a verdict that a sentence does not support."
+        default=1.0,
+        ge=0.01,
+        le=1e6,
+        description="R_neg: unreliability of a verdict that a sentence does not support.",
     )
     process_noise: float = Field(
         default=0.001, gt=0, lt=1, description="Q: keeps perplexity from collapsing to 0 (GAM-RAG, Eq. 13)."
@@ -226,6 +279,10 @@ class Settings(BaseSettings):
         "come in a stream are applied together, one that comes after a pause at once.",
     )
     ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
+    worker_beat_file: Path | None = Field(
+        default=None,
+        description="File that a worker touches every few seconds while it lives, for `engram worker --check`.",
+    )
     sweep_seconds: float = Field(
         default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."
     )

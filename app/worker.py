@@ -8,6 +8,7 @@ from collections.abc import Callable
 import redis
 import structlog
 
+from app.beat import Heart
 from app.composition import Application
 from app.errors import UnavailableError
 from app.services.jobs.runner import Crew
@@ -33,6 +34,7 @@ class Worker:
     def __init__(self, app: Application) -> None:
         self._app = app
         self._stopping = threading.Event()
+        self._heart = Heart(app.stream, app.settings.worker_beat_file)
         self._swept = 0.0
         self._learn_due = 0.0
         self._maintenance_due = 0.0
@@ -52,10 +54,12 @@ class Worker:
         threads.append(threading.Thread(target=self._do_jobs, name="jobs"))
         for thread in threads:
             thread.start()
+        self._heart.start()
         log.info("worker ready")
         self._forever("feedback", self._learn)
         for thread in threads:
             thread.join()
+        self._heart.stop()
         log.info("worker stopped")
 
     def _forever(self, name: str, step: Callable[[], None]) -> None:
@@ -71,6 +75,7 @@ class Worker:
                 self._stopping.wait(RETRY_SECONDS)
 
     def _learn(self) -> None:
+        self._heart.turn("feedback")
         settings = self._app.settings
         if self._stopping.wait(max(0.0, self._learn_due - time.monotonic())):
             return
@@ -104,6 +109,7 @@ class Worker:
         self._swept = time.monotonic()
         applied = 0
         while not self._stopping.is_set():
+            self._heart.turn("feedback")
             batch = self._app.learn.apply_overdue(settings.sweep_seconds, settings.feedback_batch_size)
             applied += batch
             if batch < settings.feedback_batch_size:
@@ -116,6 +122,7 @@ class Worker:
         with Crew(self._app.runner, self._stopping.is_set) as crew:
 
             def step() -> None:
+                self._heart.turn("jobs")
                 if time.monotonic() >= self._abandoned_due:
                     self._app.ingest.discard_abandoned()
                     self._abandoned_due = time.monotonic() + ABANDONED_SECONDS

@@ -62,7 +62,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory, graph: Path) -> Settings:
     """Defaults, on a data directory of this process."""
     data = tmp_path_factory.mktemp("engram")
     encoder.lend(graph, data)
-    return Settings(_env_file=None, data_dir=data, log_level="WARNING")
+    return Settings(_env_file=None, data_dir=data, log_level="WARNING", allowed_hosts="testserver,x")
 
 
 @pytest.fixture(scope="session")

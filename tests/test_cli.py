@@ -215,11 +215,12 @@ def test_refusals_of_the_service_are_one_line(cli: Cli, curie: str) -> None:
     assert "Invalid request" in cli.fails("query", " ", "-c", curie)
     assert "Invalid request" in cli.fails("query", QUESTION, "-c", "no name")
     assert "Invalid request" in cli.fails("query", QUESTION, "-c", curie, "--memory", "perhaps")
-    assert "no query" in cli.fails("feedback", unknown, "-c", curie)
+    assert "no query" in cli.fails("feedback", unknown, "-c", curie, "--none-helped")
+    assert "say what helped" in cli.fails("feedback", unknown, "-c", curie)
     assert "query_id" in cli.fails("feedback", "not-an-id", "-c", curie)
     assert "cannot be sent" in cli.fails("query", b"\xff", "-c", curie)
     assert "cannot be sent" in cli.fails("feedback", unknown, "-c", curie, "--key", "schlüssel")
-    assert "printable ASCII" in cli.fails("feedback", unknown, "-c", curie, "--key", "a b")
+    assert "printable ASCII" in cli.fails("feedback", unknown, "-c", curie, "--none-helped", "--key", "a b")
 
 
 class NotEngram(BaseHTTPRequestHandler):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Generic, Protocol, TypeVar
 from fastapi import Depends, Header, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 
+from app import deadline
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
 from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
@@ -32,11 +33,14 @@ from app.services.serving.lift import LiftService
 from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
 from app.services.upkeep.health import HealthService
+from app.settings import Settings
 
 
 class Services(Protocol):
     """The use cases that routes call."""
 
+    @property
+    def settings(self) -> Settings: ...
     @property
     def access(self) -> AccessService: ...
     @property
@@ -119,6 +123,11 @@ def _checked(key: str) -> str:
 
 
 App = Annotated[Services, Depends(_services)]
+
+
+async def timed(app: App) -> None:
+    """Give the request its time, from now on: waiting for a thread counts."""
+    deadline.begin(app.settings.query_timeout_seconds)
 
 
 async def _principal() -> Principal:

@@ -3,11 +3,11 @@
 from typing import Annotated
 
 from fastapi import Path
-from fastapi.routing import APIRoute
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.routing import Match
 from starlette.types import Scope
 
+from app.api.reading import Route
 from app.api.schemas import storable
 from app.errors import InvalidRequestError
 
@@ -24,7 +24,7 @@ class _TextConvertor(StringConvertor):
 register_url_convertor("text", _TextConvertor())
 
 
-class PassageRoute(APIRoute):
+class PassageRoute(Route):
     """A route on a passage. A path that ends in ``/key`` asks for the passage's key, and for nothing else.
 
     The id of a passage that itself ends in ``/key`` is told apart by its slash, which is sent as ``%2F``.
@@ -44,7 +44,7 @@ class PassageRoute(APIRoute):
         return (match, child) if fits else (Match.NONE, {})
 
 
-class FeedbackRoute(APIRoute):
+class FeedbackRoute(Route):
     """A route on a verdict. ``/feedback/revoke`` and ``/feedback/retry`` are routes of their own and name none."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:

@@ -1,6 +1,8 @@
 """Types shared by the schemas. All of them refuse what Postgres cannot hold: NUL, lone surrogates, NaN."""
 
+import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -15,10 +17,17 @@ from pydantic import (
     StrictInt,
 )
 
+from app.api.reading import more_values
 from app.core.names import COLLECTION
 
 MAX_DEPTH = 20
+MAX_VALUES = 1_000
+"""Values in a JSON object of the caller's, as a filter or a passage's metadata."""
+MAX_JSON_BYTES = 64 * 1024
+"""And its length, written as JSON."""
 MAX_ID = 2**63 - 1
+ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+"""A date and a time with its offset."""
 
 
 class Model(BaseModel):
@@ -31,8 +40,10 @@ def storable(text: str) -> str:
     """The text, if UTF-8 and Postgres can hold it."""
     if "\x00" in text:
         raise ValueError("must not contain NUL characters")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("must not contain lone surrogates")
+    try:
+        text.encode()  # not character by character: a body may hold millions
+    except UnicodeEncodeError as error:
+        raise ValueError("must not contain lone surrogates") from error
     return text
 
 
@@ -49,10 +60,10 @@ def not_blank(text: str) -> str:
 
 
 def written(value: Any) -> Any:
-    """A moment as text: a bare number could be seconds or milliseconds."""
-    if not isinstance(value, str):
+    """A moment as ISO 8601 writes it: a bare number, as text as well, could be seconds or milliseconds."""
+    if not isinstance(value, str) or not ISO_8601.fullmatch(value):
         said = "must be a date and time with its offset, like 2026-05-01T00:00:00Z"
-        raise ValueError(said)  # noqa: TRY004 - of a TypeError, pydantic would make a failure of ours
+        raise ValueError(said)
     return value
 
 
@@ -65,8 +76,12 @@ def in_utc(value: datetime) -> datetime:
 
 
 def storable_json(value: Any) -> Any:
-    """A JSON value, if Postgres can hold it and it is not nested beyond reason."""
+    """A JSON value, if Postgres can hold it and it is neither nested nor long beyond reason."""
+    if more_values(value, MAX_VALUES):
+        raise ValueError(f"must not hold more than {MAX_VALUES} values")
     _check(value, MAX_DEPTH)
+    if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_JSON_BYTES:
+        raise ValueError(f"must not be longer than {MAX_JSON_BYTES} bytes as JSON")
     return value
 
 

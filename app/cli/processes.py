@@ -41,12 +41,22 @@ def serve() -> None:
 
 
 @cli.command()
-def worker() -> None:
+def worker(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only see whether the worker of this machine lives; exit with 1 if not.")
+    ] = False,
+) -> None:
     """Apply verdicts, do jobs of every kind, let keys evolve, keep vector indexes healthy."""
+    configured = settings()
+    if check:
+        from app import beat
+
+        beat.check(configured.worker_beat_file)
+        return
     from app.composition import application
     from app.worker import Worker
 
-    with application(settings(), consumer=f"worker-{uuid.uuid4()}") as services:
+    with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
         process = Worker(services)
         on_stop(process.stop)
         process.run()

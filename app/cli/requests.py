@@ -250,6 +250,9 @@ def feedback(
             help="Judge only what is named; without it, activated sentences not named count as rejected.",
         ),
     ] = False,
+    none_helped: Annotated[
+        bool, typer.Option("--none-helped", help="Say that nothing helped: all that was activated is rejected.")
+    ] = False,
     judge_name: Annotated[str, typer.Option("--judge", help="Who judges.")] = "cli",
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
     collection: CollectionOption = "default",
@@ -266,6 +269,7 @@ def feedback(
         "supporting_passages": passages or [],
         "expansions": [] if expansions is None else _expansions(expansions),
         "partial": partial,
+        "none_helped": none_helped,
         "judge": judge_name,
         "wait": True,
     }

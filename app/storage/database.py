@@ -18,6 +18,7 @@ from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, e
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
+from app import deadline
 from app.errors import (
     ConfigurationError,
     InvalidRequestError,
@@ -27,6 +28,7 @@ from app.errors import (
     UnavailableError,
 )
 from app.storage import parameters
+from app.storage.timed import timed
 
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
@@ -54,10 +56,12 @@ class Reader:
 
     def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
         """All rows of ``statement``, whose parameters are written ``%(name)s``."""
+        deadline.check()
         return self._connection.exec_driver_sql(statement, dict(parameters or {})).all()
 
     def row(self, statement: str, parameters: Parameters = None) -> Any:
         """The first row, or None."""
+        deadline.check()
         return self._connection.exec_driver_sql(statement, dict(parameters or {})).first()
 
     def scalar(self, statement: str, parameters: Parameters = None) -> Any:
@@ -134,7 +138,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
-        with _explained(), self._readers.connect() as connection:
+        with _explained(), self._readers.connect() as connection, timed(connection):
             yield Reader(connection)
 
     @contextmanager
@@ -146,7 +150,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on a statement.
         """
-        with _explained(), self._snapshots.connect() as connection:
+        with _explained(), self._snapshots.connect() as connection, timed(connection):
             yield Reader(connection)
 
     @contextmanager
@@ -320,6 +324,7 @@ def _explained(*, writing: bool = False) -> Iterator[None]:
     except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
         if isinstance(getattr(error, "orig", None), errors.ProgramLimitExceeded):
             raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
+        deadline.check()  # of a statement that was cancelled because of it, this is the cause
         given_up = isinstance(getattr(error, "orig", None), _GIVEN_UP)
         kind = StatementGivenUpError if given_up else UnavailableError
         raise kind(_cause(error)) from error

@@ -12,6 +12,10 @@ MAX_LENGTH = 100_000
 CLAIM_IDLE_MS = 60_000
 # Longer than a worker blocks for wake-ups, and all that a Redis that hangs can cost whoever gives feedback.
 SOCKET_TIMEOUT_SECONDS = 3
+WORKERS = "engram:workers"
+BEAT_SECONDS = 5.0
+BEATS_LAST_SECONDS = 30.0
+"""A worker that has not beaten for so long counts as gone."""
 
 log = structlog.get_logger(__name__)
 Wake = tuple[str, int, int]  # (message, collection, event)
@@ -69,6 +73,34 @@ class WakeStream:
             return bool(self._redis.ping())
         except redis.RedisError:
             return False
+
+    def beat(self) -> bool:
+        """Say that this consumer lives, by Redis's own clock; False if Redis is out of reach."""
+        try:
+            now = self._redis.time()[0]
+            with self._redis.pipeline(transaction=False) as pipeline:
+                pipeline.zadd(WORKERS, {self._consumer: now})
+                pipeline.zremrangebyscore(WORKERS, "-inf", now - BEATS_LAST_SECONDS)
+                pipeline.execute()
+        except redis.RedisError as error:
+            log.warning("beat not sent", error=str(error))
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Say that this consumer works no more; if Redis is out of reach, its beats run out."""
+        try:
+            self._redis.zrem(WORKERS, self._consumer)
+        except redis.RedisError as error:
+            log.warning("leave not taken", error=str(error))
+
+    def workers(self) -> int | None:
+        """How many consumers beat lately; None if Redis is out of reach."""
+        try:
+            now = self._redis.time()[0]
+            return int(self._redis.zcount(WORKERS, now - BEATS_LAST_SECONDS, "+inf"))
+        except redis.RedisError:
+            return None
 
     def close(self) -> None:
         """Close the connections."""

@@ -37,7 +37,7 @@ BODIES: dict[str, Any] = {
     "/query/compare": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
-    "/feedback": {"query_id": str(UNKNOWN_ID)},
+    "/feedback": {"query_id": str(UNKNOWN_ID), "none_helped": True},
     "/feedback/revoke": {"judge": "nobody"},
     "/feedback/retry": {"judge": "nobody"},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
@@ -60,7 +60,7 @@ EMBEDDING: dict[str, Arguments] = {
 WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
 METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
 """Path -> the method that takes a body there."""
-OVER_LIMIT = {"/passages": 64 * 2**20 + 1}
+OVER_LIMIT = {"/passages": 16 * 2**20 + 1}
 KEY = {"idempotency-key": "operations"}
 
 

@@ -11,7 +11,7 @@ from tests.api.operations import BODIES, METHODS, UNKNOWN_ID, assert_refused, ur
 
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
-VERDICT = {"query_id": str(UNKNOWN_ID)}
+VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}
 NESTED = "[" * 100_000
 SURROGATE = "\ud800"
 ENDLESS = "x" * 600_000
@@ -163,6 +163,9 @@ REVOKE_CASES = cases(
     unknown=[1, None],
 )
 NOT_MOMENTS: list[Any] = [
+    "1700000000",
+    "-1700000000.5",
+    "2026-05-01T00:00Z\n",
     "", "x", "2026-05-01", "2026-05-01T00:00:00", "2026-13-01T00:00:00Z", "0001-01-01T00:00:00+14:00",
     "2026-05-01T00:00:00Z\x00", SURROGATE, 0, 1.5, 10**400, float("nan"), True, [], {},
 ]  # fmt: skip

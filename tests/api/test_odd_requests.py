@@ -10,7 +10,7 @@ from tests.api.conftest import Counts
 from tests.api.operations import BODIES, DOCUMENT, OPERATIONS, UNKNOWN_ID, assert_refused, url
 from tests.conftest import Ingest
 
-VERDICT = {"query_id": str(UNKNOWN_ID)}
+VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}
 KEYS = [None, b"", b" ", b"a b", b"\xe4", b"a\tb", b"x" * 201, "ключ".encode()]
 
 

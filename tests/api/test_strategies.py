@@ -49,8 +49,10 @@ def test_expansions_are_kept_as_a_verdict_takes_them(http: TestClient, curie: st
     episode = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).json()
     assert episode["expanded"] is True
     assert episode["expansions"] == UNITS
-    body = {"collection": curie, "query_id": answer["query_id"], "expansions": episode["expansions"], "wait": True}
-    response = http.post("/feedback", json=body, headers={"idempotency-key": "expanded"})
+    body = {"collection": curie, "query_id": answer["query_id"], "expansions": episode["expansions"]}
+    response = http.post(
+        "/feedback", json=body | {"none_helped": True, "wait": True}, headers={"idempotency-key": "expanded"}
+    )
     assert response.status_code == 200, response.text
     assert response.json()["status"] == "applied"
 

@@ -3,6 +3,7 @@
 import pytest
 from fastapi.testclient import TestClient
 
+from app.composition import Application
 from app.main import create_app
 from tests.api import operations
 from tests.api.conftest import Variant
@@ -67,7 +68,8 @@ def test_without_redis_everything_goes_on(without_redis: TestClient, http: TestC
     assert sent.status_code == 202
 
 
-def test_with_everything_it_is_ready(http: TestClient) -> None:
+def test_with_everything_it_is_ready(http: TestClient, application: Application) -> None:
+    assert application.stream.beat()
     ready = http.get("/readyz").json()
     assert (ready["status"], ready["postgres"], ready["redis"], ready["llm"]) == (
         "ok",

@@ -82,7 +82,7 @@ def test_what_is_not_there_cannot_be_named(
             assert response.status_code == 422, reference
             assert_refused(response)
     for missing in ({"query_id": str(uuid4())}, {"collection": other}, {"collection": "nowhere"}):
-        response = judge(**missing)
+        response = judge(none_helped=True, **missing)
         assert response.status_code == 404
         assert_refused(response)
     assert counts() == before
@@ -112,3 +112,19 @@ def test_verdicts_are_listed_page_by_page(judge: Any, http: TestClient, curie: s
     for status, expected in (("applied", given), ("pending", []), ("parked", [])):
         page = http.get("/feedback", params={"collection": curie, "status": status}).json()
         assert [event["feedback_id"] for event in page["feedback"]] == expected
+
+
+def test_what_names_nothing_that_helped_has_to_say_so(judge: Any, born: int, counts: Counts) -> None:
+    """It would reject all that was activated, and is more likely a slip."""
+    before = counts()
+    for body in ({}, {"rejected": [born]}, {"none_helped": False}, {"retrieval_success": False}):
+        response = judge(**body)
+        assert response.status_code == 422
+        assert "none_helped" in response.json()["detail"]
+    for contradiction in ({"partial": True}, {"supporting": [born]}, {"missed": [born]}):
+        assert judge(none_helped=True, **contradiction).status_code == 422
+    assert counts() == before
+    response = judge(none_helped=True, wait=True)
+    assert response.status_code == 200
+    assert {change["target"] for change in response.json()["changes"]} == {0}
+    assert judge("named", rejected=[born], none_helped=True).status_code == 200

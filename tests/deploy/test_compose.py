@@ -129,8 +129,10 @@ def test_our_containers_have_no_privileges(services: dict[str, dict[str, Any]]) 
 
 def test_only_the_api_answers_the_image_s_health_check(services: dict[str, dict[str, Any]]) -> None:
     assert "healthcheck" not in services["api"]
-    for name in ("migrate", "worker", "judge"):
+    for name in ("migrate", "judge"):
         assert services[name]["healthcheck"] == {"disable": True}
+    assert services["worker"]["healthcheck"]["test"] == ["CMD", "engram", "worker", "--check"]
+    assert services["worker"]["environment"]["ENGRAM_WORKER_BEAT_FILE"].startswith(services["worker"]["tmpfs"][0])
 
 
 def test_the_judge_is_optional(services: dict[str, dict[str, Any]]) -> None:

@@ -12,6 +12,7 @@ class LiveServer:
     """The server; use it as a context manager."""
 
     def __init__(self, app: FastAPI) -> None:
+        self.app = app
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._server = uvicorn.Server(uvicorn.Config(app, access_log=False, log_level="warning"))
         self._thread = threading.Thread(target=self._server.run, args=([self._listening],), daemon=True)

@@ -1,6 +1,6 @@
 """Reading what ``POST /passages`` is sent: one JSON document, or NDJSON as it streams in."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -10,16 +10,24 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from app.api.corpus.passage_schemas import PassageIn, PassagesIn
+from app.api.reading import aside
 from app.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
 from app.services.corpus.ingest import Reception
 
-MAX_JSON_BYTES = 64 * 1024 * 1024
+MAX_JSON_BYTES = 16 * 1024 * 1024
+"""It is parsed in one call, during which this process does nothing else."""
 MAX_LINE_BYTES = 4 * 1024 * 1024
+INLINE_BYTES = 4 * 1024
+"""Of NDJSON, what arrives in pieces up to here is read where it is."""
 LINES_PER_WRITE = 500
 BYTES_PER_WRITE = 16 * 1024 * 1024
 MISTAKES_NAMED = 3
 NAME_CHARACTERS = 200
 BOM = b"\xef\xbb\xbf"
+
+
+Lines = list[tuple[int, dict[str, Any]]]
+Mistakes = list[tuple[int, str]]
 
 
 async def receive_document(request: Request, reception: Reception) -> None:
@@ -32,7 +40,8 @@ async def receive_document(request: Request, reception: Reception) -> None:
                 raise PayloadTooLargeError(f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
     except ClientDisconnect as error:
         raise MalformedRequestError("The body did not arrive whole.") from error
-    await run_in_threadpool(_stage_document, bytes(body), reception)
+    lines = await aside(_read_document, bytes(body), reception)
+    await run_in_threadpool(_stage_document, lines, reception)
 
 
 async def receive_lines(request: Request, reception: Reception) -> None:
@@ -47,7 +56,7 @@ async def receive_lines(request: Request, reception: Reception) -> None:
         raise
 
 
-def _stage_document(body: bytes, reception: Reception) -> None:
+def _read_document(body: bytes, reception: Reception) -> Lines:
     try:
         document = PassagesIn.model_validate(orjson.loads(body))
     except orjson.JSONDecodeError as error:
@@ -55,7 +64,10 @@ def _stage_document(body: bytes, reception: Reception) -> None:
     except ValidationError as error:
         raise InvalidRequestError(_reason(error, "body")) from error
     reception.digest(body)
-    lines = [(number, passage.body()) for number, passage in enumerate(document.passages, start=1)]
+    return [(number, passage.body()) for number, passage in enumerate(document.passages, start=1)]
+
+
+def _stage_document(lines: Lines, reception: Reception) -> None:
     try:
         reception.add(lines, [])
     except BaseException:
@@ -64,48 +76,73 @@ def _stage_document(body: bytes, reception: Reception) -> None:
 
 
 async def _stage_lines(request: Request, reception: Reception) -> None:
-    size = 0
-    blank = True
-    lines: list[tuple[int, dict[str, Any]]] = []
-    errors: list[tuple[int, str]] = []
-    number = 0
-    async for raw in _lines(request, reception):
-        number += 1
-        if raw is None:
-            errors.append((number, f"longer than {MAX_LINE_BYTES} bytes"))
-        elif raw.strip():
-            size += len(raw)
-            _read_line(number, raw, lines, errors)
-        blank = blank and not lines and not errors
-        if len(lines) + len(errors) >= LINES_PER_WRITE or size >= BYTES_PER_WRITE:
-            await run_in_threadpool(reception.add, lines, errors)
-            lines, errors, size = [], [], 0
-    if blank:
-        raise InvalidRequestError("The body holds no line.")
-    if lines or errors:
-        await run_in_threadpool(reception.add, lines, errors)
-
-
-async def _lines(request: Request, reception: Reception) -> AsyncIterator[bytes | None]:
-    """The body's lines; None stands for one that is too long to keep."""
-    rest = b""
-    overlong = False
-    first = True
+    reader = _LineReader(reception)
     async for chunk in request.stream():
-        reception.digest(chunk)
-        *whole, rest = (rest + chunk).split(b"\n")
+        if len(chunk) > INLINE_BYTES:
+            batches = await aside(reader.take, chunk)
+        else:
+            batches = reader.take(chunk)
+        for lines, errors in batches:
+            await run_in_threadpool(reception.add, lines, errors)
+    for lines, errors in await aside(reader.end):
+        await run_in_threadpool(reception.add, lines, errors)
+    if not reader.found:
+        raise InvalidRequestError("The body holds no line.")
+
+
+class _LineReader:
+    """Makes batches to stage of NDJSON in whatever pieces it comes.
+
+    Attributes:
+        found: whether there was any line that is not blank.
+    """
+
+    def __init__(self, reception: Reception) -> None:
+        self.found = False
+        self._reception = reception
+        self._rest = b""
+        self._overlong = False
+        self._number = 0
+        self._size = 0
+        self._lines: Lines = []
+        self._errors: Mistakes = []
+
+    def take(self, chunk: bytes) -> list[tuple[Lines, Mistakes]]:
+        """The batches that this piece made whole."""
+        self._reception.digest(chunk)
+        return list(self._batches(chunk))
+
+    def end(self) -> list[tuple[Lines, Mistakes]]:
+        """What is left, now that the body is over."""
+        if self._rest or self._overlong:
+            self._read(self._rest)
+        return [(self._lines, self._errors)] if self._lines or self._errors else []
+
+    def _batches(self, chunk: bytes) -> Iterator[tuple[Lines, Mistakes]]:
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
         for line in whole:
-            yield None if overlong or len(line) > MAX_LINE_BYTES else line.removeprefix(BOM if first else b"")
-            overlong = first = False
-        if len(rest) > MAX_LINE_BYTES:
-            rest, overlong = b"", True
-    if rest or overlong:
-        yield None if overlong else rest.removeprefix(BOM if first else b"")
+            self._read(line)
+            if len(self._lines) + len(self._errors) >= LINES_PER_WRITE or self._size >= BYTES_PER_WRITE:
+                yield self._lines, self._errors
+                self._lines, self._errors, self._size = [], [], 0
+        if len(self._rest) > MAX_LINE_BYTES:
+            self._rest, self._overlong = b"", True
+
+    def _read(self, line: bytes) -> None:
+        self._number += 1
+        overlong, self._overlong = self._overlong, False
+        raw = line.removeprefix(BOM) if self._number == 1 else line
+        if overlong or len(raw) > MAX_LINE_BYTES:
+            self._errors.append((self._number, f"longer than {MAX_LINE_BYTES} bytes"))
+        elif raw.strip():
+            self._size += len(raw)
+            _read_line(self._number, raw, self._lines, self._errors)
+        else:
+            return
+        self.found = True
 
 
-def _read_line(
-    number: int, raw: bytes, lines: list[tuple[int, dict[str, Any]]], errors: list[tuple[int, str]]
-) -> None:
+def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes) -> None:
     try:
         lines.append((number, PassageIn.model_validate(orjson.loads(raw)).body()))
     except orjson.JSONDecodeError as error:

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from app.api.collection_schemas import CollectionOut
-from app.api.schemas import ExternalId, JsonObject, Model, Storable, Text
+from app.api.schemas import MAX_JSON_BYTES, MAX_VALUES, ExternalId, Model, Storable, Text, storable_json
 from app.core.key_text import KeyBuilding
 from app.core.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 
@@ -41,7 +41,14 @@ class PassageIn(Model):
     )
     title: Storable | None = Field(default=None, max_length=2_000)
     text: Text = Field(max_length=TEXT_CHARACTERS)
-    metadata: JsonObject = Field(default_factory=dict, description="Kept as given; queries can filter on it.")
+    metadata: dict[str, Any] = Field(
+        default_factory=dict,
+        max_length=MAX_VALUES,
+        description=(
+            f"Kept as given, up to {MAX_VALUES} values and {MAX_JSON_BYTES} bytes as JSON; "
+            "queries can filter on it."
+        ),
+    )
     sentences: list[Sentence] | None = Field(
         default=None,
         min_length=1,
@@ -62,6 +69,15 @@ class PassageIn(Model):
             except ValidationError as error:
                 raise ValueError(f"metadata.sentences must be a list of sentences: {_first(error)}") from error
             self.metadata = {key: value for key, value in self.metadata.items() if key != "sentences"}
+        return self
+
+    @model_validator(mode="after")
+    def _bound_metadata(self) -> Self:
+        """What is left when sentences are lifted, which have bounds of their own."""
+        try:
+            storable_json(self.metadata)
+        except ValueError as error:
+            raise ValueError(f"metadata {error}") from error
         return self
 
     @model_validator(mode="after")

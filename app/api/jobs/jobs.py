@@ -8,9 +8,10 @@ from fastapi import APIRouter, Query, Response, status
 from app.api.dependencies import App, Limit, PathScope, QueryScope
 from app.api.jobs.job_schemas import JobAccepted, JobDetail, JobOut, JobsOut, LineError
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.schemas import MAX_ID
 
-router = APIRouter(tags=["jobs"])
+router = APIRouter(tags=["jobs"], route_class=Route)
 
 
 @router.get(

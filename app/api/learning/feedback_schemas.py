@@ -68,6 +68,7 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
         "wait": True,
     },
     {"query_id": _QUERY_ID, "supporting": [17], "rejected": [4], "missed": [23], "partial": True},
+    {"query_id": _QUERY_ID, "supporting": [], "none_helped": True},
 ]
 
 
@@ -86,6 +87,13 @@ class FeedbackIn(Model):
     partial: Flag = Field(
         default=False,
         description="True: only what is named is judged. False: activated sentences not named count as rejected.",
+    )
+    none_helped: Flag = Field(
+        default=False,
+        description=(
+            "True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing "
+            "is named that helped and the verdict is not partial."
+        ),
     )
     retrieval_success: Flag | None = Field(
         default=None,
@@ -139,6 +147,16 @@ class FeedbackIn(Model):
         description="Divides the observation noise of this verdict; has no say in what keys learn.",
     )
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
+
+    @model_validator(mode="after")
+    def _say_that_none_helped(self) -> Self:
+        """A verdict that names nothing is more likely a slip than a wish to reject everything."""
+        helped = bool(self.supporting or self.missed or self.supporting_passages)
+        if self.none_helped and (helped or self.partial):
+            raise ValueError("none_helped goes neither with what helped nor with partial")
+        if not (self.none_helped or helped or self.partial):
+            raise ValueError("say what helped, or partial, or none_helped to reject all that was activated")
+        return self
 
     def to_verdict(self, scope: Scope) -> Verdict:
         """The verdict as the service takes it."""

@@ -8,6 +8,8 @@ from app.api.schemas import Model, Whole
 from app.services.learning.judges import JudgeView
 from app.services.learning.noise import Noise
 
+MIN_NOISE = 0.01
+"""Of less, one verdict is the whole truth, and of next to nothing a memory is not a number."""
 MAX_NOISE = 1e6
 MAX_COMPARISONS = 2**31 - 1
 JUDGE_EXAMPLES: list[JsonValue] = [
@@ -25,7 +27,7 @@ NAMES = {
     "comparisons": "daily_comparisons",
 }
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
-NoiseLevel = Annotated[float, Field(gt=0, le=MAX_NOISE, strict=True)]
+NoiseLevel = Annotated[float, Field(ge=MIN_NOISE, le=MAX_NOISE, strict=True)]
 
 
 class JudgeIn(Model):

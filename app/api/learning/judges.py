@@ -8,9 +8,10 @@ from app.api.dependencies import App, Limit, PathScope, json_body
 from app.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
 from app.api.paths import path_text
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.schemas import Text
 
-router = APIRouter(tags=["judges"])
+router = APIRouter(tags=["judges"], route_class=Route)
 
 JudgePath = Annotated[str, Path(min_length=1, max_length=200, description="The judge's name.")]
 After = Annotated[Text | None, Query(max_length=200, description="Judges after this name.")]

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
+from app.api.retrieval.expansion_schemas import WarningOut
 from app.api.retrieval.query_schemas import QUESTION, ArmIn, TimingsOut
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, JsonObject, Model, Question, Storable, Whole
 from app.core.profiles import ProfileName
@@ -179,6 +180,9 @@ class SideOut(BaseModel):
     stop_reason: StopReason
     read: MemoryPartOut
     timings: TimingsOut
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="What the LLM endpoint failed, and was done without it."
+    )
 
 
 class CompareOut(BaseModel):

@@ -5,12 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AfterValidator
 
-from app.api.dependencies import App, Posted, QueryScope, json_body, posted
+from app.api.dependencies import App, Posted, QueryScope, json_body, posted, timed
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.reasons.explanation_schemas import CompareIn, CompareOut, SentenceMemoryOut
 from app.api.schemas import MAX_ID, storable
 
-router = APIRouter(tags=["explanations"])
+router = APIRouter(tags=["explanations"], route_class=Route)
 
 
 @router.get(
@@ -54,8 +55,8 @@ def get_sentence_memory(
 @router.post(
     "/query/compare",
     response_model=CompareOut,
-    dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
+    dependencies=[Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Ask under two arms",
 )
 def post_compare(sent: Annotated[Posted[CompareIn], Depends(posted(CompareIn))], app: App) -> CompareOut:

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Model, Question, Text, Whole
 from app.core.expansion import Method
+from app.services.retrieval.fallback import FallbackType
 
 
 class ExpansionIn(Model):
@@ -66,9 +67,21 @@ class ExpansionOut(BaseModel):
     text: str
 
 
+class WarningOut(BaseModel):
+    """A step that the LLM endpoint failed, and that was done without it or left out."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    type: FallbackType
+    detail: str = Field(description="How the endpoint failed.")
+
+
 class ExpandOut(BaseModel):
     """What widens a question, in the order of the methods; a method that finds nothing new has no entry."""
 
     collection: str
     query: str
     expansions: list[ExpansionOut]
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="Methods that the endpoint failed; if it failed all, the answer is 502."
+    )

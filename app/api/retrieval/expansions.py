@@ -4,26 +4,30 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Posted, json_body, posted
+from app.api.dependencies import App, Posted, json_body, posted, timed
 from app.api.problems import responses
-from app.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut
+from app.api.reading import Route
+from app.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut, WarningOut
+from app.services.retrieval.fallback import Fallback
 
-router = APIRouter(tags=["expansions"])
+router = APIRouter(tags=["expansions"], route_class=Route)
 
 
 @router.post(
     "/expand",
     response_model=ExpandOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Widen a question",
 )
 def post_expand(sent: Annotated[Posted[ExpandIn], Depends(posted(ExpandIn))], app: App) -> ExpandOut:
     """Pieces of text that widen the question, in the shape that `POST /feedback` takes as `expansions`."""
     body = sent.body
-    units = app.expand.expand(sent.scope, body.query, body.methods, body.passages)
+    failures: list[Fallback] = []
+    units = app.expand.expand(sent.scope, body.query, body.methods, body.passages, failures)
     return ExpandOut(
         collection=body.collection,
         query=body.query,
         expansions=[ExpansionOut.model_validate(unit) for unit in units],
+        warnings=[WarningOut.model_validate(failure) for failure in failures],
     )

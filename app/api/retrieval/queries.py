@@ -5,19 +5,21 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Posted, QueryScope, json_body, posted
+from app.api.dependencies import App, Posted, QueryScope, json_body, posted, timed
 from app.api.problems import responses
+from app.api.reading import Route
+from app.api.retrieval.expansion_schemas import WarningOut
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
 
-router = APIRouter(tags=["queries"])
+router = APIRouter(tags=["queries"], route_class=Route)
 
 
 @router.post(
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
+    dependencies=[Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
 def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App) -> QueryOut:
@@ -48,8 +50,8 @@ def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
 @router.post(
     "/answer",
     response_model=AnswerOut,
-    dependencies=[Depends(json_body)],
-    responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
+    dependencies=[Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )
 def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], app: App) -> AnswerOut:
@@ -60,4 +62,5 @@ def post_answer(sent: Annotated[Posted[AnswerIn], Depends(posted(AnswerIn))], ap
         sufficient=answer.sufficient,
         citations=[CitationOut.model_validate(citation) for citation in answer.citations],
         retrieval=QueryOut.model_validate(answer.retrieval),
+        warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
     )

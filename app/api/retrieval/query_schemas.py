@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from app.api.retrieval.expansion_schemas import ExpansionIn
+from app.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
 from app.api.retrieval.trace_schemas import (
     EnoughInfluenceOut,
     FeatureTraceOut,
@@ -308,6 +308,9 @@ class QueryOut(Out):
     )
     entities: list[EntityOut] | None = None
     trace: TraceOut | None = None
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="What the LLM endpoint failed, and was done without it. Not kept."
+    )
 
 
 class QueryExpansionOut(Out):
@@ -347,3 +350,6 @@ class AnswerOut(BaseModel):
     sufficient: bool = Field(description="Whether the model found the evidence sufficient.")
     citations: list[CitationOut]
     retrieval: QueryOut
+    warnings: list[WarningOut] = Field(
+        default_factory=list, description="That the LLM endpoint failed to answer: there is what was retrieved."
+    )

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Depends, Query
 from app.api.collection_schemas import CollectionOut
 from app.api.dependencies import App, PathScope, json_body
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.schemas import Moment, Text
 from app.api.serving.serving_schemas import CollectionPatch, LiftOut
 
-router = APIRouter(tags=["serving"])
+router = APIRouter(tags=["serving"], route_class=Route)
 
 
 @router.patch(

@@ -6,9 +6,10 @@ from app.api.dependencies import App, OptionalKey, PathScope, json_body
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
 from app.api.problems import responses
+from app.api.reading import Route
 from app.api.undo.past_schemas import ReplayIn
 
-router = APIRouter(tags=["collections"])
+router = APIRouter(tags=["collections"], route_class=Route)
 
 
 @router.post(

@@ -1,7 +1,9 @@
 """Whether the process is alive, and whether it can serve."""
 
+from typing import Literal
+
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.dependencies import App
 from app.api.problems import responses
@@ -17,29 +19,40 @@ class Health(BaseModel):
 
 
 class Readiness(BaseModel):
-    """What the process depends on."""
+    """What the process depends on, and who works on what waits."""
 
     model_config = ConfigDict(from_attributes=True)
 
-    status: str
+    status: str = Field(
+        description="'degraded' without Redis or a worker, with a backlog of minutes, or with little disk left."
+    )
     postgres: str
     redis: str
     encoder: str
     language: str
     llm: str
+    migrations: Literal["current", "newer"] = Field(
+        description="'newer': a later version has migrated the database."
+    )
+    workers: int | None = Field(description="Workers that beat lately; null without Redis, where they beat.")
+    oldest_verdict_seconds: float | None = Field(
+        description="How long the oldest verdict that waits has waited; null where none waits."
+    )
+    oldest_job_seconds: float | None = Field(description="The same of jobs, from when they might have been begun.")
+    disk_free_bytes: int | None = Field(description="Of the embedded Postgres's disk; null of another Postgres.")
 
 
 @router.get("/healthz", response_model=Health, summary="Is the process alive?")
-def get_health() -> Health:
-    """Answers while the process runs, whatever else is down."""
+async def get_health() -> Health:
+    """Answers while the process runs, whatever else is down: it takes neither a thread nor a connection."""
     return Health(status="ok")
 
 
 @router.get("/readyz", response_model=Readiness, responses=responses(503), summary="Can it serve?")
 def get_readiness(request: Request, app: App) -> Readiness:
-    """503 while Postgres is out of reach, and once the process is told to end.
+    """503 while Postgres is out of reach or not migrated, and once the process is told to end.
 
-    Without Redis queries go on and learning is delayed: degraded.
+    Where queries go on and learning is delayed, it is degraded, with 200.
     """
     if request.app.state.draining:
         raise UnavailableError("This process is ending.")

@@ -1,10 +1,12 @@
 """What a query is answered; an episode remembers it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from app.core.profiles import ProfileName
+from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.query import Memory, Strategy, Sufficiency
 from app.services.retrieval.trace import EntityAnswer, Trace
 from app.services.retrieval.walk import StopReason
@@ -70,3 +72,4 @@ class Answer:
     insufficient: bool = False
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None
+    warnings: Sequence[Fallback] = ()

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from app.core import expansion
 from app.core.expansion import Method
 from app.core.verdict import Expansion
-from app.errors import LlmNotConfiguredError
+from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.language import surface_words, terms
 from app.providers.llm import Llm
 from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
+from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.search import search
 from app.storage.corpus import lexical, passages
 from app.storage.corpus.collections import Collection
@@ -36,7 +37,12 @@ class ExpandService:
         self._llm = llm
 
     def expand(
-        self, scope: Scope, question: str, methods: Sequence[Method], feedback_passages: int = 5
+        self,
+        scope: Scope,
+        question: str,
+        methods: Sequence[Method],
+        feedback_passages: int = 5,
+        failures: list[Fallback] | None = None,
     ) -> list[Expansion]:
         """The units of each method, in the order of the methods.
 
@@ -46,10 +52,11 @@ class ExpandService:
         Args:
             methods: without repetitions.
             feedback_passages: how many of the passages found first 'prf' and 'diver' take for relevant, >= 1.
+            failures: takes what the endpoint failed, unless it failed every method.
 
         Raises:
             LlmNotConfiguredError: a method needs an endpoint and none is configured; nothing is retrieved.
-            LlmError: the endpoint failed.
+            LlmError: the endpoint failed; with ``failures``, every method.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         needing = [method for method in methods if method != "prf"]
@@ -58,12 +65,18 @@ class ExpandService:
         found = self._feedback(scope.collection, question, feedback_passages)
         units: list[Expansion] = []
         for method in methods:
-            if method == "prf":
-                texts = self._key_terms(scope.collection, question, found)
-            elif method == "diver":
-                texts = self._refined(scope.collection, question, found, feedback_passages)
-            else:
-                texts = self._endpoint(method).expand(method, question)
+            try:
+                if method == "prf":
+                    texts = self._key_terms(scope.collection, question, found)
+                elif method == "diver":
+                    texts = self._refined(scope.collection, question, found, feedback_passages)
+                else:
+                    texts = self._endpoint(method).expand(method, question)
+            except LlmError as error:
+                if failures is None or len(failures) + 1 == len(methods):
+                    raise
+                failures.append(Fallback("not-widened", f"{method}: {error.detail}"))
+                continue
             units += [Expansion(method, text) for text in texts if _plain(text) != _plain(question)]
         return units
 

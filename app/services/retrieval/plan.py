@@ -13,10 +13,11 @@ from app.core.identifiers import RANDOM_BYTES, uuid7
 from app.core.profiles import PROFILES, Profile
 from app.core.temporal import TimeExpression, find_time_expressions
 from app.core.verdict import Expansion
-from app.errors import InvalidRequestError, LlmNotConfiguredError
+from app.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from app.providers.language import Language, normalise_entity, terms
 from app.providers.llm import Llm
 from app.services.access.encoder import Encoder
+from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.storage.corpus.collections import Collection
 from app.storage.retrieval.focus import Focus, GraphLimits, Vector
@@ -98,6 +99,7 @@ class Plan:
     terms: Mapping[str, float]
     analyse_ms: float
     embed_ms: float
+    warnings: tuple[Fallback, ...] = ()
 
     @property
     def collection(self) -> Collection:
@@ -141,14 +143,13 @@ class Planner:
             InvalidRequestError: the query bounds hops that its strategy does not make, or goes by whether the
                 answer is enough where that is not told.
             LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
-            LlmError: the endpoint failed.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         self.encoder.check(query.scope.collection)
         served = served or as_asked(query)
         sufficiency = self._sufficiency(query, served)
         began = time.perf_counter()
-        mentions, constraint = self._analysed(query, served)
+        mentions, constraint, warnings = self._analysed(query, served)
         weights = term_weights(query.text, query.expansions)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
@@ -179,6 +180,7 @@ class Planner:
             terms=weights,
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
+            warnings=warnings,
         )
 
     def embedded(self, plan: Plan, unknown: Sequence[str]) -> Plan:
@@ -211,20 +213,23 @@ class Planner:
             return "none"
         return query.sufficiency or ("coverage" if served.profile.recalls else "none")
 
-    def _analysed(self, query: Query, served: Served) -> tuple[dict[str, str], str | None]:
-        """Normalised name -> mention, and the time constraint.
+    def _analysed(self, query: Query, served: Served) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
+        """Normalised name -> mention, the time constraint, and whether rules had to find it.
 
         Where nothing is walked, names have no say, nor has a time; but a given one is kept for verdicts.
         """
         if served.strategy != "graph":
-            return {}, query.time_constraint or None
+            return {}, query.time_constraint or None, ()
         analysis = self.language.analyse_question(query.text)
         mentions = {normalise_entity(mention): mention for mention in analysis.entities}
         if query.time_constraint is not None:
-            return mentions, query.time_constraint or None
+            return mentions, query.time_constraint or None, ()
         if self.llm_times and self.llm is not None:
-            return mentions, self.llm.extract_time_constraint(query.text)
-        return mentions, analysis.time_expression
+            try:
+                return mentions, self.llm.extract_time_constraint(query.text), ()
+            except LlmError as error:
+                return mentions, analysis.time_expression, (Fallback("time-by-rules", error.detail),)
+        return mentions, analysis.time_expression, ()
 
 
 def _days(constraint: str | None, served: Served) -> tuple[TimeExpression, ...]:

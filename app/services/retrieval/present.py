@@ -39,6 +39,7 @@ def answer(found: Retrieved) -> Answer:
         enough=None if found.ranking.enough is None else found.ranking.enough.probability,
         insufficient=found.explored.withheld,
         timings=timings(found),
+        warnings=plan.warnings,
     )
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from app.errors import LlmNotConfiguredError
+from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.llm import Llm
 from app.providers.prior import RankingPrior
 from app.services.retrieval import propagate
 from app.services.retrieval.explore import Explored, depth, explore
+from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.plan import Plan, Planner, Served, milliseconds
 from app.services.retrieval.query import Query
 from app.services.retrieval.rank import Ranking, rank
@@ -81,16 +82,12 @@ class RetrieveService:
         """The query as it is ``served``; by default as it was asked, whatever its collection is set to.
 
         Raises:
-            InvalidRequestError, LlmNotConfiguredError, LlmError: as ``Planner.plan``.
+            InvalidRequestError, LlmNotConfiguredError: as ``Planner.plan``.
         """
         return self._planner.plan(query, served)
 
     def find(self, plan: Plan) -> Retrieved:
-        """What the plan comes upon.
-
-        Raises:
-            LlmError: the endpoint, asked whether the evidence suffices, failed.
-        """
+        """What the plan comes upon."""
         with self.on_snapshot(plan) as (_, found):
             return found
 
@@ -99,10 +96,8 @@ class RetrieveService:
         """What the plan comes upon, and the snapshot it was read on, for what else is to be read of that.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
-        embedded that no entity bears, and the endpoint is asked whether a walk's evidence suffices.
-
-        Raises:
-            LlmError: as ``find``.
+        embedded that no entity bears, and the endpoint is asked whether a walk's evidence suffices. If that fails,
+        the walk goes on to its last hop, and the plan says so.
         """
         began = time.perf_counter()
         walk: Walk | None = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
@@ -122,8 +117,13 @@ class RetrieveService:
                 left = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
                 began += time.perf_counter() - left
-            elif self._is_sufficient(plan, walk):
-                walk = replace(walk, stop_reason="sufficient")
+            else:
+                try:
+                    if self._is_sufficient(plan, walk):
+                        walk = replace(walk, stop_reason="sufficient")
+                except LlmError as error:  # and it is not asked again: it took its tries
+                    missed = Fallback("sufficiency-not-judged", error.detail)
+                    plan = replace(plan, sufficiency="none", warnings=(*plan.warnings, missed))
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from app.errors import LlmNotConfiguredError
+from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.llm import Llm
 from app.services.retrieval.answer import Answer
+from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.query import Query
 from app.services.serving.arms import ServingService
 
@@ -26,6 +27,7 @@ class WordedAnswer:
     sufficient: bool
     citations: list[Citation]
     retrieval: Answer
+    warnings: tuple[Fallback, ...] = ()
 
 
 class AnswerService:
@@ -36,11 +38,10 @@ class AnswerService:
         self._llm = llm
 
     def answer(self, query: Query) -> WordedAnswer:
-        """Retrieve and answer.
+        """Retrieve and answer; if the endpoint fails, there is what was retrieved, and a warning.
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured; nothing is retrieved.
-            LlmError: the endpoint failed.
         """
         if self._llm is None:
             raise LlmNotConfiguredError("POST /answer needs ENGRAM_LLM_BASE_URL to be set.")
@@ -50,5 +51,8 @@ class AnswerService:
             for passage in retrieval.passages
             for sentence in passage.sentences
         }
-        draft = self._llm.answer(query.text, [(key, citation.text) for key, citation in shown.items()])
+        try:
+            draft = self._llm.answer(query.text, [(key, citation.text) for key, citation in shown.items()])
+        except LlmError as error:
+            return WordedAnswer("", False, [], retrieval, (Fallback("not-answered", error.detail),))
         return WordedAnswer(draft.text, draft.sufficient, [shown[cited] for cited in draft.cited], retrieval)

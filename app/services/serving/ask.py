@@ -59,7 +59,6 @@ class AskService:
             NotFoundError: the collection was deleted meanwhile.
             InvalidRequestError: the query bounds hops that its strategy does not make.
             LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
-            LlmError: the endpoint failed.
         """
         plan = self._retrieve.plan(query, served)
         found, trace = self._traced(plan, explained=explained)

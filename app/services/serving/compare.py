@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.core.profiles import ProfileName
 from app.services.retrieval import present
 from app.services.retrieval.answer import Timings
+from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.query import Memory, Query, Strategy
 from app.services.retrieval.retrieve import Retrieved, RetrieveService
 from app.services.retrieval.walk import StopReason
@@ -51,6 +52,7 @@ class Side:
     stop_reason: StopReason
     read: MemoryPart
     timings: Timings
+    warnings: tuple[Fallback, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def _side(found: Retrieved) -> Side:
         stop_reason=walk.stop_reason or "max_hops",
         read=_read(found) if plan.focus.use_memory else MemoryPart(),
         timings=present.timings(found),
+        warnings=plan.warnings,
     )
 
 

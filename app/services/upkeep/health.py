@@ -1,16 +1,34 @@
-"""Whether the process can serve."""
+"""Whether the process can serve, and whether anybody works on what waits."""
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
+from app.errors import UnavailableError
 from app.providers.language import Language
 from app.services.access.encoder import Encoder
-from app.storage.database import Database
+from app.storage.database import NOT_MIGRATED, Database
 from app.storage.stream import WakeStream
+from app.storage.upkeep.backlog import backlog
+from app.storage.upkeep.standing import standing
+
+LATE_SECONDS = 300.0
+"""What has waited for longer tells of workers that do not keep up."""
+LEAST_DISK_BYTES = 512 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What the process depends on; without Redis it serves and learning is delayed, which is "degraded"."""
+    """What the process depends on.
+
+    Attributes:
+        status: "degraded" where it serves and learning is delayed, or will be: without Redis, without a worker,
+            with verdicts or jobs that waited for minutes, or with little room on the disk.
+        migrations: "current", or "newer" where a later version has migrated the database.
+        workers: those that beat lately; None without Redis, where they beat.
+        oldest_verdict_seconds, oldest_job_seconds: how long what waits has waited; None where nothing does.
+        disk_free_bytes: where the embedded Postgres keeps its data; None of another one.
+    """
 
     status: str
     postgres: str
@@ -18,34 +36,59 @@ class Readiness:
     encoder: str
     language: str
     llm: str
+    migrations: str
+    workers: int | None
+    oldest_verdict_seconds: float | None
+    oldest_job_seconds: float | None
+    disk_free_bytes: int | None
 
 
 class HealthService:
     """Looks at what the process depends on."""
 
     def __init__(
-        self, database: Database, stream: WakeStream, encoder: Encoder, language: Language, llm_url: str | None
+        self,
+        database: Database,
+        stream: WakeStream,
+        encoder: Encoder,
+        language: Language,
+        llm_url: str | None,
+        embedded: Path | None = None,
     ) -> None:
+        """``embedded``: a folder on the disk of the embedded Postgres, if that is the one."""
         self._database = database
         self._stream = stream
         self._encoder = encoder
         self._language = language
         self._llm_url = llm_url
+        self._embedded = embedded
 
     def readiness(self) -> Readiness:
         """The state of the dependencies.
 
         Raises:
-            UnavailableError: Postgres is out of reach.
+            UnavailableError: Postgres is out of reach, or not migrated to what this version needs.
         """
         with self._database.read() as reader:
-            reader.scalar("SELECT 1")
+            migrations = standing(reader)
+            if migrations == "behind":
+                raise UnavailableError(NOT_MIGRATED)
+            waiting = backlog(reader)
         redis = self._stream.ping()
+        workers = self._stream.workers() if redis else None
+        free = None if self._embedded is None else shutil.disk_usage(self._embedded).free
+        late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0) > LATE_SECONDS
+        short = free is not None and free < LEAST_DISK_BYTES
         return Readiness(
-            status="ok" if redis else "degraded",
+            status="degraded" if not workers or late or short else "ok",
             postgres="ok",
             redis="ok" if redis else "unreachable",
             encoder=self._encoder.id.model,
             language=self._language.name,
             llm="configured" if self._llm_url else "not configured",
+            migrations=migrations,
+            workers=workers,
+            oldest_verdict_seconds=waiting.verdict_seconds,
+            oldest_job_seconds=waiting.job_seconds,
+            disk_free_bytes=free,
         )

@@ -102,13 +102,15 @@ UNUSABLE: dict[str, Callable[[dict[str, Any]], str | Reply]] = {
 
 
 @pytest.mark.parametrize("reason", UNUSABLE)
-def test_a_failing_model_is_a_bad_gateway(reason: str, asking: Asking, curie: str) -> None:
+def test_of_a_failing_model_what_was_retrieved_is_left(reason: str, asking: Asking, curie: str) -> None:
     response = asking(UNUSABLE[reason]).post("/answer", json={"collection": curie, "query": QUESTION})
-    assert response.status_code == 502
-    assert response.headers["content-type"] == "application/problem+json"
-    problem = response.json()
-    assert problem["type"] == "urn:engram:problem:llm-failed"
-    assert "\n" not in problem["detail"]
+    assert response.status_code == 200
+    answer = response.json()
+    assert (answer["answer"], answer["sufficient"], answer["citations"]) == ("", False, [])
+    assert answer["retrieval"]["passages"]
+    (warning,) = answer["warnings"]
+    assert warning["type"] == "not-answered"
+    assert "\n" not in warning["detail"]
 
 
 def test_without_an_endpoint_only_what_needs_one_is_refused(http: TestClient, curie: str) -> None:
@@ -139,11 +141,33 @@ def test_the_model_decides_when_to_stop(asking: Asking, curie: str) -> None:
     assert set(asking.held) == {0}
 
 
-def test_a_model_that_fails_while_deciding_fails_the_query(asking: Asking, curie: str) -> None:
+def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(asking: Asking, curie: str) -> None:
+    """It goes on as if nobody had been asked, and nobody is asked again."""
     client = asking(lambda _: "yes")
-    response = client.post("/query", json={"collection": curie, "query": CHAIN, "sufficiency": "llm"})
-    assert response.status_code == 502
-    assert response.json()["type"] == "urn:engram:problem:llm-failed"
+    body = {"collection": curie, "query": CHAIN}
+    answer = client.post("/query", json=body | {"sufficiency": "llm"}).json()
+    asked = len(asking.server.requests)
+    alone = client.post("/query", json=body | {"sufficiency": "none"}).json()
+    assert [warning["type"] for warning in answer["warnings"]] == ["sufficiency-not-judged"]
+    assert (answer["sufficiency"], alone["warnings"]) == ("none", [])
+    for told in ("hops", "stop_reason", "passages"):
+        assert answer[told] == alone[told]
+    assert asked == len(asking.server.requests) == 2  # once, and once more as it made no sense
+    compared = client.post("/query/compare", json=body | {"sufficiency": "llm"}).json()
+    assert [len(compared[side]["warnings"]) for side in "ab"] == [1, 1]
+
+
+def test_what_a_failing_model_cannot_widen_the_passages_do(asking: Asking, curie: str) -> None:
+    client = asking(lambda _: Reply("who are you", status=401))
+    body = {"collection": curie, "query": QUESTION, "methods": ["prf", "hyde"]}
+    alone = client.post("/expand", json=body | {"methods": ["prf"]}).json()
+    answer = client.post("/expand", json=body).json()
+    assert alone["expansions"]
+    assert (answer["expansions"], alone["warnings"]) == (alone["expansions"], [])
+    assert [warning["type"] for warning in answer["warnings"]] == ["not-widened"]
+    assert answer["warnings"][0]["detail"].startswith("hyde: ")
+    failed = client.post("/expand", json=body | {"methods": ["hyde"]})
+    assert (failed.status_code, failed.json()["type"]) == (502, "urn:engram:problem:llm-failed")
 
 
 def test_the_model_extracts_times_where_set(asking: Asking, curie: str) -> None:

@@ -1,0 +1,19 @@
+"""What an answer had to do without, and says."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+FallbackType = Literal["sufficiency-not-judged", "time-by-rules", "not-answered", "not-widened"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A step that the LLM endpoint failed, and that was done without it or left out.
+
+    Attributes:
+        type: which one; stable.
+        detail: how the endpoint failed.
+    """
+
+    type: FallbackType
+    detail: str

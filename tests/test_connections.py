@@ -1,0 +1,219 @@
+"""Clients that are slow on purpose, by raw sockets on the real server."""
+
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from app.connections import LEAST_BODY_BYTES, MAX_HEAD_BYTES
+from app.main import create_app
+from app.server import Server
+from app.settings import Settings
+from tests.support.processes import eventually, free_port
+
+QUICK_SECONDS = 0.3
+PATIENCE_SECONDS = 20.0
+POST = b"POST /query HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+
+
+@contextmanager
+def serving(**changed: float) -> Iterator[Server]:
+    """A server that can do nothing but answer, without anything behind it."""
+    settings = Settings(_env_file=None, port=free_port()).model_copy(update=changed)
+    server = Server(create_app(None), settings)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        eventually(lambda: server.started)
+        yield server
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE_SECONDS)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(head_timeout_seconds=QUICK_SECONDS, body_timeout_seconds=QUICK_SECONDS, max_connections=20) as one:
+        yield one
+
+
+@pytest.fixture
+def patient() -> Iterator[Server]:
+    with serving(head_timeout_seconds=60.0, body_timeout_seconds=60.0, max_connections=20) as one:
+        yield one
+
+
+def connected(server: Server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.config.port), timeout=PATIENCE_SECONDS)
+
+
+def alive(server: Server) -> None:
+    url = f"http://127.0.0.1:{server.config.port}/healthz"
+    assert httpx.get(url, timeout=5, trust_env=False).status_code == 200
+
+
+def answer(connection: socket.socket) -> bytes:
+    """All that is said until the connection ends."""
+    said = b""
+    with contextlib.suppress(ConnectionResetError):
+        while block := connection.recv(65_536):
+            said += block
+    return said
+
+
+def refused(connection: socket.socket, status: int) -> None:
+    said = answer(connection)
+    assert said.startswith(f"HTTP/1.1 {status} ".encode()), said[:200]
+    assert b"application/problem+json" in said
+
+
+def test_a_header_that_never_ends_is_cut_off(patient: Server) -> None:
+    with connected(patient) as connection:
+        sent = 0
+        try:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Endless: ")
+            while sent < 1_000 * MAX_HEAD_BYTES:
+                connection.sendall(b"x" * MAX_HEAD_BYTES)
+                sent += MAX_HEAD_BYTES
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        assert sent < 200 * MAX_HEAD_BYTES
+        alive(patient)
+    with connected(patient) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Long: " + b"x" * (MAX_HEAD_BYTES + 1))
+        refused(connection, 431)
+
+
+def test_a_head_as_long_as_may_be_is_read(patient: Server) -> None:
+    with connected(patient) as connection:
+        head = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nX-Long: "
+        connection.sendall(head + b"x" * (MAX_HEAD_BYTES - len(head) - 4) + b"\r\n\r\n")
+        assert answer(connection).startswith(b"HTTP/1.1 200")
+
+
+HALVES = {
+    "nothing": (b"", None),
+    "part of a head": (b"GET /healthz HTTP/1.1\r\nHost: 127", 408),
+    "no body": (POST + b"Content-Length: 100\r\n\r\n", 408),
+    "part of a body": (POST + b"Content-Length: 100\r\n\r\n{", 408),
+    "a chunk": (POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", 408),
+    "not HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_what_does_not_come_whole_does_not_stay(half: str, server: Server) -> None:
+    sent, status = HALVES[half]
+    with connected(server) as connection:
+        connection.sendall(sent)
+        if status is None:
+            assert answer(connection) == b""
+        else:
+            refused(connection, status)
+    eventually(lambda: not server.server_state.connections)
+
+
+def trickled(connection: socket.socket, first: bytes, again: bytes) -> float:
+    """Send a little at a time, until the connection ends; for how long that took."""
+    began = time.monotonic()
+    connection.sendall(first)
+    connection.settimeout(0.05)
+    while time.monotonic() - began < PATIENCE_SECONDS:
+        try:
+            connection.sendall(again)
+            if not connection.recv(65_536):
+                break
+        except TimeoutError:
+            continue
+        except (ConnectionResetError, BrokenPipeError):
+            break
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (b"GET /healthz HTTP/1.1\r\nX: ", b"x"),
+        (b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", b"\r\n"),
+        (POST + b"Content-Length: 1000000\r\n\r\n", b"{"),
+    ],
+    ids=["head", "between requests", "body"],
+)
+def test_a_trickle_does_not_keep_a_connection(first: bytes, again: bytes, server: Server) -> None:
+    with connected(server) as connection:
+        assert trickled(connection, first, again) < PATIENCE_SECONDS
+
+
+def test_a_body_may_be_slow_if_it_comes_at_all(server: Server) -> None:
+    """It takes several times as long as a pause may, and is read to its end."""
+    blocks = 8
+    with connected(server) as connection:
+        connection.sendall(POST + f"Content-Length: {blocks * LEAST_BODY_BYTES}\r\n\r\n".encode())
+        for _ in range(blocks):
+            time.sleep(QUICK_SECONDS / 2)
+            connection.sendall(b"x" * LEAST_BODY_BYTES)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 400")
+
+
+def test_half_sent_posts_make_room_for_who_comes(patient: Server) -> None:
+    limit = patient.config.http.keywords["limits"].connections  # type: ignore[union-attr]
+    held = [connected(patient) for _ in range(3 * limit)]
+    for connection in held:
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            connection.sendall(POST + b"Content-Length: 100\r\n\r\n{")
+    alive(patient)
+    assert len(patient.server_state.connections) <= limit
+    for connection in held:
+        connection.close()
+
+
+def test_requests_in_hand_are_not_dropped_for_others() -> None:
+    freed = threading.Event()
+    app = create_app(None)
+    app.add_api_route("/wait", lambda: freed.wait(PATIENCE_SECONDS), methods=["GET"])
+    settings = Settings(_env_file=None, port=free_port(), max_connections=10)
+    server = Server(app, settings)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    eventually(lambda: server.started)
+    held = [connected(server) for _ in range(10)]
+    try:
+        for connection in held:
+            connection.sendall(b"GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        eventually(
+            lambda: all(one._busy for one in list(server.server_state.connections)) and server.server_state.tasks
+        )  # type: ignore[union-attr]
+        with connected(server) as one_more:
+            refused(one_more, 503)
+        freed.set()
+        assert all(answer(connection).startswith(b"HTTP/1.1 200") for connection in held)
+    finally:
+        freed.set()
+        for connection in held:
+            connection.close()
+        server.should_exit = True
+        thread.join(PATIENCE_SECONDS)
+
+
+def test_an_answer_that_nobody_takes_does_not_stay() -> None:
+    app = create_app(None)
+    app.add_api_route("/much", lambda: "x" * 50_000_000, methods=["GET"])
+    settings = Settings(_env_file=None, port=free_port(), body_timeout_seconds=QUICK_SECONDS)
+    server = Server(app, settings)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    eventually(lambda: server.started)
+    try:
+        with connected(server) as connection:
+            connection.sendall(b"GET /much HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert connection.recv(1)
+            eventually(lambda: not server.server_state.connections)
+    finally:
+        server.should_exit = True
+        thread.join(PATIENCE_SECONDS)
