@@ -15,7 +15,7 @@ from app.evaluation.dataset import Dataset
 from app.evaluation.metrics import summary
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, code_fingerprint
-from app.evaluation.table import FITTED, HEADINGS, Line, cells, columns, label, legend, markdown_table
+from app.evaluation.table import FITTED, HEADINGS, Line, cell, cells, columns, label, legend, markdown_table
 from app.evaluation.trajectories import Trajectories
 
 RESAMPLES = 2000
@@ -93,9 +93,14 @@ class Report:
             return _terminal_table(self.options.command(self.dataset.name), worth.headings(worth.METRIC), rows)
         if self.options.protocol == "human":
             return _terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
-        table = _terminal_table(
-            self.options.command(self.dataset.name), self._measured(), self._rows(), no_wrap=True
-        )
+        # In a terminal every column counts: one that says of each line that no model was asked says nothing.
+        told = [name for name in columns(self.options.protocol) if name != "llm_calls" or self._asks_models()]
+        rows = [
+            [self._label(line), str(line.questions), *(cell(line.values, name) for name in told)]
+            for line in self.lines()
+        ]
+        headings = ["", "n", *(HEADINGS[name] for name in told)]
+        table = _terminal_table(self.options.command(self.dataset.name), headings, rows, no_wrap=True)
         table.padding = (0, 1, 0, 0)
         return table
 
@@ -207,6 +212,9 @@ class Report:
         """Under the headings ``_measured``."""
         protocol = self.options.protocol
         return [[self._label(line), str(line.questions), *cells(line.values, protocol)] for line in self.lines()]
+
+    def _asks_models(self) -> bool:
+        return any(line.values.get("llm_calls") for line in self.lines())
 
     def _label(self, line: Line) -> str:
         several = len({phase.arm for phase in self.phases}) > 1

@@ -35,7 +35,8 @@ CREDITED = [
     *["INSERT", "INSERT", "WITH", "UPDATE"],  # evidence, credits, memories, progress
 ]
 RANKED = "SELECT"  # the passages of what is judged
-TAUGHT = ["SELECT", "SELECT", "INSERT", "INSERT"]  # weights, locked; the judges' days; the sum; its terms
+# Of a model: its weights, locked; the judges' days; the sum; its terms.
+TAUGHT = ["SELECT", "SELECT", "INSERT", "INSERT"]
 MARKED = ["UPDATE"]
 
 
@@ -125,7 +126,7 @@ class TestABatchOfVerdicts:
         application.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
         expected = {
             "memories": [*APPLIED, RANKED, *MARKED],
-            "weights": [*APPLIED, RANKED, *TAUGHT, *MARKED],
+            "weights": [*APPLIED, RANKED, *TAUGHT, *TAUGHT, *MARKED],
             "keys": [*APPLIED, *CREDITED, RANKED, *MARKED],
         }[teaches]
         totals = []

@@ -110,6 +110,10 @@ class TestOrphans:
         ("statement", "found"),
         [
             (
+                "UPDATE entity_sentence SET passage_id = passage_id + 1 WHERE collection_id = %(c)s",
+                {"entity_sentence of another passage than its sentence is of"},
+            ),
+            (
                 "DELETE FROM lexical_term WHERE collection_id = %(c)s",
                 {"lexical_posting without its term or passage", "lexical_passage without a term"},
             ),

@@ -15,6 +15,7 @@ OUTLIVING = {
 """Columns without a foreign key whose rows may outlive what they name."""
 
 KEPT_BY: Mapping[tuple[str, str], str] = {
+    ("entity_sentence", "passage_id"): "entity_sentence of another passage than its sentence is of",
     ("lexical_posting", "collection_id"): "lexical_posting without its term or passage",
     ("lexical_posting", "term_id"): "lexical_posting without its term or passage",
     ("lexical_posting", "passage_id"): "lexical_posting without its term or passage",
@@ -25,6 +26,11 @@ KEPT_BY: Mapping[tuple[str, str], str] = {
 """Column without a foreign key -> the search that covers it."""
 
 SEARCHES: Mapping[str, str] = {
+    "entity_sentence of another passage than its sentence is of": """
+        SELECT count(*) FROM entity_sentence l
+        JOIN sentence s ON s.collection_id = l.collection_id AND s.id = l.sentence_id
+        WHERE l.collection_id = %(c)s AND l.passage_id <> s.passage_id
+    """,
     "episode of a collection that is gone": """
         SELECT count(*) FROM episode WHERE collection_id = %(c)s
             AND NOT EXISTS (SELECT FROM collection WHERE id = %(c)s)

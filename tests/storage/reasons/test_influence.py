@@ -1,6 +1,7 @@
 """The strongest verdicts behind an answer, as the log gives them; every figure counted from the rows themselves."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -134,14 +135,15 @@ def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
 
 def test_the_latest_terms_come_in_the_order_of_application(application: Application, taught: Taught) -> None:
     order = state.applied_order(application, taught.name)
-    stored = {row["event_id"]: row for row in state.rows(application, taught.name, "ranking_audit")}
+    believed = application.prior.of_ranking
+    terms = state.rows(application, taught.name, "ranking_audit")
+    stored = {row["event_id"]: row for row in terms if row["model"] == believed.model}
     expected = [event for event in order if event in stored]
-    prior = application.prior.name
     with application.database.read() as reader:
-        every = influence.latest_terms(reader, taught.id, prior, 100)
+        every = influence.latest_terms(reader, taught.id, believed, 100)
         assert [term.event_id for term in every] == expected
-        assert [term.event_id for term in influence.latest_terms(reader, taught.id, prior, 3)] == expected[-3:]
-        assert influence.latest_terms(reader, taught.id, "another", 3) == []
+        assert [term.event_id for term in influence.latest_terms(reader, taught.id, believed, 3)] == expected[-3:]
+        assert influence.latest_terms(reader, taught.id, replace(believed, prior="another"), 3) == []
     for term in every:
         row = stored[term.event_id]
         assert term.evidence.information.tolist() == row["information"]
