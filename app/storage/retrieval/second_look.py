@@ -38,7 +38,8 @@ class Members:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Of one candidate: cosines of its key with each member's sentence, and which of the entities it names."""
+    """Of one candidate: cosines of its key with each member's sentence, and which of the entities it names, each as
+    often as its sentences do."""
 
     across: Sequence[float]
     entities: Sequence[int]
@@ -109,7 +110,7 @@ def shared(
         CROSS JOIN LATERAL (SELECT
             ARRAY(SELECT -({vector} <#> best.embedding) FROM best ORDER BY best.place) AS across,
             ARRAY(
-                SELECT DISTINCT l.entity_id FROM entity_sentence l
+                SELECT l.entity_id FROM entity_sentence l
                 WHERE l.collection_id = %(collection)s AND l.passage_id = p.id
                   AND l.entity_id IN (SELECT id FROM known)
             ) AS entities
