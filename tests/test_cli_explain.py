@@ -77,6 +77,13 @@ def test_a_trace_says_which_verdicts_did_what(
     )
     assert recalled
     assert re.fullmatch(rf"     \{recalled[1]} {by} \(recall \{recalled[1]}\)", lines[first + 1])
+    made = [line for line in lines[first:] if line.startswith("     features: ")]
+    assert re.fullmatch(r"     features: (\w+ [+-]\d+\.\d{3}, ){6}\d+ more [+-]\d+\.\d{3}", made[0])
+    score = float(lines[first].partition("; score ")[2].partition(",")[0])
+    assert sum(map(float, re.findall(r"[+-]\d+\.\d{3}", made[0]))) + float(recalled[1]) == pytest.approx(
+        score, abs=0.01
+    )
+    assert any(re.fullmatch(r"     completes \w+", line) for line in lines)
     vistula = next(at for at, line in enumerate(lines) if line.startswith("vistula: rank "))
     assert re.fullmatch(r"     key: similarity -?0\.\d{3}, of the base key -?0\.\d{3}", lines[vistula + 1])
     assert re.fullmatch(r" {10}100% unit \d+, hyde: 'The longest river .*\.\.\.'", lines[vistula + 2])

@@ -146,8 +146,12 @@ def say_sentence_causes(row: Mapping[str, Any]) -> None:
         say("          and more")
 
 
+FACTORS = 6
+"""Features of a passage that are shown, those that make most of its score."""
+
+
 def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
-    """What memory did to the passages of a trace."""
+    """What memory did to the passages of a trace, and what else makes their scores."""
     for row in passages or []:
         plain = row["rank_without_memory"]
         without = "not among the candidates without memory" if plain is None else f"{plain} without memory"
@@ -163,6 +167,21 @@ def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
             say(f"     {influence['score']:+.3f} {_by(influence)} ({told})")
         if row["influences_cut"]:
             say("     and more")
+        for line in _factor_lines(row["features"], row["completes"]):
+            say(f"     {line}")
+
+
+def _factor_lines(features: Mapping[str, Mapping[str, float]], completes: str | None) -> Iterator[str]:
+    """Nothing where features do not rank."""
+    added = {name: one["value"] * one["weight"] for name, one in features.items()}
+    strongest = sorted(added, key=lambda name: (-abs(added[name]), name))
+    told = [f"{name} {added[name]:+.3f}" for name in strongest[:FACTORS]]
+    if strongest[FACTORS:]:
+        told.append(f"{len(strongest) - FACTORS} more {sum(added[name] for name in strongest[FACTORS:]):+.3f}")
+    if told:
+        yield f"features: {', '.join(told)}"
+    if completes is not None:
+        yield f"completes {completes}"
 
 
 def _key_lines(key: Mapping[str, Any] | None) -> Iterator[str]:
