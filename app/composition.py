@@ -67,10 +67,15 @@ class Servers:
 
 
 @contextmanager
-def servers(settings: Settings) -> Iterator[Servers]:
+def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
     """The configured servers; embedded ones, started or joined in the data directory, where none is configured.
 
+    Args:
+        settings: says where they are.
+        make: an embedded database that is not there is made; else that is an error.
+
     Raises:
+        ConfigurationError: there is no embedded database, and none is to be made.
         ConfigurationError, UnavailableError: an embedded server cannot be started.
     """
     data = settings.data_dir.resolve()
@@ -79,6 +84,11 @@ def servers(settings: Settings) -> Iterator[Servers]:
             database_url = settings.database_url.get_secret_value()
         else:
             postgres = EmbeddedPostgres(data / "postgres", settings.embedded_user)
+            if not make and not postgres.made:
+                raise ConfigurationError(
+                    f"There is no database in {data}. Run this where `engram up` runs, or say where the data are: "
+                    "ENGRAM_DATA_DIR or DATABASE_URL."
+                )
             stack.callback(postgres.stop)
             database_url = postgres.start()
         if settings.redis_url:
@@ -371,8 +381,12 @@ class Application(Parts):
 
 @contextmanager
 def application(settings: Settings, consumer: str = "") -> Iterator[Application]:
-    """An application on the configured servers, closed at the end of the block."""
-    with servers(settings) as addresses:
+    """An application on the configured servers, closed at the end of the block; it never makes a database.
+
+    Raises:
+        ConfigurationError, UnavailableError: as ``servers``.
+    """
+    with servers(settings, make=False) as addresses:
         app = Application(settings, addresses, consumer)
         try:
             yield app

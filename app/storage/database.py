@@ -227,6 +227,13 @@ class Database:
                 if held and not connection.invalidated:
                     reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
 
+    @property
+    def address(self) -> str:
+        """Where it is, as a person would say it: the database's name and its host or the folder of its socket."""
+        url = self._writers.url
+        host = url.host or url.query.get("host") or "the default host"
+        return f"database {url.database or 'of the default name'} at {host}"
+
     def close(self) -> None:
         """Close every pooled connection."""
         self._writers.dispose()
