@@ -1,5 +1,7 @@
 """Commands that run a part of Engram in this process."""
 
+import contextlib
+import ipaddress
 import json
 import signal
 import sys
@@ -9,10 +11,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
+import structlog
 import typer
 
 from app.cli.console import CollectionOption, cli, say, settings
 from app.errors import ConfigurationError
+from app.settings import Settings
+
+log = structlog.get_logger(__name__)
 
 
 @cli.command()
@@ -33,6 +39,7 @@ def serve() -> None:
     from app.server import Server, abandon_threads
 
     configured = settings()
+    _warn_if_open(configured)
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
         services.check_dimension()
@@ -106,6 +113,21 @@ def openapi(
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(document, encoding="utf-8")
+
+
+def _warn_if_open(configured: Settings) -> None:
+    """Say that others can reach the API: nothing in it asks who they are."""
+    host = configured.host
+    with contextlib.suppress(ValueError):  # a name; only localhost's is known to be this machine's
+        if ipaddress.ip_address(host.strip("[]")).is_loopback:
+            return
+    if host != "localhost":
+        log.warning(
+            "whoever reaches this port may read, change and delete everything: there are no keys",
+            host=host,
+            port=configured.port,
+            instead="ENGRAM_HOST=127.0.0.1, or a proxy that authenticates before it",
+        )
 
 
 def on_stop(stop: Callable[[], None]) -> None:
