@@ -1,14 +1,14 @@
 """The ``engram`` command: run the service, and talk to a running one."""
 
 import sys
-
-from pydantic import ValidationError
+from typing import Any
 
 from app.cli import (
     enough,
     evaluate,
     explain,
     fit,
+    ingest,
     jobs,
     judges,
     keys,
@@ -23,7 +23,6 @@ from app.cli import (
 )
 from app.cli.console import cli, complain
 from app.errors import EngramError
-from app.settings import Settings
 
 __all__ = [
     "cli",
@@ -31,6 +30,7 @@ __all__ = [
     "evaluate",
     "explain",
     "fit",
+    "ingest",
     "jobs",
     "judges",
     "keys",
@@ -58,14 +58,14 @@ def main() -> None:
             raise
         complain(f"engram: {error.filename}: {error.strerror}")
         sys.exit(1)
-    except ValidationError as error:
-        if error.title != Settings.__name__:
+    except ValueError as error:  # pydantic's class, which only those need to import who read settings
+        if getattr(error, "title", None) != "Settings":
             raise
         complain(f"engram: setting {_first_mistake(error)}")
         sys.exit(1)
 
 
-def _first_mistake(error: ValidationError) -> str:
+def _first_mistake(error: Any) -> str:
     mistake = error.errors(include_input=False, include_url=False)[0]
     name = ".".join(str(part) for part in mistake["loc"])
     variable = name if name.isupper() else f"ENGRAM_{name.upper()}"

@@ -1,32 +1,72 @@
 """What all commands share: the Typer application, the two consoles, common options, settings."""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperGroup
 
-from app import logs
-from app.settings import Settings
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from app.settings import Settings
+
+# Headings of `engram --help`, in this order.
+ASK = "Ask and judge"
+STOCK = "Passages, jobs and collections"
+LEARNT = "What was learned, and whom to believe"
+RUN = "Run the service"
+MEASURE = "Measure"
+HEADINGS = (ASK, STOCK, LEARNT, RUN, MEASURE)
+
+
+class Grouped(TyperGroup):
+    """Commands under the headings of `HEADINGS`, in that order, whatever imports what first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, those of one heading together."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: HEADINGS.index(vars(self.commands[name])["rich_help_panel"]))
+
 
 cli = typer.Typer(
+    cls=Grouped,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Engram: retrieval that learns from being used.",
 )
-_out = Console(soft_wrap=True)
-err = Console(stderr=True, soft_wrap=True)
-
 CollectionOption = Annotated[str, typer.Option("--collection", "-c", help="The collection's name.")]
 UrlOption = Annotated[str | None, typer.Option(help="Where the service is; ENGRAM_URL sets it as well.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's JSON as it is.")]
 
 
-def settings() -> Settings:
+@cache
+def out() -> "Console":
+    """Standard output."""
+    from rich.console import Console
+
+    return Console(soft_wrap=True)
+
+
+@cache
+def err() -> "Console":
+    """Standard error."""
+    from rich.console import Console
+
+    return Console(stderr=True, soft_wrap=True)
+
+
+def settings() -> "Settings":
     """The configuration; logs go where it says from here on."""
+    from app import logs
+    from app.settings import Settings
+
     loaded = Settings()
     logs.configure(loaded.log_format, loaded.log_level)
     return loaded
@@ -34,12 +74,26 @@ def settings() -> Settings:
 
 def base_url(url: str | None) -> str:
     """Where the service is: as said, else as configured."""
-    return (url or settings().base_url).rstrip("/")
+    return (url or _configured_url()).rstrip("/")
+
+
+def _configured_url() -> str:
+    """As `Settings.base_url` has it, from three variables: reading all settings is half of a client's start."""
+    variables: dict[str, str | None] = dict(os.environ)
+    if Path(".env").exists():
+        from dotenv import dotenv_values
+
+        variables = dotenv_values(".env") | variables
+    known = {name.upper(): value for name, value in variables.items() if value is not None}
+    host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
+    if not port.isdecimal():
+        return settings().base_url  # which says what is wrong
+    return known.get("ENGRAM_URL") or f"http://{host}:{port}"
 
 
 def say(text: str) -> None:
     """One line for the caller, as it stands."""
-    _out.print(text, markup=False, highlight=False, emoji=False)
+    out().print(text, markup=False, highlight=False, emoji=False)
 
 
 def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
@@ -52,9 +106,26 @@ def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
 
 def complain(text: str) -> None:
     """One line about what went wrong, as it stands."""
-    err.print(" ".join(text.split()), markup=False, highlight=False, emoji=False)
+    err().print(" ".join(text.split()), markup=False, highlight=False, emoji=False)
 
 
 def say_json(value: Any) -> None:
     """The service's answer, indented."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        say(f"engram {version('engram')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def engram(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Engram: retrieval that learns from being used."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from app.cli.console import ASK, CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
 from app.client import Client, ClientError, path_of
 
 COLUMN = 46
@@ -16,7 +16,7 @@ HEADINGS = ("feedback", "judge", "channel", "y", "gain", "residual", "perplexity
 ARM = ("memory", "profile", "strategy")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def memory(
     sentence: Annotated[int, typer.Argument(min=1, metavar="ID", help="The sentence's id.")],
     query: Annotated[str | None, typer.Option(help="A text to tell how near the memory is to.")] = None,
@@ -74,7 +74,7 @@ def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]
     )
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def compare(
     text: Annotated[str, typer.Argument(help="The question.")],
     a: Annotated[str, typer.Option(help="An arm: memory=off,profile=default,strategy=graph, or some of it.")] = (

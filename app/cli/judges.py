@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from app.cli.console import LEARNT, CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
 from app.client import Client, ClientError, path_of
 
 HEADINGS = ("judge", "applied", "pending", "parked", "revoked", "R+", "R-", "a day", "contested", "ranking")
@@ -17,7 +17,7 @@ FIELDS = (
 )
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def judges(
     collection: CollectionOption = "default",
     after: Annotated[str | None, typer.Option(help="Judges after this name.")] = None,
@@ -39,7 +39,7 @@ def judges(
             say(f"there may be more: --after {page['next_after']!r}")
 
 
-@cli.command(name="set-judge")
+@cli.command(name="set-judge", rich_help_panel=LEARNT)
 def set_judge(
     judge: Annotated[str, typer.Argument(help="The judge's name.")],
     positive: Annotated[float | None, typer.Option(help="R_pos: unreliability of its support.")] = None,

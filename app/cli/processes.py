@@ -9,19 +9,18 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import structlog
 import typer
 
-from app.cli.console import CollectionOption, cli, say, settings
+from app.cli.console import MEASURE, RUN, CollectionOption, cli, say, settings
 from app.errors import ConfigurationError
-from app.settings import Settings
 
-log = structlog.get_logger(__name__)
+if TYPE_CHECKING:
+    from app.settings import Settings
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def up(
     sample: Annotated[bool, typer.Option("--sample", help="Ingest the sample corpus and print a tour.")] = False,
 ) -> None:
@@ -31,7 +30,7 @@ def up(
     sys.exit(local.run(settings(), sample=sample))
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def serve() -> None:
     """Run the API; told to end, it finishes the requests in hand and accepts no more."""
     from app.composition import application
@@ -47,7 +46,7 @@ def serve() -> None:
     abandon_threads()
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def worker(
     check: Annotated[
         bool, typer.Option("--check", help="Only see whether the worker of this machine lives; exit with 1 if not.")
@@ -69,7 +68,7 @@ def worker(
         process.run()
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def judge(
     collection: CollectionOption = "default",
     once: Annotated[bool, typer.Option(help="Judge what is there and return.")] = False,
@@ -84,7 +83,7 @@ def judge(
     say(f"{judged} episodes judged")
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def migrate(
     revision: Annotated[
         str, typer.Argument(help="Alembic revision; 'base' removes the schema with all data.")
@@ -98,7 +97,7 @@ def migrate(
         run(addresses.database_url, revision)
 
 
-@cli.command()
+@cli.command(rich_help_panel=MEASURE)
 def openapi(
     path: Annotated[Path, typer.Argument(help="Where the document is kept.")] = Path("openapi/openapi.json"),
     check: Annotated[bool, typer.Option("--check", help="Only see whether the file is up to date.")] = False,
@@ -115,14 +114,16 @@ def openapi(
     path.write_text(document, encoding="utf-8")
 
 
-def _warn_if_open(configured: Settings) -> None:
+def _warn_if_open(configured: "Settings") -> None:
     """Say that others can reach the API: nothing in it asks who they are."""
+    import structlog
+
     host = configured.host
     with contextlib.suppress(ValueError):  # a name; only localhost's is known to be this machine's
         if ipaddress.ip_address(host.strip("[]")).is_loopback:
             return
     if host != "localhost":
-        log.warning(
+        structlog.get_logger(__name__).warning(
             "whoever reaches this port may read, change and delete everything: there are no keys",
             host=host,
             port=configured.port,

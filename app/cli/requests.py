@@ -1,68 +1,49 @@
 """Commands that talk to a running service."""
 
-import io
 import json
 import uuid
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, complain, err, say, say_json
+from app.cli.console import (
+    ASK,
+    STOCK,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    base_url,
+    cli,
+    complain,
+    err,
+    say,
+    say_json,
+)
 from app.cli.explain import say_passage_causes, say_sentence_causes
-from app.client import Client, ClientError, open_corpus, path_of
+from app.client import Client, ClientError, path_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
-@cli.command()
-def ingest(
-    files: Annotated[list[Path], typer.Argument(help="JSONL, plain or .gz; the BEIR layout is understood.")],
-    collection: CollectionOption = "default",
-    url: UrlOption = None,
-) -> None:
-    """Ingest passages from files and wait until they are searchable."""
-    failed = False
-    with Client(base_url(url)) as client:
-        for path in files:
-            with open_corpus(path) as stream:
-                failed |= not _ingest(client, stream, path.name, collection)
-    if failed:
-        raise typer.Exit(1)
-
-
-def _ingest(client: Client, stream: io.BufferedIOBase, label: str, collection: str) -> bool:
-    with progress_bar() as progress:
-        task = progress.add_task(f"{label}: sending", total=None)
-        accepted = client.ingest(stream, collection)
-        job = followed(client, accepted, progress, task, label)
-    counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
-    say(f"{label}: {counts}")
-    for error in job["errors"]:
-        complain(f"{label}: line {error['line']}: {error['reason']}")
-    if job["next_errors_after"] is not None:
-        complain(f"{label}: more of them: GET {accepted['status_url']}&errors_after={job['next_errors_after']}")
-    if job["status"] != "succeeded":
-        complain(f"{label}: {job['error'] or job['status']}")
-    return bool(job["status"] == "succeeded" and job["rejected"] == 0)
-
-
-def progress_bar() -> Progress:
+def progress_bar() -> "Progress":
     """How much of a job is done."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    return Progress(*columns, console=err)
+    from app.cli import bars
+
+    return bars.progress_bar(err())
 
 
 def followed(
-    client: Client, accepted: dict[str, Any], progress: Progress, task: TaskID, label: str
+    client: Client, accepted: dict[str, Any], progress: "Progress", task: "TaskID", label: str
 ) -> dict[str, Any]:
     """The job at its end, the bar of ``task`` following it until then."""
     job: dict[str, Any] = {}
-    for job in client.follow(accepted["job_id"], accepted["collection"]):
+
+    def away(error: ClientError) -> None:
+        complain(f"{label}: {error.detail} The job goes on without; waiting ...")
+
+    for job in client.follow(accepted["job_id"], accepted["collection"], away):
         done = job["received"] - job["waiting"]
         progress.update(task, description=label, total=job["received"], completed=done)
     return job
@@ -91,7 +72,7 @@ def say_statuses(page: dict[str, Any]) -> None:
         say(f"feedback {event['feedback_id']}: {event['status']}")
 
 
-@cli.command()
+@cli.command(rich_help_panel=STOCK)
 def rekey(
     collection: Annotated[str, typer.Argument(help="The collection's name.")],
     key_building: Annotated[
@@ -115,7 +96,7 @@ def rekey(
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def query(
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
@@ -185,7 +166,7 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def expand(
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
@@ -216,7 +197,7 @@ def expand(
             say(f"{method:<{width}}  {' '.join(piece.split())}")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def feedback(
     query_id: Annotated[str, typer.Argument(help="The query_id of an answer.")],
     supporting: Annotated[
@@ -303,17 +284,3 @@ def _say_keys(effect: dict[str, Any] | None) -> None:
             f"     {credit['passage_id']}, unit {credit['unit_id']}: "
             f"alignment gain {credit['gain']:.3f} x weight {credit['weight']:.3f}"
         )
-
-
-@cli.command()
-def sample(url: UrlOption = None) -> None:
-    """Ingest the sample corpus into a running service and print a tour of it."""
-    from app.sample import COLLECTION, corpus
-    from app.sample.tour import tour
-
-    address = base_url(url)
-    with Client(address) as client:
-        ok = _ingest(client, io.BytesIO(corpus()), "sample corpus", COLLECTION)
-    say(tour(address))
-    if not ok:
-        raise typer.Exit(1)
