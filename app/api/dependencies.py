@@ -7,6 +7,7 @@ costs many times the function.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
+from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -14,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from app import deadline
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.errors import MalformedRequestError, UnsupportedMediaTypeError
-from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
+from app.services.access.scope import LOCAL, AccessService, ById, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
@@ -134,7 +135,9 @@ async def _principal() -> Principal:
     return LOCAL
 
 
+I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
 Asker = Annotated[Principal, Depends(_principal)]
+EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
 InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
 
 
@@ -142,8 +145,34 @@ def _in_query(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECT
     return app.access.asked(collection, asker)
 
 
-async def _opening(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Opening:
-    return app.access.opening(collection, asker)
+Anywhere = Annotated[
+    CollectionName | None,
+    Query(alias="collection", description="The collection's name; absent: whichever holds it."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class At(Generic[I]):
+    """What is asked for by its id, and the collection that holds it."""
+
+    id: I
+    scope: Scope
+
+
+def _held(app: Services, asker: Principal, what: ById, identity: int | UUID, collection: str | None) -> Scope:
+    return app.access.holding(what, identity, asker) if collection is None else app.access.asked(collection, asker)
+
+
+def _job_at(app: App, asker: Asker, job_id: UUID, collection: Anywhere = None) -> At[UUID]:
+    return At(job_id, _held(app, asker, "job", job_id, collection))
+
+
+def _query_at(app: App, asker: Asker, query_id: UUID, collection: Anywhere = None) -> At[UUID]:
+    return At(query_id, _held(app, asker, "query", query_id, collection))
+
+
+def _verdict_at(app: App, asker: Asker, feedback_id: EventId, collection: Anywhere = None) -> At[int]:
+    return At(feedback_id, _held(app, asker, "verdict", feedback_id, collection))
 
 
 def _in_path(app: App, asker: Asker, name: CollectionName) -> Scope:
@@ -194,10 +223,11 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
     return read
 
 
+JobAt = Annotated[At[UUID], Depends(_job_at)]
+QueryAt = Annotated[At[UUID], Depends(_query_at)]
+VerdictAt = Annotated[At[int], Depends(_verdict_at)]
 QueryScope = Annotated[Scope, Depends(_in_query)]
 PathScope = Annotated[Scope, Depends(_in_path)]
-QueryOpening = Annotated[Opening, Depends(_opening)]
 RequiredKey = Annotated[str, Depends(_required_key)]
 OptionalKey = Annotated[str | None, Depends(_optional_key)]
-EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

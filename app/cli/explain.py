@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.console import ASK, CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from app.cli.filters import FilterOption, as_filter
 from app.client import Client, ClientError, path_of
 
 COLUMN = 46
@@ -81,13 +82,21 @@ def compare(
         "memory=off"
     ),
     b: Annotated[str, typer.Option(help="The other arm.")] = "memory=read",
+    filters: FilterOption = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown of each.")] = 5,
     collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question under two arms and show the answers side by side; nothing is kept of it."""
-    body = {"query": text, "collection": collection, "top_k": top_k, "a": _arm(a), "b": _arm(b)}
+    body = {
+        "query": text,
+        "collection": collection,
+        "top_k": top_k,
+        "a": _arm(a),
+        "b": _arm(b),
+        "filter": as_filter(filters),
+    }
     with Client(base_url(url)) as client:
         compared = client.send("POST", "/query/compare", json=body)
     if as_json:
@@ -97,6 +106,10 @@ def compare(
     rows = max(len(left), len(right))
     padded = ([*column, *[""] * (rows - len(column))] for column in (left, right))
     say_table([(f"{one:<{COLUMN}}", other) for one, other in zip(*padded, strict=True)], "<<")
+    for row in compared["passages"]:
+        title = f"{short(row['title'], COLUMN)}: " if row["title"] else ""
+        name = short(row["passage_id"], COLUMN)
+        say(f"{name}  {short(title + row['text'], 2 * COLUMN - len(name))}")
 
 
 def _arm(said: str) -> dict[str, str]:

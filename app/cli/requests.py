@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.answers import say_answer, say_changes, why_nothing
 from app.cli.console import (
     ASK,
     STOCK,
@@ -20,7 +21,7 @@ from app.cli.console import (
     say,
     say_json,
 )
-from app.cli.explain import say_passage_causes, say_sentence_causes
+from app.cli.filters import FilterOption, as_filter
 from app.client import Client, ClientError, path_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def rekey(
     ],
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
     with Client(base_url(url)) as client:
@@ -93,6 +95,9 @@ def rekey(
         with progress_bar() as progress:
             job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
     succeeded(job)
+    if as_json:
+        say_json(job)
+        return
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
 
@@ -110,6 +115,7 @@ def query(
     expansions: Annotated[
         Path | None, typer.Option(help="A file of expansions, as `engram expand --json` prints them.")
     ] = None,
+    filters: FilterOption = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Show why each sentence was selected, and which verdicts did what.")
     ] = False,
@@ -124,33 +130,20 @@ def query(
         "collection": collection,
         "top_k": top_k,
         "unit": unit,
+        "filter": as_filter(filters),
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
     with Client(base_url(url)) as client:
         # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
         answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
+        nothing = None if answer["passages"] or as_json else why_nothing(client, answer, body["filter"])
     if as_json:
         say_json(answer)
         return
-    arm_given = "" if answer["arm"] is None else f", arm {answer['arm']}"
-    shadow = ", in shadow" if answer["shadow"] else ""
-    say(f"query {answer['query_id']}: {answer['hops']} hops, {answer['stop_reason']}{arm_given}{shadow}")
-    for rank, passage in enumerate(answer["passages"], start=1):
-        by_chance = "  (explored)" if passage["explored"] else ""
-        say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}{by_chance}")
-        for sentence in passage["sentences"]:
-            say(f"     [{sentence['sentence_id']}] {sentence['text']}")
-    for hop in (answer["trace"] or {}).get("hops", []):
-        say(f"hop {hop['hop']}: {hop['candidates']} candidates from {list(hop['entities'])}")
-        for row in hop["sentences"]:
-            say(
-                f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "
-                f"semantic {row['semantic']:.3f} x task {row['task_factor']:.3f} x time "
-                f"{row['time_factor']:.3f} (normalised), recall {row['recall_prior']:.3f}, by {row['activated_by']}"
-            )
-            say_sentence_causes(row)
-    say_passage_causes((answer["trace"] or {}).get("passages"))
+    say_answer(answer)
+    if nothing:
+        say(nothing)
 
 
 def _expansions(path: Path) -> Any:
@@ -256,16 +249,12 @@ def feedback(
     }
     with Client(base_url(url)) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
-    if as_json:
-        say_json(receipt)
-    else:
-        say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
-        for change in receipt["changes"]:
-            say(
-                f"     [{change['sentence_id']}] {change['channel']}: gain {change['gain']:.3f}, perplexity "
-                f"{change['perplexity_before']:.3f} -> {change['perplexity_after']:.3f}"
-            )
-        _say_keys(receipt["keys"])
+        if as_json:
+            say_json(receipt)
+        else:
+            say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
+            say_changes(client, receipt)
+            _say_keys(receipt["keys"])
     if receipt["status"] == "parked":
         raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
 

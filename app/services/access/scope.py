@@ -1,13 +1,16 @@
 """What a request is about and who makes it: resolved once at the edge, and taken by every service."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
-from app.errors import NotFoundError
+from app.errors import InvalidRequestError, NotFoundError
 from app.services.access.encoder import Encoder
 from app.storage.corpus import collections
-from app.storage.corpus.collections import Collection, Opened
+from app.storage.corpus.collections import Collection, Held, Opened
 from app.storage.database import Database, Writer
 
+ById = Held
+"""What is found by its id alone: a job, an answered query, a verdict."""
 REMEMBERED = 1_000
 """Scopes that a process remembers."""
 
@@ -111,6 +114,24 @@ class AccessService:
             return self.scope(name, principal)
         except NotFoundError as error:
             return Missing(principal, error)
+
+    def holding(self, what: ById, identity: int | UUID, principal: Principal = LOCAL) -> Scope:
+        """The principal at the collection that holds a job, an answered query or a verdict of this id.
+
+        Of a collection and its copies, the collection. As with ``asked``, that there is none is told by the scope.
+
+        Raises:
+            InvalidRequestError: several hold one.
+        """
+        with self._database.read() as reader:
+            found = collections.holding(reader, what, identity)
+        originals = [collection for collection in found if collection.past is None] or found
+        if not originals:
+            return Missing(principal, NotFoundError(f"There is no {what} {identity} in any collection."))
+        if len(originals) > 1:
+            names = ", ".join(collection.name for collection in originals)
+            raise InvalidRequestError(f"There is a {what} {identity} in each of {names}: say which collection.")
+        return Scope(principal, originals[0])
 
     def remembered(self, name: str, principal: Principal = LOCAL) -> Scope | None:
         """As ``scope`` answered this process last; None if it never did, or forgot.

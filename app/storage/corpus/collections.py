@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, GoneError, NotFoundError
 from app.storage.database import Reader, Writer
+
+Held = Literal["job", "query", "verdict"]
+"""What is found by its id alone."""
+_TABLES: dict[Held, str] = {"job": "job", "query": "episode", "verdict": "feedback_event"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +243,24 @@ def page(reader: Reader, after: str | None, limit: int) -> list[Collection]:
     rows = reader.rows(
         f"SELECT {COLUMNS} FROM collection WHERE name > %(after)s ORDER BY name LIMIT %(limit)s",
         {"after": after or "", "limit": limit},
+    )
+    return [_collection(row) for row in rows]
+
+
+def holding(reader: Reader, what: Held, identity: int | UUID) -> list[Collection]:
+    """The collections that hold a job, an answered query or a verdict of this id, in the order of their ids.
+
+    One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS}
+        FROM collection, LATERAL (
+            SELECT FROM {_TABLES[what]} held WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
+        ) AS held
+        ORDER BY collection.id
+        """,
+        {"id": identity},
     )
     return [_collection(row) for row in rows]
 
