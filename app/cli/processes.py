@@ -38,7 +38,7 @@ def serve() -> None:
     from app.server import Server, abandon_threads
 
     configured = settings()
-    _warn_if_open(configured)
+    warn_if_open(configured)
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
         services.check_dimension()
@@ -114,7 +114,7 @@ def openapi(
     path.write_text(document, encoding="utf-8")
 
 
-def _warn_if_open(configured: "Settings") -> None:
+def warn_if_open(configured: "Settings") -> None:
     """Say that others can reach the API: nothing in it asks who they are."""
     import structlog
 
