@@ -45,13 +45,13 @@ ifneq "$(shell cat $(STAMP) 2>/dev/null; $(BIN)/python -c '' 2>/dev/null || echo
 CLEAR := $(if $(wildcard $(STAMP)),--clear)
 endif
 
-$(STAMP): pyproject.toml clients/python/pyproject.toml
+$(STAMP): pyproject.toml clients/python/pyproject.toml integrations/mcp/pyproject.toml
 	@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON) here; name your Python: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit("Engram needs Python 3.11 or newer, found " + sys.version.split()[0] + "; name another: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
 	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV) (about a minute, more where wheels must be downloaded) ..."
 	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable clients/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable clients/python --editable integrations/mcp
 	@echo "$(CURDIR)" > $@
 
 clean:
