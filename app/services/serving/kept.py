@@ -47,6 +47,7 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
         hops=answer.hops,
         total_ms=answer.timings.total_ms,
         arm=answer.arm,
+        principal=plan.query.scope.principal.name,
         answer={
             "expanded": answer.expanded,
             "expansions": [asdict(expansion) for expansion in plan.query.expansions],
