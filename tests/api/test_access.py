@@ -166,9 +166,11 @@ def test_keys_that_do_not_count(guarded: Application, keyed: Keyed, curie: str) 
         assert anonymous.get(path).status_code == 200, path
     assert anonymous.get("/no-such-path").status_code == 401
 
-    short = keyed("short", {"*": ["read"]}, days=0.3 / 86_400)
-    assert short.get("/collections").status_code == 200
-    time.sleep(0.4)
+    short = keyed("short", {"*": ["read"]}, days=1)
+    with guarded.database.write() as writer:
+        writer.execute(
+            "UPDATE access_key SET expires_at = now() WHERE id = %(id)s", {"id": int(short.headers["x-key-id"])}
+        )
     assert short.get("/collections").status_code == 401
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -18,6 +19,7 @@ from app.composition import Application
 from engram_client import (
     AsyncEngram,
     BusyError,
+    DeniedError,
     Engram,
     InvalidRequestError,
     JobFailedError,
@@ -31,10 +33,12 @@ from tests.support.command import NOWHERE
 from tests.support.forks import ROOT
 
 CALLED = {
+    "delete_access_key": "revoke_access_key",
     "delete_collection": "delete_collection",
     "delete_feedback": "revoke",
     "delete_job": "cancel",
     "delete_passage": "delete_passage",
+    "get_access_keys": "access_keys",
     "get_collection": "get_collection",
     "get_collections": "collections",
     "get_feedback": "verdict",
@@ -47,11 +51,13 @@ CALLED = {
     "get_keys": "keys",
     "get_lift": "lift",
     "get_passage": "passage",
+    "get_own_access": "whoami",
     "get_query": "episode",
     "get_readiness": "ready",
     "get_sentence_memory": "memory",
     "list_feedback": "verdicts",
     "patch_collection": "change_collection",
+    "post_access_key": "make_access_key",
     "post_answer": "answer",
     "post_compare": "compare",
     "post_evolve": "evolve",
@@ -65,6 +71,7 @@ CALLED = {
     "post_retry_one": "retry",
     "post_revoke": "revoke_many",
     "post_rollback": "rollback",
+    "post_rotate_access_key": "rotate_access_key",
     "put_judge": "set_judge",
 }
 """Operation of the OpenAPI document -> the client's method."""
@@ -109,7 +116,7 @@ def client_of(answers: list[Any], asked: list[httpx.Request], **options: Any) ->
 def at_once(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits that would have been, without waiting."""
     waits: list[float] = []
-    monkeypatch.setattr("engram_client._sync.time.sleep", waits.append)
+    monkeypatch.setattr("engram_client._sync.time", SimpleNamespace(sleep=waits.append))
     return waits
 
 
@@ -177,6 +184,19 @@ class TestService:
         with pytest.raises(JobFailedError) as failed:
             engram.wait(job)
         assert failed.value.job.status == "cancelled"
+
+    def test_keys_are_made_used_and_revoked(self, service: str) -> None:
+        with Engram(service) as engram:
+            assert engram.whoami().name == "local"
+            made = engram.make_access_key(name=f"asker-{uuid4().hex}", scopes={"*": ["query"]})
+            with Engram(service, key=made.key) as limited:
+                assert limited.whoami().scopes == {"*": ["query"]}
+                with pytest.raises(DeniedError) as refused:
+                    limited.evolve()
+                assert refused.value.status == 403
+            again = engram.rotate_access_key(made.key_id, grace_seconds=0)
+            engram.revoke_access_key(again.key_id)
+            assert {made.key_id, again.key_id} <= {key.key_id for key in engram.access_keys()}
 
     def test_nobody_there(self) -> None:
         with pytest.raises(UnreachableError, match="out of reach"), Engram(NOWHERE, retries=0) as engram:

@@ -14,7 +14,7 @@ MAX_GRACE_SECONDS = 30 * 24 * 3600
 EXAMPLES: list[JsonValue] = [{"name": "shop", "scopes": {"docs": ["query", "judge"]}, "days": 90}]
 
 
-class KeyIn(Model):
+class AccessKeyIn(Model):
     """A key to make."""
 
     model_config = ConfigDict(json_schema_extra={"examples": EXAMPLES})
@@ -59,7 +59,7 @@ class RotateIn(Model):
     )
 
 
-class KeyOut(BaseModel):
+class AccessKeyOut(BaseModel):
     """A key as it is known: all but itself."""
 
     key_id: int
@@ -75,26 +75,26 @@ class KeyOut(BaseModel):
     revoked_at: datetime | None
 
     @classmethod
-    def of(cls, key: Key) -> "KeyOut":
+    def of(cls, key: Key) -> "AccessKeyOut":
         """As the wire has it."""
         return cls(**_row(key))
 
 
-class KeyMade(KeyOut):
+class AccessKeyMade(AccessKeyOut):
     """A key that was made."""
 
     key: str = Field(description="The key itself, which is shown this once and stored nowhere.")
 
     @classmethod
-    def made(cls, made: Made) -> "KeyMade":
+    def made(cls, made: Made) -> "AccessKeyMade":
         """As the wire has it."""
         return cls(key=made.key, **_row(made.stored))
 
 
-class KeysPage(BaseModel):
+class AccessKeysOut(BaseModel):
     """Keys in the order in which they were made."""
 
-    keys: list[KeyOut]
+    keys: list[AccessKeyOut]
     next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
 
 

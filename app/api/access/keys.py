@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, status
 
-from app.api.access.key_schemas import KeyIn, KeyMade, KeyOut, KeysPage, RotateIn, WhoOut
+from app.api.access.key_schemas import AccessKeyIn, AccessKeyMade, AccessKeyOut, AccessKeysOut, RotateIn, WhoOut
 from app.api.dependencies import App, Asker, EventId, Limit, json_body, needs
 from app.api.problems import responses
 from app.api.reading import Route
@@ -30,53 +30,53 @@ async def get_own_access(asker: Asker) -> WhoOut:
 @router.post(
     "/access/keys",
     status_code=status.HTTP_201_CREATED,
-    response_model=KeyMade,
+    response_model=AccessKeyMade,
     dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
     responses=responses(400, 409, 413, 415, 422, 503),
     summary="Make an access key",
 )
-def post_access_key(body: KeyIn, app: App, asker: Asker) -> KeyMade:
+def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same tenant. It is shown in this answer and never again."""
-    return KeyMade.made(app.access_keys.make(asker, body.wanted()))
+    return AccessKeyMade.made(app.access_keys.make(asker, body.wanted()))
 
 
 @router.get(
     "/access/keys",
-    response_model=KeysPage,
+    response_model=AccessKeysOut,
     dependencies=[needs(ADMIN, everywhere=True)],
     responses=responses(422, 503),
     summary="List access keys",
 )
 def get_access_keys(
     app: App, asker: Asker, after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0, limit: Limit = 100
-) -> KeysPage:
+) -> AccessKeysOut:
     """The tenant's keys in the order in which they were made, revoked and expired ones included."""
     found = app.access_keys.page(asker, after, limit)
-    return KeysPage(
-        keys=[KeyOut.of(key) for key in found], next_after=found[-1].id if len(found) == limit else None
+    return AccessKeysOut(
+        keys=[AccessKeyOut.of(key) for key in found], next_after=found[-1].id if len(found) == limit else None
     )
 
 
 @router.post(
     "/access/keys/{key_id}/rotate",
     status_code=status.HTTP_201_CREATED,
-    response_model=KeyMade,
+    response_model=AccessKeyMade,
     dependencies=[needs(ADMIN, everywhere=True), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503),
     summary="Let another key follow one",
 )
-def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> KeyMade:
+def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> AccessKeyMade:
     """Make a key of the same principal with the same scopes; the old one counts for `grace_seconds` more."""
-    return KeyMade.made(app.access_keys.rotate(asker, key_id, body.grace_seconds))
+    return AccessKeyMade.made(app.access_keys.rotate(asker, key_id, body.grace_seconds))
 
 
 @router.delete(
     "/access/keys/{key_id}",
-    response_model=KeyOut,
+    response_model=AccessKeyOut,
     dependencies=[needs(ADMIN, everywhere=True)],
     responses=responses(404, 422, 503),
     summary="Revoke an access key",
 )
-def delete_access_key(key_id: EventId, app: App, asker: Asker) -> KeyOut:
+def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
     """Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS."""
-    return KeyOut.of(app.access_keys.revoke(asker, key_id))
+    return AccessKeyOut.of(app.access_keys.revoke(asker, key_id))

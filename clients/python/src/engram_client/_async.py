@@ -337,6 +337,36 @@ class AsyncEngram:
         path = path_of("collections", self._name(collection), "replay")
         return await self._job(path, dict(past), idempotency_key)
 
+    # Access
+
+    async def whoami(self) -> m.WhoOut:
+        """Whose the key is, and what it allows."""
+        return await self._get(m.WhoOut, "/access/me")
+
+    async def access_keys(self) -> AsyncIterator[m.AccessKeyOut]:
+        """All access keys of the tenant, in the order in which they were made."""
+        after: int | None = None
+        while True:
+            page = await self._get(m.AccessKeysOut, "/access/keys", after=after)
+            for key in page.keys:
+                yield key
+            after = page.next_after
+            if after is None:
+                return
+
+    async def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.AccessKeyMade:
+        """A new access key; this answer is the only one that shows it."""
+        return await self.send(Call(m.AccessKeyMade, "POST", "/access/keys", json=dict(wanted)))
+
+    async def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
+        """An access key that follows another one, which counts a while longer."""
+        path = path_of("access", "keys", key_id, "rotate")
+        return await self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
+
+    async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
+        """Have an access key count no more."""
+        return await self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
     # The service
 
     async def health(self) -> m.Health:

@@ -326,6 +326,36 @@ class Engram:
         path = path_of("collections", self._name(collection), "replay")
         return self._job(path, dict(past), idempotency_key)
 
+    # Access
+
+    def whoami(self) -> m.WhoOut:
+        """Whose the key is, and what it allows."""
+        return self._get(m.WhoOut, "/access/me")
+
+    def access_keys(self) -> Iterator[m.AccessKeyOut]:
+        """All access keys of the tenant, in the order in which they were made."""
+        after: int | None = None
+        while True:
+            page = self._get(m.AccessKeysOut, "/access/keys", after=after)
+            for key in page.keys:
+                yield key
+            after = page.next_after
+            if after is None:
+                return
+
+    def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.AccessKeyMade:
+        """A new access key; this answer is the only one that shows it."""
+        return self.send(Call(m.AccessKeyMade, "POST", "/access/keys", json=dict(wanted)))
+
+    def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
+        """An access key that follows another one, which counts a while longer."""
+        path = path_of("access", "keys", key_id, "rotate")
+        return self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
+
+    def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
+        """Have an access key count no more."""
+        return self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
     # The service
 
     def health(self) -> m.Health:

@@ -7,6 +7,70 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 
+class AccessKeyMade(Struct):
+    """
+    A key that was made.
+    """
+
+    created_at: str
+    ends_in: str
+    """
+    The key's last characters.
+    """
+    expires_at: str | None
+    judge: str
+    key: str
+    """
+    The key itself, which is shown this once and stored nowhere.
+    """
+    key_id: int
+    llm_tokens: int | None
+    name: str
+    revoked_at: str | None
+    scopes: dict[str, list[str]]
+    """
+    Collection, or `*` for all -> what is allowed.
+    """
+    tenant: str
+    trusted: bool
+
+
+class AccessKeyOut(Struct):
+    """
+    A key as it is known: all but itself.
+    """
+
+    created_at: str
+    ends_in: str
+    """
+    The key's last characters.
+    """
+    expires_at: str | None
+    judge: str
+    key_id: int
+    llm_tokens: int | None
+    name: str
+    revoked_at: str | None
+    scopes: dict[str, list[str]]
+    """
+    Collection, or `*` for all -> what is allowed.
+    """
+    tenant: str
+    trusted: bool
+
+
+class AccessKeysOut(Struct):
+    """
+    Keys in the order in which they were made.
+    """
+
+    keys: list[AccessKeyOut]
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+
+
 class AddedTermOut(Struct):
     """
     By how much a term's frequency in the passage's lexical key was raised.
@@ -840,6 +904,22 @@ class WarningOut(Struct):
     How the endpoint failed.
     """
     type: Literal["sufficiency-not-judged", "time-by-rules", "not-answered", "not-widened"]
+
+
+class WhoOut(Struct):
+    """
+    Whose a request is.
+    """
+
+    judge: str | None
+    """
+    Whose its verdicts are; null: whom each names.
+    """
+    llm_tokens: int | None
+    name: str
+    scopes: dict[str, list[str]]
+    tenant: str
+    trusted: bool
 
 
 class ArmLiftOut(Struct):

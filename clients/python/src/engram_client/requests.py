@@ -5,6 +5,39 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class AccessKeyIn(TypedDict):
+    """
+    A key to make.
+    """
+
+    days: NotRequired[float | None]
+    """
+    For how long it counts.
+    """
+    judge: NotRequired[str | None]
+    """
+    Whose its verdicts are; by default the principal's.
+    """
+    llm_tokens: NotRequired[int | None]
+    """
+    What a language model may read and write for it on a day (UTC).
+    """
+    name: str
+    """
+    Whose key it is. One principal may have several.
+    """
+    scopes: dict[
+        str, list[Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]]
+    ]
+    """
+    What it allows, by collection; `*` stands for all of the tenant's, those to come included.
+    """
+    trusted: NotRequired[bool]
+    """
+    Whether that judge counts in full from its first verdict on; see docs/access.md.
+    """
+
+
 class ArmIn(TypedDict):
     """
     Which of Engram's two arms, profiles and strategies answers.
@@ -303,6 +336,17 @@ class RollbackIn(TypedDict):
     """
 
 
+class RotateIn(TypedDict):
+    """
+    How to let another key follow one.
+    """
+
+    grace_seconds: NotRequired[float]
+    """
+    For how long the old one counts beside the new one.
+    """
+
+
 class SentenceById(TypedDict):
     """
     A sentence by its id, as answers give it.
@@ -409,9 +453,9 @@ class FeedbackIn(TypedDict):
     """
     Whether the answer was right. Where retrieval did not validate the expansions: true does, false does not, null leaves it to `generation_score`.
     """
-    judge: NotRequired[str]
+    judge: NotRequired[str | None]
     """
-    Who judges; all verdicts of a judge can be revoked.
+    Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
     """
     missed: NotRequired[list[int | SentenceById | SentenceByText]]
     """
