@@ -149,7 +149,11 @@ class Settings(BaseSettings):
         description="Dimension of the vectors of all encoders that share a database, checked at start.",
     )
     embedding_runtime: Literal["onnx", "torch"] = Field(
-        default="onnx", description="'onnx' (fast, small) or 'torch' for models that cannot be exported."
+        default="onnx",
+        description=(
+            "'onnx' (fast, small) or 'torch' for models that ONNX cannot express. The default encoder and others "
+            "of BERT's kind need no torch; the rest, and 'torch', need `pip install 'engram[encoders]'`."
+        ),
     )
     embedding_threads: int = Field(
         default=0, ge=0, description="Threads of the encoder; 0 lets the runtime decide."

@@ -51,17 +51,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def graph(pytestconfig: pytest.Config) -> Path:
-    """The encoder's graph, kept for other processes and later runs: exporting it takes ten seconds."""
-    assert pytestconfig.cache is not None
-    return encoder.exported(pytestconfig.cache.mkdir("encoders"))
-
-
-@pytest.fixture(scope="session")
-def settings(tmp_path_factory: pytest.TempPathFactory, graph: Path) -> Settings:
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Defaults, on a data directory of this process."""
     data = tmp_path_factory.mktemp("engram")
-    encoder.lend(graph, data)
     return Settings(_env_file=None, data_dir=data, log_level="WARNING", allowed_hosts="testserver,x")
 
 
