@@ -1,0 +1,121 @@
+"""What stands in brackets after a name: when and where somebody was born and died, and other names."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.core.temporal import TimeExpression, find_time_expressions
+from app.core.triples import Triple
+from app.providers.language.facts.clauses import Topic
+from app.providers.language.facts.reading import Item, Names, read
+
+_ALIAS = re.compile(
+    r"(?:also|better|formerly|commonly|sometimes)?\s*(?:known|credited|romani[sz]ed|spelled|written|referred to)\s+(?:simply\s+)?as"
+    r"|a\.\s?k\.\s?a\.?|aka|n[ée]e|alias|stage name|lit(?:erally|\.)|[A-Z]\w+\s*:\s*(?=[^0-9])",
+)
+_BORN = re.compile(r"\b(?:born|b\.)(?!\s*[A-Z][a-z]+ [A-Z])|\*(?=\s*[0-9])", re.IGNORECASE)
+_DIED = re.compile(r"\b(?:died|d\.)|†", re.IGNORECASE)
+_SPAN = re.compile(r"(?<=[\w.?,)])\s*[–—-]\s*(?=\w)")
+_DATE_INSIDE = re.compile(r"[0-9]{3,4}")
+_FLOURISHED = re.compile(r"\b(?:fl|floruit|reigned|r)\b\.?", re.IGNORECASE)
+MAX_CHARACTERS = 300
+"""Longer brackets are asides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """Text between brackets, and the name that stands before it."""
+
+    text: str
+    name: str | None
+
+
+def without_brackets(items: Sequence[Item], text: str) -> tuple[list[Item], list[Bracket]]:
+    """The items outside of brackets, and what is within the outermost ones."""
+    outside: list[Item] = []
+    brackets: list[Bracket] = []
+    depth, opened = 0, 0
+    for item in items:
+        if item.kind == "(":
+            if depth == 0:
+                opened = item.end
+            depth += 1
+        elif item.kind == ")":
+            if depth == 1 and item.start - opened <= MAX_CHARACTERS:
+                name = outside[-1].text if outside and outside[-1].kind == "N" else None
+                brackets.append(Bracket(text[opened : item.start], name))
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            outside.append(item)
+    return outside, brackets
+
+
+def facts_in(bracket: Bracket, topic: Topic, names: Names, ordinal: int, *, own: bool) -> Iterator[Triple]:
+    """What the bracket says of the name before it, or of the topic if it is the topic's ``own``."""
+    subject = topic.name if own else bracket.name
+    if subject is None:
+        return
+    text = bracket.text.strip()
+    for part in re.split(r";", text):
+        yield from _life(subject, part, names, ordinal, is_person=topic.kind == "person" if own else None)
+    if own:
+        yield from _aliases(subject, text, ordinal)
+
+
+def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: bool | None) -> Iterator[Triple]:
+    if _DATE_INSIDE.search(text) is None or _FLOURISHED.match(text.strip()):
+        return
+    born, died = _BORN.search(text), _DIED.search(text)
+    halves: list[tuple[str, str]] = []
+    if born or died:
+        if born:
+            halves.append(("birth", text[born.end() : died.start() if died and died.start() > born.end() else None]))
+        if died:
+            halves.append(("death", text[died.end() :]))
+    else:
+        split = next((m for m in _SPAN.finditer(text) if _dated(text[: m.start()]) and _dated(text[m.end() :])), None)
+        if split is None:
+            if is_person is None and (only := _only_year(text)) is not None:
+                yield Triple(subject, "date", only, ordinal, "date", None, None, 0.8)
+            return
+        halves = [("birth", text[: split.start()]), ("death", text[split.end() :])]
+    for event, half in halves:
+        named = f"date of {event}"
+        if is_person is False:
+            named = "began" if event == "birth" else "ended"
+        date = _first_date(half)
+        if date is not None:
+            yield Triple(subject, named, date, ordinal, "date", None, None, 0.95)
+        if is_person is not False:
+            places = [item.text for item in read(half, names) if item.kind == "N"]
+            for place in places[:3]:
+                yield Triple(subject, f"place of {event}", place, ordinal, "entity", None, None, 0.85)
+
+
+def _dated(text: str) -> bool:
+    return _first_date(text) is not None
+
+
+def _first_date(text: str) -> str | None:
+    """The first date in a short text where a lone year counts, whatever stands around it."""
+    found: tuple[TimeExpression, ...] = find_time_expressions(text.strip())
+    if found:
+        return found[0].text
+    year = re.search(r"(?<![\w,])[0-9]{3,4}(?![\w,])", text)
+    return year[0] if year is not None else None
+
+
+def _only_year(text: str) -> str | None:
+    return text.strip() if re.fullmatch(r"\s*(?:1[0-9]{3}|20[0-9]{2})\s*", text) else None
+
+
+def _aliases(subject: str, text: str, ordinal: int) -> Iterator[Triple]:
+    """Other names: what follows "also known as" or the name of a language."""
+    for part in re.split(r"[;]|,(?=\s*(?:also|better|literally|lit\.))", text):
+        match = _ALIAS.search(part)
+        if match is None:
+            continue
+        for name in re.split(r",|\band\b|\bor\b", part[match.end() :]):
+            written = name.strip(" \t\"'“”‘’:.")
+            if written and len(written) <= 80 and not written[0].isdigit() and written != subject:
+                yield Triple(subject, "also known as", written, ordinal, "text", None, None, 0.85)

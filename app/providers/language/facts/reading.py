@@ -1,0 +1,194 @@
+"""A sentence as a row of items: names, dates, numbers, and words by what they do in a clause."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.core.temporal import TimeExpression, find_time_expressions
+from app.providers.language.facts import words
+from app.providers.language.facts.countries import ADJECTIVES
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?!\w)")
+_UNIT = re.compile(r"\s*(?:%|percent|million|billion|km²|km2|km|kilomet(?:re|er)s?|miles?|met(?:re|er)s?|feet|ft|kg|mph)\b")
+_MARKS = {",": ",", "(": "(", ")": ")", "[": "(", "]": ")", ";": ";", ":": ";", "—": ";", '"': '"', "“": '"', "”": '"'}
+_DASHES = frozenset("-–—")
+_QUALIFIED = re.compile(r"\s*\([^()]*\)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A piece of a sentence.
+
+    Attributes:
+        kind: N name, D date, # number, b form of "be", x auxiliary, v verb, p preposition, c "and", r "who", R "whose",
+            h "he", o "his", d article, k word that may begin a clause, n "not" or "may", a adverb, w other word,
+            - dash; , ( ) ; and quotation marks stand for themselves.
+        text: as written.
+        word: the same, case-folded.
+        start, end: where it stands in the sentence.
+        time: of a date.
+    """
+
+    kind: str
+    text: str
+    word: str
+    start: int
+    end: int
+    time: TimeExpression | None = None
+
+
+class Names:
+    """Finds names in text, the longest at each place, in time that grows with the text and not with the names."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._trie: dict[str, dict[str, object]] = {}
+        for name in names:
+            self.add(name)
+
+    def add(self, name: str) -> None:
+        """Another name to look for."""
+        node: dict[str, object] = self._trie  # type: ignore[assignment]
+        for token in _TOKEN.findall(name):
+            node = node.setdefault(token, {})  # type: ignore[assignment]
+        node[""] = {}
+
+    def longest(self, tokens: Sequence[str], at: int) -> int:
+        """How many tokens from ``at`` on make up a name; 0 if none begins there."""
+        node: dict[str, object] = self._trie  # type: ignore[assignment]
+        found = 0
+        for length, place in enumerate(range(at, len(tokens)), start=1):
+            following = node.get(tokens[place])
+            if following is None:
+                break
+            node = following  # type: ignore[assignment]
+            if "" in node:
+                found = length
+        return found
+
+
+def read(text: str, names: Names) -> list[Item]:
+    """The items of one sentence, in order."""
+    tokens = list(_TOKEN.finditer(text))
+    surfaces = [token[0] for token in tokens]
+    dates = _dates(text)
+    items: list[Item] = []
+    at = 0
+    while at < len(tokens):
+        start = tokens[at].start()
+        date = dates.get(start)
+        if date is not None:
+            end = start + len(date.text)
+            while at < len(tokens) and tokens[at].start() < end:
+                at += 1
+            items.append(Item("D", date.text, date.text.casefold(), start, end, date))
+            continue
+        length = names.longest(surfaces, at)
+        if length and not (length == 1 and surfaces[at].islower()):
+            end = tokens[at + length - 1].end()
+            items.append(Item("N", text[start:end], text[start:end].casefold(), start, end))
+            at += length
+            continue
+        number = _NUMBER.match(text, start)
+        if number is not None:
+            unit = _UNIT.match(text, number.end())
+            end = unit.end() if unit else number.end()
+            while at < len(tokens) and tokens[at].start() < end:
+                at += 1
+            items.append(Item("#", text[start:end], text[start:end].casefold(), start, end))
+            continue
+        items.append(_item(surfaces[at], start, tokens[at].end(), items))
+        at += 1
+    return _settled(items)
+
+
+def _dates(text: str) -> dict[int, TimeExpression]:
+    """Where its dates begin."""
+    found: dict[int, TimeExpression] = {}
+    position = 0
+    for expression in find_time_expressions(text):
+        start = text.find(expression.text, position)
+        if start >= 0:
+            found[start] = expression
+            position = start + len(expression.text)
+    return found
+
+
+def _item(surface: str, start: int, end: int, before: Sequence[Item]) -> Item:
+    word = surface.casefold()
+    if not word[0].isalnum():
+        kind = _MARKS.get(word, "-" if word in _DASHES else "&" if word == "&" else "'")
+        kind = "c" if kind == "&" else kind
+    else:
+        kind = _word_kind(word, surface)
+        if kind == "w" and surface[0].isupper() and before and word in ADJECTIVES:
+            kind = "N"
+    return Item(kind, surface, word, start, end)
+
+
+_KINDS = (
+    (words.BE, "b"),
+    (words.AUXILIARIES, "x"),
+    (words.DOUBTFUL, "n"),
+    (words.SUBJECT_PRONOUNS, "h"),
+    (words.POSSESSIVES, "o"),
+    (words.RELATIVES, "r"),
+    (words.OTHER_RELATIVES, "R"),
+    (words.DETERMINERS, "d"),
+    (words.CONJUNCTIONS, "c"),
+    (words.PREPOSITIONS, "p"),
+    (words.BREAKS, "k"),
+    (words.ADVERBS, "a"),
+    (words.VERBS, "v"),
+)
+_BY_WORD = {word: kind for known, kind in reversed(_KINDS) for word in known}
+
+
+def _word_kind(word: str, surface: str) -> str:
+    known = _BY_WORD.get(word)
+    if known is not None:
+        return known
+    if word.endswith("ly") and len(word) > 4 and surface.islower():
+        return "a"
+    if word.endswith("ed") and len(word) > 3 and word not in words.NO_VERBS:
+        return "v"
+    if word.endswith("ing") and len(word) > 4 and surface.islower() and word not in words.NO_GERUNDS:
+        return "g"
+    return "w"
+
+
+def _settled(items: list[Item]) -> list[Item]:
+    """Verb forms that the neighbours show to be none become words: "an animated film", "the film stars", "his works"."""
+    settled = list(items)
+    for at, item in enumerate(items):
+        if item.kind not in "vg":
+            continue
+        before = settled[at - 1].kind if at else ""
+        after = items[at + 1].kind if at + 1 < len(items) else ""
+        after_word = items[at + 1].word if at + 1 < len(items) else ""
+        is_gerund = item.kind == "g"
+        noun = before in "do#" and before != "" and not (item.word.endswith("ed") and after in "pND")
+        if item.word.endswith("ed"):
+            # An adjective stands before its noun; a verb's object has an article, or is a name.
+            noun = before in "doND#w" and before != "" and after in "w-" and after != "" and before not in "N"
+            noun = noun or (before in "do" and before != "" and after in "wNvg")
+        if is_gerund:
+            noun = before in "doN#" or after not in "NDdow#\"'" or (before == "w" and after == "w")
+            noun = noun if before != "," else after not in "NDdow#\"'"
+            noun = noun or after_word == ""
+        if noun:
+            settled[at] = Item("w", item.text, item.word, item.start, item.end)
+        elif is_gerund:
+            settled[at] = Item("v", item.text, item.word, item.start, item.end)
+    return settled
+
+
+def unqualified(name: str) -> str:
+    """A title without its disambiguation."""
+    return _QUALIFIED.sub("", name) or name
+
+
+def name_words(name: str) -> frozenset[str]:
+    """Its words, case-folded, without articles and what stands in brackets."""
+    return frozenset(_WORD.findall(unqualified(name).casefold())) - {"the", "a", "an", "of", "s"}
