@@ -13,21 +13,26 @@ _ALIAS = re.compile(
     r"(?:also|better|formerly|commonly|sometimes)?\s*(?:known|credited|romani[sz]ed|spelled|written|referred to)\s+(?:simply\s+)?as"
     r"|a\.\s?k\.\s?a\.?|aka|n[ée]e|alias|stage name|lit(?:erally|\.)|[A-Z]\w+\s*:\s*(?=[^0-9])",
 )
-_BORN = re.compile(r"\b(?:born|b\.)(?!\s*[A-Z][a-z]+ [A-Z])|\*(?=\s*[0-9])", re.IGNORECASE)
+_BORN = re.compile(r"\b(?:born|b\.)|\*(?=\s*[0-9])", re.IGNORECASE)
 _DIED = re.compile(r"\b(?:died|d\.)|†", re.IGNORECASE)
 _SPAN = re.compile(r"(?<=[\w.?,)])\s*[–—-]\s*(?=\w)")
 _DATE_INSIDE = re.compile(r"[0-9]{3,4}")
 _FLOURISHED = re.compile(r"\b(?:fl|floruit|reigned|r)\b\.?", re.IGNORECASE)
+# Between two dates whose dash was lost: "1894 March 23, 1970", "188225 May 1974", "1916May 5".
+_LOST_DASH = re.compile(
+    r"(?<![0-9])([12][0-9]{3})\s*(?=[0-9]{1,2}\s[A-Z][a-z]+\s[0-9]{4}|[A-Z][a-z]+\s[0-9]{1,2},\s[0-9]{4})"
+)
 MAX_CHARACTERS = 300
 """Longer brackets are asides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """Text between brackets, and the name that stands before it."""
+    """Text between brackets, the name that stands before it, and where it opens."""
 
     text: str
     name: str | None
+    start: int
 
 
 def without_brackets(items: Sequence[Item], text: str) -> tuple[list[Item], list[Bracket]]:
@@ -43,7 +48,7 @@ def without_brackets(items: Sequence[Item], text: str) -> tuple[list[Item], list
         elif item.kind == ")":
             if depth == 1 and item.start - opened <= MAX_CHARACTERS:
                 name = outside[-1].text if outside and outside[-1].kind == "N" else None
-                brackets.append(Bracket(text[opened : item.start], name))
+                brackets.append(Bracket(text[opened : item.start], name, opened))
             depth = max(0, depth - 1)
         elif depth == 0:
             outside.append(item)
@@ -55,9 +60,10 @@ def facts_in(bracket: Bracket, topic: Topic, names: Names, ordinal: int, *, own:
     subject = topic.name if own else bracket.name
     if subject is None:
         return
-    text = bracket.text.strip()
-    for part in re.split(r";", text):
-        yield from _life(subject, part, names, ordinal, is_person=topic.kind == "person" if own else None)
+    text = _LOST_DASH.sub(r"\1 – ", bracket.text.strip())
+    is_person = topic.kind == "person" or _BORN.search(text) is not None if own else None
+    for part in text.split(";"):
+        yield from _life(subject, part, names, ordinal, is_person=is_person)
     if own:
         yield from _aliases(subject, text, ordinal)
 
@@ -87,9 +93,14 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
         if date is not None:
             yield Triple(subject, named, date, ordinal, "date", None, None, 0.95)
         if is_person is not False:
-            places = [item.text for item in read(half, names) if item.kind == "N"]
-            for place in places[:3]:
+            for place in _places(read(half, names)):
                 yield Triple(subject, f"place of {event}", place, ordinal, "entity", None, None, 0.85)
+
+
+def _places(items: Sequence[Item]) -> list[str]:
+    """Names after "in", or after the date: those before it say what somebody was called."""
+    first = next((place for place, item in enumerate(items) if item.kind in "Dp#"), len(items))
+    return [item.text for item in items[first:] if item.kind == "N"][:3]
 
 
 def _dated(text: str) -> bool:

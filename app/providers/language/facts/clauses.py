@@ -48,6 +48,8 @@ class _Clause:
         predicates: of the last object, which a list goes on with.
         kin: what the names that follow are of the subject: "father", "mother", ...
         denied: the verb is negated, or only possible.
+        listed: an object followed another.
+        spoken: the verb has had an object.
         number: tells a sentence's clauses apart, for their dates.
     """
 
@@ -63,6 +65,7 @@ class _Clause:
     relative: bool = False
     copula: bool = False
     listed: bool = False
+    spoken: bool = False
 
 
 class Reader:
@@ -117,6 +120,8 @@ class Reader:
                 at = self._mention(items, at, clause)
             elif item.kind != "a":
                 clause.gap.append(item)
+                if item.word in {"of", "from"} and clause.verbs == ["died"]:
+                    at = self._cause(items, at, clause)
             at += 1
         return [self._dated(triple, number) for triple, number in self._found]
 
@@ -139,7 +144,8 @@ class Reader:
         """Where the lead's first verb stands: what comes before names the topic."""
         for at, item in enumerate(items):
             following = items[at + 1].kind if at + 1 < len(items) else ""
-            if item.kind in "bx" or (item.kind == "v" and at and following not in "p"):
+            aside = following == "p" and all(one.kind != "," for one in items[max(0, at - 2) : at])
+            if item.kind in "bx" or (item.kind == "v" and at and not aside):
                 return at
         return 0
 
@@ -167,6 +173,12 @@ class Reader:
         while back >= 0 and items[back].kind in ",a":
             back -= 1
         if back >= 0 and items[back].kind == "N":
+            said = clause.predicates[0] if clause.predicates else ""
+            remote = said.endswith((" in", " of", " from", " at", "is")) or said in {"in", "of", "from"}
+            if items[at].word == "who" and clause.copula and (remote or items[back].word in COUNTRIES):
+                return _Clause(clause.subject, self._next(), relative=True)
+            if items[at].word != "who" and said.endswith("by"):
+                return _Clause(None, self._next(), relative=True)
             return _Clause(self._resolved(items[back].text), self._next(), relative=True)
         is_own = clause.copula and not clause.predicates and all(item.kind not in "pND" for item in clause.gap)
         return _Clause(clause.subject if is_own else None, self._next(), relative=True)
@@ -192,14 +204,21 @@ class Reader:
                 clause.verbs = []
             clause.gap = []
             return clause, at
-        shared = bool(clause.verbs) and clause.verbs != [""] and _joins(clause.gap) and item.kind == "v"
+        shared = (
+            bool(clause.verbs)
+            and clause.verbs != [""]
+            and item.kind == "v"
+            and not clause.spoken
+            and _joins(clause.gap)
+        )
         if clause.verbs and not shared and clause.verbs != [""]:
             clause = replace(clause, number=self._next(), denied=False, head=[])
         keeps_head = clause.verbs in ([], [""])
         clause.verbs = [*clause.verbs, item.word] if shared else [item.word if item.kind == "v" else ""]
         clause.copula = item.kind == "b"
         clause.head = clause.head if keeps_head or shared else []
-        clause.gap, clause.predicates, clause.kin, clause.listed = [], (), None, False
+        clause.gap, clause.predicates, clause.kin = [], (), None
+        clause.listed = clause.spoken = False
         if clause.copula:
             return clause, self._phrase(items, at + 1, clause) - 1
         return clause, at
@@ -295,7 +314,8 @@ class Reader:
         item = items[at]
         following = items[at + 1].kind if at + 1 < len(items) else ""
         if item.kind == "c":
-            return following not in "w" or at == first
+            adjective = at + 1 < len(items) and items[at + 1].word in ADJECTIVES
+            return not (following == "w" or adjective) or at == first
         return item.kind in "ND#" and following not in "wND#-'\"c" and item.word not in ADJECTIVES
 
     def _modifiers(self, phrase: Sequence[Item], clause: _Clause, subject: str) -> None:
@@ -308,11 +328,18 @@ class Reader:
                 self._say(subject, "release date", item, clause, 0.9)
             elif item.kind == "N" and (item.word in ADJECTIVES or item.word in COUNTRIES):
                 if following is not None and following.kind == "-":
-                    continue  # "Italian-born", "Tamil-language"
+                    if place + 2 < len(phrase) and phrase[place + 2].word == "born":
+                        self._say(subject, "country of birth", item, clause, 0.85)
+                    continue  # "Tamil-language"
                 named = {"person": "citizenship", "place": "country"}.get(kind, "country of origin")
                 self._say(subject, named, item, clause, 0.9)
             elif item.kind == "N" and following is not None and following.kind in "w":
-                self._say(subject, f"{nouns[-1]} of", item, clause, 0.7)
+                first, _, rest = item.text.partition(" ")
+                if first.casefold() in ADJECTIVES and rest:
+                    named = {"person": "citizenship", "place": "country"}.get(kind, "country of origin")
+                    self._say(subject, named, replace(item, text=first), clause, 0.8)
+                else:
+                    self._say(subject, f"{nouns[-1]} of", item, clause, 0.7)
 
     def _types(self, phrase: Sequence[Item], clause: _Clause, subject: str) -> None:
         """What it is: the nouns, and each of a list of them."""
@@ -323,7 +350,7 @@ class Reader:
                     text = " ".join(one.text for one in part).replace(" - ", "-")
                     self._add(subject, "is a", text, "text", clause, 0.9)
                 part = []
-            elif item.kind in "w-" and (part or item.kind == "w"):
+            elif item.kind in "w-" and (part or (item.kind == "w" and item.word != "born")):
                 part.append(item)
             elif item.kind in "NdD#":
                 part = []
@@ -344,16 +371,26 @@ class Reader:
             if owner is not None:
                 return owner
         adjective = item.word in ADJECTIVES and following is not None and following.kind in "wN-"
-        if adjective:
+        if adjective or (item.kind == "N" and self._qualifies(items, at)):
             clause.gap.append(replace(item, kind="w"))
             return at
-        if item.kind == "D":
+        if item.kind == "D" and not clause.copula:
             self._time(item, clause)
-        said = bool(clause.verbs) and self._object(item, items, at, clause)
+        opening = not clause.verbs and item.kind == "N" and self._opening_kin(clause)
+        said = (opening or bool(clause.verbs)) and self._object(item, items, at, clause)
         if not said and item.kind == "N":
             self._possessed(item, clause)
+        clause.spoken = clause.spoken or said
         clause.gap = [] if said else [*clause.gap, item]
         return at
+
+    @staticmethod
+    def _qualifies(items: Sequence[Item], at: int) -> bool:
+        """Whether a noun and then another name follow, which is the one that is meant: "Pixar president NAME"."""
+        end = at + 1
+        while end < len(items) and items[end].kind == "w" and end <= at + 3:
+            end += 1
+        return at + 1 < end < len(items) and items[end].kind == "N"
 
     def _object(self, item: Item, items: Sequence[Item], at: int, clause: _Clause) -> bool:
         """Say it if the words since the verb make a predicate; whether they did."""
@@ -364,7 +401,10 @@ class Reader:
         if self._possessed(item, clause):
             clause.predicates = ()
             return True
-        if clause.predicates and _continues(clause.gap):
+        if item.kind == "D" and clause.copula and not clause.head:
+            self._time(item, clause)
+            return False
+        if clause.predicates and item.kind != "D" and _continues(clause.gap, clause.predicates[0]):
             predicates: tuple[str, ...] = clause.predicates
             clause.listed = True
         else:
@@ -388,6 +428,19 @@ class Reader:
         if item.kind != "D":
             clause.predicates = predicates
         return True
+
+    def _cause(self, items: Sequence[Item], at: int, clause: _Clause) -> int:
+        """What somebody died of, in words; where the last of them stands."""
+        end = at + 1
+        while end < len(items) and items[end].kind in "dwvN-" and end <= at + 5:
+            end += 1
+        said = [item for item in items[at + 1 : end] if item.kind != "d"]
+        if said and clause.subject is not None and not clause.denied:
+            text = " ".join(item.text for item in said).replace(" - ", "-")
+            self._add(clause.subject, "cause of death", text, "text", clause, 0.8)
+            clause.gap = []
+            return end - 1
+        return at
 
     def _predicates(self, item: Item, clause: _Clause) -> list[str]:
         """Verb and what stands between it and the object; empty if that is too much or says nothing."""
@@ -445,6 +498,17 @@ class Reader:
 
     # -- kin and other belongings
 
+    def _opening_kin(self, clause: _Clause) -> bool:
+        """ "The son of NAME and NAME, he ...": said of the topic before there is any verb."""
+        if clause.kin is not None:
+            return True
+        nouns = [one.word for one in clause.gap if one.kind in "w"]
+        opens = all(one.kind in "dwapo" for one in clause.gap) and nouns and self._number == 0
+        if not opens or not any(word in words.KIN for word in nouns) or self._topic is None:
+            return False
+        clause.subject = self._topic.name
+        return self._starts_kin(clause)
+
     @staticmethod
     def _starts_kin(clause: _Clause) -> bool:
         """Set ``kin`` where the words before are "son of", "married to", "born to"."""
@@ -452,8 +516,8 @@ class Reader:
         for place, one in enumerate(gap):
             following = gap[place + 1].word if place + 1 < len(gap) else ""
             relation = words.KIN.get(one.word) or words.KIN_PLURALS.get(one.word)
-            if one.kind == "w" and relation is not None and following == "of":
-                clause.kin = words.INVERSE.get(words.KIN.get(one.word, "") and _role(one.word), None)
+            if one.kind == "w" and relation in words.INVERSE and following == "of":
+                clause.kin = words.INVERSE[relation]
                 break
         if clause.verbs == ["born"] and any(one.word == "to" for one in gap):
             clause.kin = "parent"
@@ -467,10 +531,13 @@ class Reader:
         if item.kind != "N" or clause.subject is None:
             clause.kin = None if item.kind != "D" else clause.kin
             return False
+        if item.text[0].isdigit():  # "6th Duke of": another title of the one before
+            return False
         said = {one.word for one in clause.gap} | set(item.word.split()[:1])
         far = [one for one in clause.gap if one.kind in "pv"]
         wifely = "wife" in said
-        if clause.relatives and far and not wifely:
+        apart = clause.relatives and all(one.kind != "c" for one in clause.gap)
+        if (clause.relatives and far and not wifely) or (apart and not wifely):
             clause.kin = None
             return False
         relation = clause.kin
@@ -484,7 +551,8 @@ class Reader:
         clause.relatives += 1
         if relation is None or clause.relatives > 4:
             return False
-        self._say(clause.subject, relation, item, clause, 0.8)
+        if item.text != clause.subject:
+            self._add(clause.subject, relation, item.text, "entity", clause, 0.8, resolve=False)
         return True
 
     def _possessed(self, item: Item, clause: _Clause) -> bool:
@@ -526,16 +594,24 @@ class Reader:
         self._add(subject, predicate, item.text, _KINDS[item.kind], clause, confidence)
 
     def _add(
-        self, subject: str, predicate: str, text: str, kind: Kind, clause: _Clause, confidence: float
+        self,
+        subject: str,
+        predicate: str,
+        text: str,
+        kind: Kind,
+        clause: _Clause,
+        confidence: float,
+        *,
+        resolve: bool = True,
     ) -> None:
-        value = self._resolved(text) if kind == "entity" and predicate not in {"citizenship", "country"} else text
+        value = self._resolved(text) if resolve and kind == "entity" else text
         if value == subject or not text.strip():
             return
         triple = Triple(subject, predicate, value, self._ordinal, kind, None, None, confidence)
         self._found.append((triple, clause.number))
 
     def _time(self, item: Item, clause: _Clause) -> None:
-        if item.time is None or clause.copula:
+        if item.time is None:
             return
         start = item.time.start.toordinal() if item.time.start is not None else None
         end = item.time.end.toordinal() if item.time.end is not None else None
@@ -569,19 +645,21 @@ def _means(name: str, topic: Topic) -> bool:
     return bool(own) and own <= topic.words
 
 
-def _role(word: str) -> str:
-    """ "brother" is a sibling, "wife" a spouse; "father" and "mother" stay."""
-    return words.KIN[word]
-
-
 def _joins(gap: Sequence[Item]) -> bool:
     """Whether two verbs share what follows: "written and directed", "written, produced and directed"."""
     return any(item.kind in "c," for item in gap) and all(item.kind in "c,a" for item in gap)
 
 
-def _continues(gap: Sequence[Item]) -> bool:
-    """Whether a list goes on: only commas, "and" and what a name is called by stand between."""
-    return bool(gap) and gap[0].kind in ",c" and all(item.kind in ",cdwa" for item in gap) and len(gap) <= 6
+def _continues(gap: Sequence[Item], predicate: str) -> bool:
+    """Whether a list goes on: only commas, "and" and what a name is called by stand between.
+
+    "In the district of COUNTY" goes on as well: what lies in a part lies in the whole.
+    """
+    if not gap or len(gap) > 6 or predicate.endswith(" as"):
+        return False
+    if gap[0].word == "of" and len(gap) == 1 and predicate.endswith((" in", " within", " at")):
+        return True
+    return gap[0].kind in ",c" and all(item.kind in ",cdwa" for item in gap)
 
 
 def _after_comma(left: Sequence[Item]) -> list[Item] | None:

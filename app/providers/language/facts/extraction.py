@@ -37,17 +37,18 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
         names = Names([*sentence.entities, *title_entities(title)])
         everything = read(text, names)
         items, brackets = without_brackets(everything, text)
-        if title is not None and topic is None:
+        speaks = any(item.kind in "bv" for item in items)
+        if title is not None and lead:
             topic = _topic(title, items, sentences)
         reader = Reader(topic, ordinal, lead=lead)
         said = reader.read(items)
         if topic is not None:
+            verb = next((item.start for item in items if item.kind in "bx"), len(text))
             for place, bracket in enumerate(brackets):
-                own = lead and place == 0
+                own = lead and (place == 0 or bracket.start < verb)
                 said += facts_in(bracket, topic, names, ordinal, own=own)
         found += _distinct(said)
-        if any(item.kind in "bv" for item in items):
-            lead = False
+        lead = lead and not speaks
     return found
 
 

@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.core.temporal import TimeExpression, find_time_expressions
 from app.providers.language.facts import words
-from app.providers.language.facts.countries import ADJECTIVES
+from app.providers.language.facts.countries import ADJECTIVES, JOINED
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?!\w)")
 _UNIT = re.compile(r"\s*(?:%|percent|million|billion|km²|km2|km|kilomet(?:re|er)s?|miles?|met(?:re|er)s?|feet|ft|kg|mph)\b")
+_JOINT = re.compile(r"\s?-\s?|\s(?:al|el|bin|ibn|e|ye|i)\s?-\s?")
+_COMPOUNDS = frozenset("born based led style wide like era owned made built".split())
 _MARKS = {",": ",", "(": "(", ")": ")", "[": "(", "]": ")", ";": ";", ":": ";", "—": ";", '"': '"', "“": '"', "”": '"'}
 _DASHES = frozenset("-–—")
 _QUALIFIED = re.compile(r"\s*\([^()]*\)\s*$")
@@ -44,7 +46,7 @@ class Names:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._trie: dict[str, dict[str, object]] = {}
-        for name in names:
+        for name in (*names, *JOINED):
             self.add(name)
 
     def add(self, name: str) -> None:
@@ -85,10 +87,12 @@ def read(text: str, names: Names) -> list[Item]:
             items.append(Item("D", date.text, date.text.casefold(), start, end, date))
             continue
         length = names.longest(surfaces, at)
-        if length and not (length == 1 and surfaces[at].islower()):
-            end = tokens[at + length - 1].end()
-            items.append(Item("N", text[start:end], text[start:end].casefold(), start, end))
+        if length and not (length == 1 and _is_no_name(surfaces[at], opening=at == 0)):
             at += length
+            end, at = _tail(text, tokens, at)
+            if items and items[-1].kind == "N" and _JOINT.fullmatch(text[items[-1].end : start]):
+                start = items.pop().start
+            items.append(Item("N", text[start:end], text[start:end].casefold(), start, end))
             continue
         number = _NUMBER.match(text, start)
         if number is not None:
@@ -101,6 +105,25 @@ def read(text: str, names: Names) -> list[Item]:
         items.append(_item(surfaces[at], start, tokens[at].end(), items))
         at += 1
     return _settled(items)
+
+
+def _is_no_name(surface: str, *, opening: bool) -> bool:
+    """Whether a single word is none though it was taken for one: sentences open with a capital letter."""
+    return surface.islower() or (
+        opening and (_word_kind(surface.casefold(), surface) in "vxgbpkadh" or surface.casefold() in words.OPENINGS)
+    )
+
+
+def _tail(text: str, tokens: Sequence[re.Match[str]], at: int) -> tuple[int, int]:
+    """Where a name ends that goes on after a hyphen in lower case ("Sung- je"), and the next token."""
+    end = tokens[at - 1].end()
+    first = at if tokens[at - 1][0] == "-" else at + 1
+    hyphen = first > at and at < len(tokens) and tokens[at][0] == "-"
+    if (hyphen or first == at) and first < len(tokens):
+        tail = tokens[first]
+        if tail[0].islower() and len(tail[0]) <= 5 and tail[0] not in _COMPOUNDS and tail.start() - end <= 3:
+            return tail.end(), first + 1
+    return end, at
 
 
 def _dates(text: str) -> dict[int, TimeExpression]:
@@ -164,6 +187,9 @@ def _settled(items: list[Item]) -> list[Item]:
     for at, item in enumerate(items):
         if item.kind not in "vg":
             continue
+        if at and items[at - 1].kind == "-":  # "Danish-born"
+            settled[at] = replace(item, kind="w")
+            continue
         before = settled[at - 1].kind if at else ""
         after = items[at + 1].kind if at + 1 < len(items) else ""
         after_word = items[at + 1].word if at + 1 < len(items) else ""
@@ -174,13 +200,13 @@ def _settled(items: list[Item]) -> list[Item]:
             noun = before in "doND#w" and before != "" and after in "w-" and after != "" and before not in "N"
             noun = noun or (before in "do" and before != "" and after in "wNvg")
         if is_gerund:
-            noun = before in "doN#" or after not in "NDdow#\"'" or (before == "w" and after == "w")
+            noun = before in "doN#" or (before == "p" and after == "w") or after not in "NDdow#\"'" or (before == "w" and after == "w")
             noun = noun if before != "," else after not in "NDdow#\"'"
             noun = noun or after_word == ""
         if noun:
-            settled[at] = Item("w", item.text, item.word, item.start, item.end)
+            settled[at] = replace(item, kind="w")
         elif is_gerund:
-            settled[at] = Item("v", item.text, item.word, item.start, item.end)
+            settled[at] = replace(item, kind="v")
     return settled
 
 

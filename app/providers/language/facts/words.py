@@ -57,6 +57,12 @@ NO_GERUNDS = frozenset(
     "king ring wing spring string thing nothing something everything anything during evening morning being".split()
 )
 
+OPENINGS = frozenset(
+    """music production filming photography story screenplay lyrics soundtrack cinematography editing construction
+    work development recording distribution filmmaker son daughter brother sister""".split()
+)
+"""Common nouns that often open a sentence without an article."""
+
 KIN = {
     "father": "father",
     "mother": "mother",
@@ -121,6 +127,8 @@ NO_PEOPLE = frozenset(
 )
 
 PREDICATES = {
+    "known as": "also known as",
+    "released as": "also known as",
     "born in": "place of birth",
     "born at": "place of birth",
     "born near": "place of birth",
