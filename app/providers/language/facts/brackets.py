@@ -22,6 +22,9 @@ _FLOURISHED = re.compile(r"\b(?:fl|floruit|reigned|r)\b\.?", re.IGNORECASE)
 _LOST_DASH = re.compile(
     r"(?<![0-9])([12][0-9]{3})\s*(?=[0-9]{1,2}\s[A-Z][a-z]+\s[0-9]{4}|[A-Z][a-z]+\s[0-9]{1,2},\s[0-9]{4})"
 )
+_YEARS = re.compile(r"[0-9]{3,4}")
+LIFETIME = (25, 105)
+"""Years that somebody named in passing has lived for, where brackets give just two dates."""
 MAX_CHARACTERS = 300
 """Longer brackets are asides."""
 
@@ -85,6 +88,8 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
                 yield Triple(subject, "date", only, ordinal, "date", None, None, 0.8)
             return
         halves = [("birth", text[: split.start()]), ("death", text[split.end() :])]
+        if is_person is None and not _is_lifetime(halves[0][1], halves[1][1]):
+            return
     for event, half in halves:
         named = f"date of {event}"
         if is_person is False:
@@ -98,8 +103,10 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
 
 
 def _places(items: Sequence[Item]) -> list[str]:
-    """Names after "in", or after the date: those before it say what somebody was called."""
+    """Names after "in" or after the date, or right before it: others say what somebody was called."""
     first = next((place for place, item in enumerate(items) if item.kind in "Dp#"), len(items))
+    if [item.kind for item in items[:3]] == ["N", ",", "D"]:
+        first = 0
     return [item.text for item in items[first:] if item.kind == "N"][:3]
 
 
@@ -114,6 +121,12 @@ def _first_date(text: str) -> str | None:
         return found[0].text
     year = re.search(r"(?<![\w,])[0-9]{3,4}(?![\w,])", text)
     return year[0] if year is not None else None
+
+
+def _is_lifetime(first: str, last: str) -> bool:
+    """Whether the years are as far apart as birth and death; a reign or a stay is shorter."""
+    years = [_YEARS.findall(text) for text in (first, last)]
+    return bool(years[0] and years[1]) and LIFETIME[0] <= int(years[1][-1]) - int(years[0][-1]) <= LIFETIME[1]
 
 
 def _only_year(text: str) -> str | None:

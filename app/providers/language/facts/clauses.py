@@ -5,6 +5,7 @@ passage's topic where a pronoun, "the film" or nothing stands there; what the ve
 predicate. Reading is shallow, so what is far from its verb is left out rather than guessed.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +15,9 @@ from app.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from app.providers.language.facts.reading import Item
 
 MAX_PREDICATE_WORDS = 5
+_PARTS = re.compile(r"[\s–-]+")
 _KINDS: dict[str, Kind] = {"N": "entity", "D": "date", "#": "number"}
+_ABOUT = frozenset("over about around under".split())
 _ENDURING = frozenset("became joined married moved appointed elected named founded established inherited".split())
 """Verbs whose date is when something began."""
 
@@ -50,6 +53,7 @@ class _Clause:
         denied: the verb is negated, or only possible.
         listed: an object followed another.
         spoken: the verb has had an object.
+        direct: the first of them without a preposition.
         number: tells a sentence's clauses apart, for their dates.
     """
 
@@ -66,6 +70,7 @@ class _Clause:
     copula: bool = False
     listed: bool = False
     spoken: bool = False
+    direct: bool = False
 
 
 class Reader:
@@ -165,7 +170,9 @@ class Reader:
             return False
         first, second = items[at + 1], items[at + 2]
         article = first.word in {"a", "an", "the"} and (second.kind in "w#" or second.word in ADJECTIVES)
-        return article or (first.word in words.KIN and second.word == "of")
+        kin = next((place for place in range(at + 1, at + 4) if items[min(place, len(items) - 1)].word in words.KIN), 0)
+        related = 0 < kin < len(items) - 1 and items[kin + 1].word == "of"
+        return article or (related and all(item.kind in "wda" for item in items[at + 1 : kin]))
 
     def _relative(self, items: Sequence[Item], at: int, clause: _Clause) -> _Clause:
         """The clause after "who", "which" or "that": about the name before it, or what the subject is said to be."""
@@ -198,6 +205,9 @@ class Reader:
             if subject is not None:
                 clause = _Clause(subject, self._next())
         denied = clause.denied and not clause.verbs
+        if item.word == "including":  # of what it names parts the verb says nothing
+            clause.denied = True
+            return clause, at
         if item.kind == "x":
             clause.denied = denied or (clause.denied and not clause.gap)
             if not clause.verbs:
@@ -322,6 +332,7 @@ class Reader:
         """What stands before the noun: a year, a nationality, a name."""
         kind = self._kind(subject, phrase)
         nouns = [item.word for item in phrase if item.kind == "w"]
+        named = {"person": "citizenship", "place": "country"}.get(kind, "country of origin")
         for place, item in enumerate(phrase):
             following = phrase[place + 1] if place + 1 < len(phrase) else None
             if item.kind == "D" and item.time is not None and kind == "work":
@@ -331,13 +342,12 @@ class Reader:
                     if place + 2 < len(phrase) and phrase[place + 2].word == "born":
                         self._say(subject, "country of birth", item, clause, 0.85)
                     continue  # "Tamil-language"
-                named = {"person": "citizenship", "place": "country"}.get(kind, "country of origin")
                 self._say(subject, named, item, clause, 0.9)
             elif item.kind == "N" and following is not None and following.kind in "w":
-                first, _, rest = item.text.partition(" ")
-                if first.casefold() in ADJECTIVES and rest:
-                    named = {"person": "citizenship", "place": "country"}.get(kind, "country of origin")
-                    self._say(subject, named, replace(item, text=first), clause, 0.8)
+                national = [part for part in _PARTS.split(item.text) if part.casefold() in ADJECTIVES]
+                if national:
+                    for part in national:
+                        self._say(subject, named, replace(item, text=part), clause, 0.8)
                 else:
                     self._say(subject, f"{nouns[-1]} of", item, clause, 0.7)
 
@@ -374,12 +384,17 @@ class Reader:
         if adjective or (item.kind == "N" and self._qualifies(items, at)):
             clause.gap.append(replace(item, kind="w"))
             return at
+        if item.kind == "D" and (_describes(clause.gap, following) or (following and following.kind == "'")):
+            clause.gap.append(replace(item, kind="a"))
+            return at
         if item.kind == "D" and not clause.copula:
             self._time(item, clause)
         opening = not clause.verbs and item.kind == "N" and self._opening_kin(clause)
         said = (opening or bool(clause.verbs)) and self._object(item, items, at, clause)
         if not said and item.kind == "N":
             self._possessed(item, clause)
+        if said and not clause.spoken:
+            clause.direct = item.kind == "N" and all(one.kind not in "p" for one in clause.gap)
         clause.spoken = clause.spoken or said
         clause.gap = [] if said else [*clause.gap, item]
         return at
@@ -410,9 +425,7 @@ class Reader:
         else:
             predicates = tuple(self._predicates(item, clause))
         text = _with_unit(items, at) if item.kind == "#" else item.text
-        if not predicates:
-            return False
-        if item.kind == "#" and (text == item.text and not clause.copula):
+        if not predicates or (item.kind == "#" and not self._counts(text, item, clause)):
             return False
         for predicate in predicates:
             named = words.PREDICATES.get(predicate, predicate)
@@ -429,6 +442,13 @@ class Reader:
             clause.predicates = predicates
         return True
 
+    @staticmethod
+    def _counts(text: str, item: Item, clause: _Clause) -> bool:
+        """Whether a number says something: of what there are so many, or what the subject's noun amounts to."""
+        if clause.spoken or any(one.kind in "pND" and one.word not in _ABOUT for one in clause.gap):
+            return False
+        return bool(clause.head) or (text != item.text and not clause.copula)
+
     def _cause(self, items: Sequence[Item], at: int, clause: _Clause) -> int:
         """What somebody died of, in words; where the last of them stands."""
         end = at + 1
@@ -444,7 +464,7 @@ class Reader:
 
     def _predicates(self, item: Item, clause: _Clause) -> list[str]:
         """Verb and what stands between it and the object; empty if that is too much or says nothing."""
-        gap = [one for one in clause.gap if one.kind not in "'\"-"]
+        gap = [one for one in clause.gap if one.kind not in "'\"-" and not (item.kind == "#" and one.kind == "p")]
         last = max((place for place, one in enumerate(gap) if one.kind == "p"), default=-1)
         left, right = gap[: last + 1], gap[last + 1 :]
         if any(one.kind in ",;(" for one in right) or (any(one.kind in ",;" for one in left) and not clause.copula):
@@ -454,8 +474,10 @@ class Reader:
             left = tail
         if any(one.kind in "ND" for one in right):
             return []
-        if item.kind == "D" and clause.listed and not left:
+        if item.kind == "D" and (any(one.kind == "w" for one in gap) or (clause.spoken and clause.direct)):
             return []
+        if clause.direct and clause.spoken and left:
+            return []  # what else is said after "joined NAME" is about that
         if left and left[0].word == "of" and clause.predicates:
             return []  # of the last object, not of the verb
         nouns = [one for one in left if one.kind in "wp"]
@@ -513,7 +535,8 @@ class Reader:
     def _starts_kin(clause: _Clause) -> bool:
         """Set ``kin`` where the words before are "son of", "married to", "born to"."""
         gap = clause.gap
-        for place, one in enumerate(gap):
+        stated = not clause.verbs or clause.copula or (bool(gap) and gap[0].word == "as")
+        for place, one in enumerate(gap if stated else ()):
             following = gap[place + 1].word if place + 1 < len(gap) else ""
             relation = words.KIN.get(one.word) or words.KIN_PLURALS.get(one.word)
             if one.kind == "w" and relation in words.INVERSE and following == "of":
@@ -643,6 +666,11 @@ def _means(name: str, topic: Topic) -> bool:
 
     own = name_words(name)
     return bool(own) and own <= topic.words
+
+
+def _describes(gap: Sequence[Item], following: Item | None) -> bool:
+    """Whether a date is part of a noun phrase: "the 1965 novel"."""
+    return bool(gap) and gap[-1].kind in "dow" and following is not None and following.kind in "wN"
 
 
 def _joins(gap: Sequence[Item]) -> bool:

@@ -62,13 +62,16 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
                 break
             if item.kind == "w":
                 nouns.append(item.word)
-            elif item.kind == "," and nouns:
+            elif item.kind == "N" and not nouns:
+                nouns.extend(item.word.split())
+            elif item.kind == "," and kind_of(nouns) != "thing":
                 break
     first = sentences[0].text if sentences else ""
     kind = kind_of(nouns)
     if kind == "thing":
-        pronouns = sum(_PERSONAL.search(sentence.text) is not None for sentence in sentences[:10])
-        kind = "person" if _LIFE.match(first) and (pronouns or "born" in first) else kind
+        lived = _LIFE.match(first) is not None and not set(nouns) & words.GROUPS
+        pronouns = any(_PERSONAL.search(sentence.text) for sentence in sentences[:10])
+        kind = "person" if lived or (pronouns and not nouns) else kind
     known = name_words(title)
     # The lead may call it otherwise ("Edward James Solomon" for "Ed Solomon"): a name that shares a word with it.
     alias = next((name_words(item.text) for item in items[:2] if item.kind == "N"), frozenset[str]())

@@ -110,7 +110,7 @@ def read(text: str, names: Names) -> list[Item]:
 def _is_no_name(surface: str, *, opening: bool) -> bool:
     """Whether a single word is none though it was taken for one: sentences open with a capital letter."""
     return surface.islower() or (
-        opening and (_word_kind(surface.casefold(), surface) in "vxgbpkadh" or surface.casefold() in words.OPENINGS)
+        opening and (_word_kind(surface.casefold(), surface.casefold()) in "vxgbpkadh" or surface.casefold() in words.OPENINGS)
     )
 
 
@@ -199,8 +199,9 @@ def _settled(items: list[Item]) -> list[Item]:
             # An adjective stands before its noun; a verb's object has an article, or is a name.
             noun = before in "doND#w" and before != "" and after in "w-" and after != "" and before not in "N"
             noun = noun or (before in "do" and before != "" and after in "wNvg")
+            noun = noun or (before in "ac" and before != "" and after == "w" and not _follows_subject(settled, at))
         if is_gerund:
-            noun = before in "doN#" or (before == "p" and after == "w") or after not in "NDdow#\"'" or (before == "w" and after == "w")
+            noun = before in "do#" or (before == "p" and after == "w") or after not in "NDdow#\"'" or (before == "w" and after == "w")
             noun = noun if before != "," else after not in "NDdow#\"'"
             noun = noun or after_word == ""
         if noun:
@@ -208,6 +209,14 @@ def _settled(items: list[Item]) -> list[Item]:
         elif is_gerund:
             settled[at] = replace(item, kind="v")
     return settled
+
+
+def _follows_subject(items: Sequence[Item], at: int) -> bool:
+    """Whether a subject, an auxiliary or another verb stands before, adverbs and "and" apart."""
+    back = at - 1
+    while back >= 0 and items[back].kind in "ac":
+        back -= 1
+    return back >= 0 and items[back].kind in "Nhbxrv"
 
 
 def unqualified(name: str) -> str:

@@ -1,6 +1,6 @@
 """Closed word classes by which a sentence falls into clauses, and what the commonest relations are called."""
 
-BE = frozenset("is are was were be been being".split())
+BE = frozenset("is are was were be been".split())
 AUXILIARIES = frozenset("has have had having do does did will would shall should".split())
 DOUBTFUL = frozenset("""could might may can cannot not never no neither nor without unless if whether
     didn wasn isn doesn weren aren hasn hadn wouldn couldn""".split())
@@ -9,7 +9,7 @@ DOUBTFUL = frozenset("""could might may can cannot not never no neither nor with
 SUBJECT_PRONOUNS = frozenset("he she it they".split())
 POSSESSIVES = frozenset("his her its their".split())
 RELATIVES = frozenset("who which that".split())
-OTHER_RELATIVES = frozenset("whom whose where when why how what".split())
+OTHER_RELATIVES = frozenset("whom whose where when why how what there".split())
 DETERMINERS = frozenset(
     "a an the this that these those some any each every all both several many few one two three four five".split()
 )
@@ -26,7 +26,7 @@ PREPOSITIONS = frozenset(
 ADVERBS = frozenset(
     """also then now later earlier soon often sometimes usually generally however originally initially previously
     formerly currently recently subsequently eventually finally first again still ever just even almost nearly
-    mainly mostly primarily largely best well widely once twice together there here therefore thus only already
+    mainly mostly primarily largely best well widely once twice together here therefore thus only already
     both either notably particularly especially perhaps probably likely possibly reportedly""".split()
 )
 
@@ -116,8 +116,17 @@ PLACES = frozenset(
 PEOPLE = frozenset(
     """king queen prince princess duke duchess count countess emperor empress pope saint bishop poet athlete architect
     artist lawyer judge priest nun monk chef spy knight diplomat cyclist noble model coach pilot mayor general
+    justice president minister governor senator chancellor secretary ambassador representative chairman emir imam
+    rabbi caliph shogun khan elector wife husband widow son daughter child brother sister mother father consort heir
+    claimant member citizen figure spouse resident
     soldier scientist physicist chemist mathematician engineer journalist politician""".split()
 )
+GROUPS = frozenset(
+    """company war dynasty empire organization organisation newspaper magazine party league team club band school
+    church army kingdom state republic corporation group union society institute academy journal battle ship railway
+    line treaty conflict period era programme program tournament season election""".split()
+)
+"""Things with a beginning and an end that are nobody's life."""
 PERSON_ENDINGS = ("er", "or", "ist", "ian", "man", "woman", "ess", "eer", "ant", "crat", "star", "maker")
 NO_PEOPLE = frozenset(
     """river chapter number paper order member newspaper water center theater theatre tower letter computer motor
