@@ -78,11 +78,15 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
     halves: list[tuple[str, str]] = []
     if born or died:
         if born:
-            halves.append(("birth", text[born.end() : died.start() if died and died.start() > born.end() else None]))
+            halves.append(
+                ("birth", text[born.end() : died.start() if died and died.start() > born.end() else None])
+            )
         if died:
             halves.append(("death", text[died.end() :]))
     else:
-        split = next((m for m in _SPAN.finditer(text) if _dated(text[: m.start()]) and _dated(text[m.end() :])), None)
+        split = next(
+            (m for m in _SPAN.finditer(text) if _dated(text[: m.start()]) and _dated(text[m.end() :])), None
+        )
         if split is None:
             if is_person is None and (only := _only_year(text)) is not None:
                 yield Triple(subject, "date", only, ordinal, "date", None, None, 0.8)

@@ -17,6 +17,8 @@ from app.providers.language.facts.reading import Item
 MAX_PREDICATE_WORDS = 5
 _PARTS = re.compile(r"[\s–-]+")
 _KINDS: dict[str, Kind] = {"N": "entity", "D": "date", "#": "number"}
+_AFTER_ADJECTIVES = frozenset("born language based style".split())
+"""Of "Danish-born painter" and "Tamil language film" the last word is what it is."""
 _ABOUT = frozenset("over about around under".split())
 _ENDURING = frozenset("became joined married moved appointed elected named founded established inherited".split())
 """Verbs whose date is when something began."""
@@ -72,6 +74,11 @@ class _Clause:
     spoken: bool = False
     direct: bool = False
 
+    def head_words(self) -> list[str]:
+        """The last two nouns of the head, before any preposition."""
+        end = next((place for place, item in enumerate(self.head) if item.kind == "p"), len(self.head))
+        return [item.word for item in self.head[:end] if item.kind == "w"][-2:]
+
 
 class Reader:
     """Reads one sentence; :meth:`read` gives what it says."""
@@ -106,7 +113,7 @@ class Reader:
                     clause = _Clause(self._main, self._next())
                     outer = None
             elif item.kind == "h":
-                clause = _Clause(self._main if self._main is not None else self._topic_name(), self._next())
+                clause = _Clause(self._meant(item), self._next())
                 self._main = clause.subject
                 started, outer = True, None
             elif item.kind == "r":
@@ -131,6 +138,16 @@ class Reader:
         return [self._dated(triple, number) for triple, number in self._found]
 
     # -- subjects
+
+    def _meant(self, pronoun: Item) -> str | None:
+        """Whom a pronoun means: the sentence's first subject, else the topic; a film is no "he", a painter no "it"."""
+        meant = self._main if self._main is not None else self._topic_name()
+        if self._topic is None or meant != self._topic.name:
+            return meant
+        personal = pronoun.word in {"he", "she", "his", "her"}
+        if personal and self._topic.kind in {"work", "place"}:
+            return None
+        return None if pronoun.word in {"it", "its"} and self._topic.kind == "person" else meant
 
     def _topic_name(self) -> str | None:
         return self._topic.name if self._topic is not None else None
@@ -170,7 +187,9 @@ class Reader:
             return False
         first, second = items[at + 1], items[at + 2]
         article = first.word in {"a", "an", "the"} and (second.kind in "w#" or second.word in ADJECTIVES)
-        kin = next((place for place in range(at + 1, at + 4) if items[min(place, len(items) - 1)].word in words.KIN), 0)
+        kin = next(
+            (place for place in range(at + 1, at + 4) if items[min(place, len(items) - 1)].word in words.KIN), 0
+        )
         related = 0 < kin < len(items) - 1 and items[kin + 1].word == "of"
         return article or (related and all(item.kind in "wda" for item in items[at + 1 : kin]))
 
@@ -192,9 +211,7 @@ class Reader:
 
     # -- verbs
 
-    def _verb(
-        self, items: Sequence[Item], at: int, clause: _Clause, *, started: bool
-    ) -> tuple[_Clause, int]:
+    def _verb(self, items: Sequence[Item], at: int, clause: _Clause, *, started: bool) -> tuple[_Clause, int]:
         """The clause with this verb; where its last item stands."""
         item = items[at]
         participle = item.kind == "v" and self._is_participle(items, at)
@@ -205,15 +222,17 @@ class Reader:
             if subject is not None:
                 clause = _Clause(subject, self._next())
         denied = clause.denied and not clause.verbs
-        if item.word == "including":  # of what it names parts the verb says nothing
-            clause.denied = True
-            return clause, at
+        noun_before = at > 0 and items[at - 1].kind == "w" and not (clause.copula and not clause.spoken)
+        if item.word == "including" or (item.word.endswith("ing") and item.kind == "v" and noun_before):
+            clause.subject = None  # it is said of the noun, and nobody knows which thing that is
         if item.kind == "x":
             clause.denied = denied or (clause.denied and not clause.gap)
             if not clause.verbs:
                 clause.verbs = []
             clause.gap = []
             return clause, at
+        if participle and clause.copula and items[at - 1].kind == "," and _of_another_work(clause.predicates):
+            clause.subject = None
         shared = (
             bool(clause.verbs)
             and clause.verbs != [""]
@@ -244,7 +263,7 @@ class Reader:
 
     def _begin(self, items: Sequence[Item], at: int, clause: _Clause, *, started: bool) -> None:
         """Find the subject of a clause's first verb among what stands before it."""
-        before = [item for item in clause.gap if item.kind not in "a'\""]
+        before = [item for item in clause.gap if item.kind not in "a.'\""]
         while before and before[0].kind in "p,cD":  # "In 1920," or "and"
             comma = next((place for place, item in enumerate(before) if item.kind == ","), None)
             if before[0].kind in ",cD":
@@ -266,11 +285,11 @@ class Reader:
             clause.subject = self._resolved(names[0].text) if of else None
             clause.head = [item for item in before[:place] if item.kind == "w"]
             return None
-        if names and not owned:
-            clause.subject = self._resolved(names[-1].text) if before[-1].kind in "N,)" else None
+        if names and (not owned or before[-1].kind == "N"):
+            clause.subject = self._resolved(names[-1].text) if before[-1].kind in "N," else None
             return None
         nouns = [item for item in before if item.kind in "wpc"]
-        clause.subject = self._main if owned and self._main is not None else self._topic_name()
+        clause.subject = self._meant(before[0]) if owned else self._topic_name()
         if not owned and self._is_topic_noun(before):
             return None
         clause.head = nouns
@@ -283,9 +302,7 @@ class Reader:
     def _is_topic_noun(self, before: Sequence[Item]) -> bool:
         """Whether "the film", "the village" is what the passage is about."""
         nouns = [item.word for item in before if item.kind == "w"]
-        return bool(
-            self._topic is not None and before[0].kind == "d" and nouns and nouns[-1] in self._topic.nouns
-        )
+        return bool(self._topic is not None and before[0].kind == "d" and nouns and nouns[-1] in self._topic.nouns)
 
     def _new_subject(self, items: Sequence[Item], at: int, clause: _Clause) -> str | None:
         """The name before a second verb where a boundary stands before the name."""
@@ -314,8 +331,9 @@ class Reader:
         self._modifiers(phrase, clause, subject)
         owned = following is not None and following.word == "of"
         if not owned:
-            self._types(phrase, clause, subject)
-        clause.gap = list(phrase)
+            named = following is not None and following.kind == "N"  # "a medieval NAME"
+            self._types(phrase[: _last_article(phrase)] if named else phrase, clause, subject)
+        clause.gap = [replace(item, kind="w" if item.kind == "N" else item.kind) for item in phrase]
         return at
 
     @staticmethod
@@ -326,7 +344,7 @@ class Reader:
         if item.kind == "c":
             adjective = at + 1 < len(items) and items[at + 1].word in ADJECTIVES
             return not (following == "w" or adjective) or at == first
-        return item.kind in "ND#" and following not in "wND#-'\"c" and item.word not in ADJECTIVES
+        return item.kind in "ND#" and following not in "wND#-'\"ca" and item.word not in ADJECTIVES
 
     def _modifiers(self, phrase: Sequence[Item], clause: _Clause, subject: str) -> None:
         """What stands before the noun: a year, a nationality, a name."""
@@ -356,11 +374,11 @@ class Reader:
         part: list[Item] = []
         for item in [*phrase, None]:
             if item is None or item.kind in "c":
-                if part:
+                if part and _is_noun(part[-1].word):
                     text = " ".join(one.text for one in part).replace(" - ", "-")
                     self._add(subject, "is a", text, "text", clause, 0.9)
                 part = []
-            elif item.kind in "w-" and (part or (item.kind == "w" and item.word != "born")):
+            elif item.kind in "w-" and (part or (item.kind == "w" and item.word not in _AFTER_ADJECTIVES)):
                 part.append(item)
             elif item.kind in "NdD#":
                 part = []
@@ -419,6 +437,8 @@ class Reader:
         if item.kind == "D" and clause.copula and not clause.head:
             self._time(item, clause)
             return False
+        if [one.kind for one in clause.gap] == [","] and _is_title(item):
+            return False
         if clause.predicates and item.kind != "D" and _continues(clause.gap, clause.predicates[0]):
             predicates: tuple[str, ...] = clause.predicates
             clause.listed = True
@@ -431,7 +451,7 @@ class Reader:
             named = words.PREDICATES.get(predicate, predicate)
             if item.kind == "D":
                 named = named.replace("place of", "date of")
-                if named in {"spouse", "is"}:
+                if named in {"spouse", "is"} or predicate.startswith("married"):
                     continue
             elif named.startswith("date of"):
                 continue
@@ -464,7 +484,7 @@ class Reader:
 
     def _predicates(self, item: Item, clause: _Clause) -> list[str]:
         """Verb and what stands between it and the object; empty if that is too much or says nothing."""
-        gap = [one for one in clause.gap if one.kind not in "'\"-" and not (item.kind == "#" and one.kind == "p")]
+        gap = [one for one in clause.gap if one.kind not in ".'\"-" and not (item.kind == "#" and one.kind == "p")]
         last = max((place for place, one in enumerate(gap) if one.kind == "p"), default=-1)
         left, right = gap[: last + 1], gap[last + 1 :]
         if any(one.kind in ",;(" for one in right) or (any(one.kind in ",;" for one in left) and not clause.copula):
@@ -481,10 +501,12 @@ class Reader:
         if left and left[0].word == "of" and clause.predicates:
             return []  # of the last object, not of the verb
         nouns = [one for one in left if one.kind in "wp"]
+        if clause.copula and any(one.kind == "N" for one in left):
+            return []  # of that name
         if clause.copula:
             return self._copular(item, nouns, right, clause)
         tail_words = [one.word for one in nouns]
-        head = [one.word for one in clause.head[-2:] if one.kind == "w"]
+        head = clause.head_words()
         found = []
         for verb in clause.verbs:
             said = [*head, verb, *tail_words]
@@ -494,7 +516,7 @@ class Reader:
 
     def _copular(self, item: Item, nouns: Sequence[Item], right: Sequence[Item], clause: _Clause) -> list[str]:
         """The predicate after "is": "village in", or what the subject's noun says ("the director was")."""
-        head = [one.word for one in clause.head if one.kind == "w"][-2:]
+        head = clause.head_words()
         if head:
             own = next((words.KIN[word] for word in head if word in words.KIN), None)
             if nouns:
@@ -502,12 +524,16 @@ class Reader:
                 return [" ".join([*head, *tail])] if len(head) + len(tail) <= MAX_PREDICATE_WORDS else []
             return [own or " ".join(head)]
         if not nouns:
-            return ["is"] if item.kind == "N" and not right else []
+            bare = not clause.spoken and all(one.kind in "da" for one in clause.gap)
+            return ["is"] if item.kind == "N" and bare else []
         first = next(place for place, one in enumerate(nouns) if one.kind == "p")
         said = [one.word for one in nouns[max(0, first - 1) :]]
         place_noun = first > 0 and nouns[first - 1].word in words.PLACES
         if place_noun and said[-1] in {"in", "near", "within", "on", "at"}:
             return ["located in" if said[-1] in {"in", "within"} else f"located {said[-1]}"]
+        if len(said) == 1:  # a second preposition: "a tributary of NAME in NAME"
+            apart = clause.subject is None or self._kind(clause.subject, []) == "person" or said[0] != "in"
+            return [] if apart else ["located in"]
         return [" ".join(said)] if len(said) <= MAX_PREDICATE_WORDS else []
 
     def _place(self, item: Item, items: Sequence[Item], at: int, predicate: str, clause: _Clause) -> None:
@@ -535,6 +561,8 @@ class Reader:
     def _starts_kin(clause: _Clause) -> bool:
         """Set ``kin`` where the words before are "son of", "married to", "born to"."""
         gap = clause.gap
+        if clause.spoken and gap and gap[0].kind == "w":
+            return clause.kin is not None  # "NAME wife of NAME": said of the first name
         stated = not clause.verbs or clause.copula or (bool(gap) and gap[0].word == "as")
         for place, one in enumerate(gap if stated else ()):
             following = gap[place + 1].word if place + 1 < len(gap) else ""
@@ -590,7 +618,7 @@ class Reader:
             return False
         commas = [one for one in between if one.kind == ","]
         kin = next((words.KIN[word] for word in nouns if word in words.KIN), None)
-        owner = self._main if self._main is not None else self._topic_name()
+        owner = self._meant(gap[place])
         if owner is None or (commas and kin is None) or (commas and between[-1].kind != ","):
             return False
         self._say(owner, kin or " ".join(nouns), item, clause, 0.75 if kin else 0.65)
@@ -666,6 +694,26 @@ def _means(name: str, topic: Topic) -> bool:
 
     own = name_words(name)
     return bool(own) and own <= topic.words
+
+
+def _last_article(phrase: Sequence[Item]) -> int:
+    return max((place for place, item in enumerate(phrase) if item.kind in "dc"), default=0)
+
+
+def _of_another_work(predicates: Sequence[str]) -> bool:
+    """Whether what was said last names another work, which what follows may be about."""
+    return any(predicate.split()[0] in words.DERIVED for predicate in predicates)
+
+
+def _is_title(item: Item) -> bool:
+    """Whether a name after a comma is another one for the name before: "NAME, Duke of NAME"."""
+    first, _, rest = item.word.partition(" ")
+    return (first in words.MALE or first in words.FEMALE) and rest.startswith("of ")
+
+
+def _is_noun(word: str) -> bool:
+    """Whether a word that ends a phrase can say what something is: no number, participle or mere rank."""
+    return word.isalpha() and not word.endswith("ed") and word not in words.RANKS
 
 
 def _describes(gap: Sequence[Item], following: Item | None) -> bool:

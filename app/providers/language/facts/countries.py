@@ -54,5 +54,7 @@ def _read() -> tuple[dict[str, str], dict[str, str]]:
 
 COUNTRIES, ADJECTIVES = _read()
 """Case-folded name, or adjective, to the country's first name in the table."""
-JOINED = tuple(name for name in _TABLE.replace(":", "\n").replace(";", "\n").replace(",", "\n").split("\n") if " and " in name)
+JOINED = tuple(
+    name for name in _TABLE.replace(":", "\n").replace(";", "\n").replace(",", "\n").split("\n") if " and " in name
+)
 """Countries that the names in text may fall apart at."""

@@ -14,7 +14,9 @@ from app.providers.language.names import normalise_entity, title_entities
 MAX_OBJECT_CHARACTERS = 200
 FACTS_PER_SENTENCE = 100
 """What says more is a list; ordinary sentences say up to 20 things."""
-_LIFE = re.compile(r"^[^()]{0,150}\(\s*(?:[^()]{0,80}\bborn\b|[^()]{0,20}[0-9]{3,4}[^()]{0,60}[–-][^()]{0,20}[0-9]{3,4})")
+_LIFE = re.compile(
+    r"^[^()]{0,150}\(\s*(?:[^()]{0,80}\bborn\b|[^()]{0,20}[0-9]{3,4}[^()]{0,60}[–-][^()]{0,20}[0-9]{3,4})"
+)
 _PERSONAL = re.compile(r"(?:^|[.,;]\s+|\band\s+)(?:He|She|His|Her|he|she)\b")
 
 

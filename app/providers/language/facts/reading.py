@@ -11,11 +11,26 @@ from app.providers.language.facts.countries import ADJECTIVES, JOINED
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?!\w)")
-_UNIT = re.compile(r"\s*(?:%|percent|million|billion|km²|km2|km|kilomet(?:re|er)s?|miles?|met(?:re|er)s?|feet|ft|kg|mph)\b")
-_JOINT = re.compile(r"\s?-\s?|\s(?:al|el|bin|ibn|e|ye|i)\s?-\s?")
+_UNIT = re.compile(
+    r"\s*(?:%|percent|million|billion|km²|km2|km|kilomet(?:re|er)s?|miles?|met(?:re|er)s?|feet|ft|kg|mph)\b"
+)
+_JOINT = re.compile(r"\s?-\s?(?:(?:e|ye|i|al|el)\s)?|\s(?:al|el|bin|ibn|e|ye|i)\s?-\s?|\s(?:upon|sur)\s")
+_OPEN = re.compile(r"\s?-\s?(?:e|ye|i|al|el)$")
 _COMPOUNDS = frozenset("born based led style wide like era owned made built".split())
-_MARKS = {",": ",", "(": "(", ")": ")", "[": "(", "]": ")", ";": ";", ":": ";", "—": ";", '"': '"', "“": '"', "”": '"'}
-_DASHES = frozenset("-–—")
+_MARKS = {
+    ",": ",",
+    "(": "(",
+    ")": ")",
+    "[": "(",
+    "]": ")",
+    ";": ";",
+    ":": ";",
+    "—": ";",
+    '"': '"',
+    "“": '"',
+    "”": '"',
+}
+_MARKS |= {"-": "-", "–": "-", "&": "c", "'": "'", "’": "'"}
 _QUALIFIED = re.compile(r"\s*\([^()]*\)\s*$")
 
 
@@ -26,7 +41,7 @@ class Item:
     Attributes:
         kind: N name, D date, # number, b form of "be", x auxiliary, v verb, p preposition, c "and", r "who", R "whose",
             h "he", o "his", d article, k word that may begin a clause, n "not" or "may", a adverb, w other word,
-            - dash; , ( ) ; and quotation marks stand for themselves.
+            - dash, . any other mark; , ( ) ; ' and quotation marks stand for themselves.
         text: as written.
         word: the same, case-folded.
         start, end: where it stands in the sentence.
@@ -90,7 +105,10 @@ def read(text: str, names: Names) -> list[Item]:
         if length and not (length == 1 and _is_no_name(surfaces[at], opening=at == 0)):
             at += length
             end, at = _tail(text, tokens, at)
-            if items and items[-1].kind == "N" and _JOINT.fullmatch(text[items[-1].end : start]):
+            if tokens[at - 1][0] == "-" and length > 1:  # "Danish-" of "Danish-born"
+                at -= 1
+                end = tokens[at - 1].end()
+            if items and items[-1].kind == "N" and _JOINT.fullmatch(text, _tail_of(items[-1]), start):
                 start = items.pop().start
             items.append(Item("N", text[start:end], text[start:end].casefold(), start, end))
             continue
@@ -110,8 +128,18 @@ def read(text: str, names: Names) -> list[Item]:
 def _is_no_name(surface: str, *, opening: bool) -> bool:
     """Whether a single word is none though it was taken for one: sentences open with a capital letter."""
     return surface.islower() or (
-        opening and (_word_kind(surface.casefold(), surface.casefold()) in "vxgbpkadh" or surface.casefold() in words.OPENINGS)
+        opening
+        and (
+            _word_kind(surface.casefold(), surface.casefold()) in "vxgbpkadh"
+            or surface.casefold() in words.OPENINGS
+        )
     )
+
+
+def _tail_of(name: Item) -> int:
+    """Where a name's last capitalised part ends: "Kelarestaq- ye" goes on with what follows the "ye"."""
+    cut = _OPEN.search(name.text)
+    return name.start + cut.start() if cut else name.end
 
 
 def _tail(text: str, tokens: Sequence[re.Match[str]], at: int) -> tuple[int, int]:
@@ -141,8 +169,7 @@ def _dates(text: str) -> dict[int, TimeExpression]:
 def _item(surface: str, start: int, end: int, before: Sequence[Item]) -> Item:
     word = surface.casefold()
     if not word[0].isalnum():
-        kind = _MARKS.get(word, "-" if word in _DASHES else "&" if word == "&" else "'")
-        kind = "c" if kind == "&" else kind
+        kind = _MARKS.get(word, ".")
     else:
         kind = _word_kind(word, surface)
         if kind == "w" and surface[0].isupper() and before and word in ADJECTIVES:
@@ -197,11 +224,17 @@ def _settled(items: list[Item]) -> list[Item]:
         noun = before in "do#" and before != "" and not (item.word.endswith("ed") and after in "pND")
         if item.word.endswith("ed"):
             # An adjective stands before its noun; a verb's object has an article, or is a name.
-            noun = before in "doND#w" and before != "" and after in "w-" and after != "" and before not in "N"
+            noun = before in "doD#w" and before != "" and after in "w-" and after != ""
+            noun = noun or (before == "N" and after == "w" and items[at - 1].word in ADJECTIVES)
             noun = noun or (before in "do" and before != "" and after in "wNvg")
             noun = noun or (before in "ac" and before != "" and after == "w" and not _follows_subject(settled, at))
         if is_gerund:
-            noun = before in "do#" or (before == "p" and after == "w") or after not in "NDdow#\"'" or (before == "w" and after == "w")
+            noun = (
+                before in "do#"
+                or (before == "p" and after == "w")
+                or after not in "NDdow#\"'"
+                or (before == "w" and after == "w")
+            )
             noun = noun if before != "," else after not in "NDdow#\"'"
             noun = noun or after_word == ""
         if noun:

@@ -2,8 +2,10 @@
 
 BE = frozenset("is are was were be been".split())
 AUXILIARIES = frozenset("has have had having do does did will would shall should".split())
-DOUBTFUL = frozenset("""could might may can cannot not never no neither nor without unless if whether
-    didn wasn isn doesn weren aren hasn hadn wouldn couldn""".split())
+DOUBTFUL = frozenset(
+    """could might may can cannot not never no neither nor without unless if whether
+    didn wasn isn doesn weren aren hasn hadn wouldn couldn""".split()
+)
 """What they stand before did not happen, or may not have."""
 
 SUBJECT_PRONOUNS = frozenset("he she it they".split())
@@ -63,6 +65,11 @@ OPENINGS = frozenset(
 )
 """Common nouns that often open a sentence without an article."""
 
+RANKS = frozenset(
+    """first second third fourth fifth last final former current early late only main own other new old young native
+    original early well best popular famous""".split()
+)
+
 KIN = {
     "father": "father",
     "mother": "mother",
@@ -107,6 +114,9 @@ WORKS = frozenset(
     record track video cartoon serial silent romance melodrama telefilm biopic picture story memoir""".split()
 )
 """What is released or published."""
+DERIVED = frozenset(
+    "sequel prequel remake adaptation version part spin-off spinoff followup follow-up cover".split()
+)
 PLACES = frozenset(
     """village town city municipality district county province region river lake mountain island commune hamlet
     locality suburb parish township neighbourhood neighborhood settlement peak hill valley bay peninsula stream creek
