@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 from app.core.temporal import TimeExpression, find_time_expressions
 from app.core.triples import Triple
-from app.providers.language.facts.clauses import Topic
 from app.providers.language.facts.reading import Item, Names, read
+from app.providers.language.facts.saying import Topic
 
 _ALIAS = re.compile(
-    r"(?:also|better|formerly|commonly|sometimes)?\s*(?:known|credited|romani[sz]ed|spelled|written|referred to)\s+(?:simply\s+)?as"
+    r"(?:known|credited|romani[sz]ed|spelled|written|referred to)\s+(?:simply\s+)?as"
     r"|a\.\s?k\.\s?a\.?|aka|n[ée]e|alias|stage name|lit(?:erally|\.)|[A-Z]\w+\s*:\s*(?=[^0-9])",
 )
 _BORN = re.compile(r"\b(?:born|b\.)|\*(?=\s*[0-9])", re.IGNORECASE)
 _DIED = re.compile(r"\b(?:died|d\.)|†", re.IGNORECASE)
 _SPAN = re.compile(r"(?<=[\w.?,)])\s*[–—-]\s*(?=\w)")
+_NO_ALIAS = re.compile(r"[0-9]|\b(?:born|died)\b")
 _DATE_INSIDE = re.compile(r"[0-9]{3,4}")
 _FLOURISHED = re.compile(r"\b(?:fl|floruit|reigned|r)\b\.?", re.IGNORECASE)
 # Between two dates whose dash was lost: "1894 March 23, 1970", "188225 May 1974", "1916May 5".
@@ -72,38 +73,40 @@ def facts_in(bracket: Bracket, topic: Topic, names: Names, ordinal: int, *, own:
 
 
 def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: bool | None) -> Iterator[Triple]:
+    """Birth and death, or beginning and end of what is no person; None for what a name in passing is."""
     if _DATE_INSIDE.search(text) is None or _FLOURISHED.match(text.strip()):
         return
-    born, died = _BORN.search(text), _DIED.search(text)
-    halves: list[tuple[str, str]] = []
-    if born or died:
-        if born:
-            halves.append(
-                ("birth", text[born.end() : died.start() if died and died.start() > born.end() else None])
-            )
-        if died:
-            halves.append(("death", text[died.end() :]))
-    else:
-        split = next(
-            (m for m in _SPAN.finditer(text) if _dated(text[: m.start()]) and _dated(text[m.end() :])), None
-        )
-        if split is None:
-            if is_person is None and (only := _only_year(text)) is not None:
-                yield Triple(subject, "date", only, ordinal, "date", None, None, 0.8)
+    halves = _halves(text)
+    if is_person is None and not any(word.search(text) for word in (_BORN, _DIED)):
+        if len(halves) < 2 and (year := _only_year(text)) is not None:
+            yield Triple(subject, "date", year, ordinal, "date", None, None, 0.8)
+        if len(halves) < 2 or not _is_lifetime(*halves.values()):
             return
-        halves = [("birth", text[: split.start()]), ("death", text[split.end() :])]
-        if is_person is None and not _is_lifetime(halves[0][1], halves[1][1]):
-            return
-    for event, half in halves:
-        named = f"date of {event}"
-        if is_person is False:
-            named = "began" if event == "birth" else "ended"
+    for event, half in halves.items():
+        named = f"date of {event}" if is_person is not False else {"birth": "began"}.get(event, "ended")
         date = _first_date(half)
         if date is not None:
             yield Triple(subject, named, date, ordinal, "date", None, None, 0.95)
-        if is_person is not False:
-            for place in _places(read(half, names)):
-                yield Triple(subject, f"place of {event}", place, ordinal, "entity", None, None, 0.85)
+        for place in _places(read(half, names)) if is_person is not False else ():
+            yield Triple(subject, f"place of {event}", place, ordinal, "entity", None, None, 0.85)
+
+
+def _halves(text: str) -> dict[str, str]:
+    """What is said of birth and of death: after "born" and "died", or before and after a dash between two dates."""
+    born, died = _BORN.search(text), _DIED.search(text)
+    if born or died:
+        halves = {}
+        if born:
+            end = died.start() if died and died.start() > born.end() else None
+            halves["birth"] = text[born.end() : end]
+        if died:
+            halves["death"] = text[died.end() :]
+        return halves
+    for split in _SPAN.finditer(text):
+        halves = {"birth": text[: split.start()], "death": text[split.end() :]}
+        if all(_first_date(half) is not None for half in halves.values()):
+            return halves
+    return {}
 
 
 def _places(items: Sequence[Item]) -> list[str]:
@@ -112,10 +115,6 @@ def _places(items: Sequence[Item]) -> list[str]:
     if [item.kind for item in items[:3]] == ["N", ",", "D"]:
         first = 0
     return [item.text for item in items[first:] if item.kind == "N"][:3]
-
-
-def _dated(text: str) -> bool:
-    return _first_date(text) is not None
 
 
 def _first_date(text: str) -> str | None:
@@ -145,5 +144,5 @@ def _aliases(subject: str, text: str, ordinal: int) -> Iterator[Triple]:
             continue
         for name in re.split(r",|\band\b|\bor\b", part[match.end() :]):
             written = name.strip(" \t\"'“”‘’:.")
-            if written and len(written) <= 80 and not written[0].isdigit() and written != subject:
+            if written and len(written) <= 80 and written != subject and not _NO_ALIAS.search(written):
                 yield Triple(subject, "also known as", written, ordinal, "text", None, None, 0.85)

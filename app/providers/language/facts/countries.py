@@ -1,5 +1,7 @@
 """Countries and what their people and things are called, as far as neither is formed like any other word."""
 
+import re
+
 # "Country: adjective, adjective"; several names of one country stand before the colon.
 _TABLE = """Afghanistan: Afghan; Albania: Albanian; Algeria: Algerian; Andorra: Andorran; Angola: Angolan
 Argentina: Argentine, Argentinian, Argentinean; Armenia: Armenian; Australia: Australian; Austria: Austrian
@@ -26,11 +28,12 @@ Mongolia: Mongolian; Montenegro: Montenegrin; Morocco: Moroccan; Mozambique: Moz
 Namibia: Namibian; Nepal: Nepalese, Nepali; Netherlands: Dutch; New Zealand: New Zealand; Nicaragua: Nicaraguan
 Niger: Nigerien; Nigeria: Nigerian; North Korea: North Korean; North Macedonia, Macedonia: Macedonian
 Northern Ireland: Northern Irish; Norway: Norwegian; Oman: Omani; Ottoman Empire: Ottoman; Pakistan: Pakistani
-Palestine: Palestinian; Panama: Panamanian; Papua New Guinea: Papua New Guinean; Paraguay: Paraguayan; Peru: Peruvian
-Philippines: Filipino, Philippine; Poland: Polish; Portugal: Portuguese; Prussia: Prussian; Puerto Rico: Puerto Rican
-Qatar: Qatari; Romania: Romanian; Russia: Russian; Rwanda: Rwandan; Samoa: Samoan; Saudi Arabia: Saudi, Saudi Arabian
-Scotland: Scottish; Senegal: Senegalese; Serbia: Serbian, Serb; Sierra Leone: Sierra Leonean; Singapore: Singaporean
-Slovakia: Slovak, Slovakian; Slovenia: Slovenian, Slovene; Somalia: Somali; South Africa: South African
+Palestine: Palestinian; Panama: Panamanian; Papua New Guinea: Papua New Guinean; Paraguay: Paraguayan
+Peru: Peruvian; Philippines: Filipino, Philippine; Poland: Polish; Portugal: Portuguese; Prussia: Prussian
+Puerto Rico: Puerto Rican; Qatar: Qatari; Romania: Romanian; Russia: Russian; Rwanda: Rwandan; Samoa: Samoan
+Saudi Arabia: Saudi, Saudi Arabian; Scotland: Scottish; Senegal: Senegalese; Serbia: Serbian, Serb
+Sierra Leone: Sierra Leonean; Singapore: Singaporean; Slovakia: Slovak, Slovakian
+Slovenia: Slovenian, Slovene; Somalia: Somali; South Africa: South African
 South Korea: South Korean; South Sudan: South Sudanese; Soviet Union, USSR: Soviet; Spain: Spanish
 Sri Lanka: Sri Lankan; Sudan: Sudanese; Suriname: Surinamese; Sweden: Swedish; Switzerland: Swiss; Syria: Syrian
 Taiwan: Taiwanese; Tajikistan: Tajik; Tanzania: Tanzanian; Thailand: Thai; Togo: Togolese; Tonga: Tongan
@@ -38,7 +41,8 @@ Trinidad and Tobago: Trinidadian; Tunisia: Tunisian; Turkey: Turkish; Turkmenist
 Ukraine: Ukrainian; United Arab Emirates, UAE: Emirati; United Kingdom, UK, U.K., Great Britain, Britain: British
 United States, United States of America, USA, U.S.A., US, U.S.: American, US, U.S.; Uruguay: Uruguayan
 Uzbekistan: Uzbek; Vatican City: Vatican; Venezuela: Venezuelan; Vietnam: Vietnamese; Wales: Welsh
-West Germany: West German; Yemen: Yemeni; Yugoslavia: Yugoslav, Yugoslavian; Zambia: Zambian; Zimbabwe: Zimbabwean"""
+West Germany: West German; Yemen: Yemeni; Yugoslavia: Yugoslav, Yugoslavian; Zambia: Zambian
+Zimbabwe: Zimbabwean"""
 
 
 def _read() -> tuple[dict[str, str], dict[str, str]]:
@@ -54,7 +58,5 @@ def _read() -> tuple[dict[str, str], dict[str, str]]:
 
 COUNTRIES, ADJECTIVES = _read()
 """Case-folded name, or adjective, to the country's first name in the table."""
-JOINED = tuple(
-    name for name in _TABLE.replace(":", "\n").replace(";", "\n").replace(",", "\n").split("\n") if " and " in name
-)
+JOINED = tuple(name for entry in re.split(r"[;:,\n]", _TABLE) if " and " in (name := entry.strip()))
 """Countries that the names in text may fall apart at."""

@@ -7,16 +7,18 @@ from app.core.triples import Triple
 from app.providers.language.base import SentenceAnalysis
 from app.providers.language.facts import words
 from app.providers.language.facts.brackets import facts_in, without_brackets
-from app.providers.language.facts.clauses import Reader, Topic, kind_of
-from app.providers.language.facts.reading import Item, Names, name_words, read, unqualified
+from app.providers.language.facts.reader import read_sentence
+from app.providers.language.facts.reading import Item, Names, name_words, read
+from app.providers.language.facts.saying import Saying, Topic, kind_of
 from app.providers.language.names import normalise_entity, title_entities
 
 MAX_OBJECT_CHARACTERS = 200
 FACTS_PER_SENTENCE = 100
 """What says more is a list; ordinary sentences say up to 20 things."""
 _LIFE = re.compile(
-    r"^[^()]{0,150}\(\s*(?:[^()]{0,80}\bborn\b|[^()]{0,20}[0-9]{3,4}[^()]{0,60}[–-][^()]{0,20}[0-9]{3,4})"
+    r"[^()]{0,150}\(\s*(?:[^()]{0,80}\bborn\b|[^()]{0,20}[0-9]{3,4}[^()]{0,60}[–-][^()]{0,20}[0-9]{3,4})"
 )
+_OPENING = 1_000  # characters of a sentence in which pronouns are looked for
 _PERSONAL = re.compile(r"(?:^|[.,;]\s+|\band\s+)(?:He|She|His|Her|he|she)\b")
 
 
@@ -42,8 +44,7 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
         speaks = any(item.kind in "bv" for item in items)
         if title is not None and lead:
             topic = _topic(title, items, sentences)
-        reader = Reader(topic, ordinal, lead=lead)
-        said = reader.read(items)
+        said = read_sentence(Saying(topic, ordinal, lead=lead), items)
         if topic is not None:
             verb = next((item.start for item in items if item.kind in "bx"), len(text))
             for place, bracket in enumerate(brackets):
@@ -68,11 +69,10 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
                 nouns.extend(item.word.split())
             elif item.kind == "," and kind_of(nouns) != "thing":
                 break
-    first = sentences[0].text if sentences else ""
     kind = kind_of(nouns)
     if kind == "thing":
-        lived = _LIFE.match(first) is not None and not set(nouns) & words.GROUPS
-        pronouns = any(_PERSONAL.search(sentence.text) for sentence in sentences[:10])
+        lived = _LIFE.match(sentences[0].text) is not None and not set(nouns) & words.GROUPS
+        pronouns = any(_PERSONAL.search(sentence.text[:_OPENING]) for sentence in sentences[:10])
         kind = "person" if lived or (pronouns and not nouns) else kind
     known = name_words(title)
     # The lead may call it otherwise ("Edward James Solomon" for "Ed Solomon"): a name that shares a word with it.

@@ -16,6 +16,7 @@ _UNIT = re.compile(
 )
 _JOINT = re.compile(r"\s?-\s?(?:(?:e|ye|i|al|el)\s)?|\s(?:al|el|bin|ibn|e|ye|i)\s?-\s?|\s(?:upon|sur)\s")
 _OPEN = re.compile(r"\s?-\s?(?:e|ye|i|al|el)$")
+_TAIL = 5  # characters of what a name goes on with
 _COMPOUNDS = frozenset("born based led style wide like era owned made built".split())
 _MARKS = {
     ",": ",",
@@ -31,6 +32,7 @@ _MARKS = {
     "”": '"',
 }
 _MARKS |= {"-": "-", "–": "-", "&": "c", "'": "'", "’": "'"}
+_LOOK = 8  # items back
 _QUALIFIED = re.compile(r"\s*\([^()]*\)\s*$")
 
 
@@ -39,9 +41,9 @@ class Item:
     """A piece of a sentence.
 
     Attributes:
-        kind: N name, D date, # number, b form of "be", x auxiliary, v verb, p preposition, c "and", r "who", R "whose",
-            h "he", o "his", d article, k word that may begin a clause, n "not" or "may", a adverb, w other word,
-            - dash, . any other mark; , ( ) ; ' and quotation marks stand for themselves.
+        kind: N name, D date, # number, b form of "be", x auxiliary, v verb, g gerund, p preposition, c "and",
+            r "who", R "whose", h "he", o "his", d article, k word that may begin a clause, n "not" or "may",
+            a adverb, w other word, - dash, . any other mark; , ( ) ; ' and quotation marks stand for themselves.
         text: as written.
         word: the same, case-folded.
         start, end: where it stands in the sentence.
@@ -94,35 +96,29 @@ def read(text: str, names: Names) -> list[Item]:
     at = 0
     while at < len(tokens):
         start = tokens[at].start()
-        date = dates.get(start)
-        if date is not None:
-            end = start + len(date.text)
-            while at < len(tokens) and tokens[at].start() < end:
-                at += 1
-            items.append(Item("D", date.text, date.text.casefold(), start, end, date))
-            continue
         length = names.longest(surfaces, at)
-        if length and not (length == 1 and _is_no_name(surfaces[at], opening=at == 0)):
-            at += length
-            end, at = _tail(text, tokens, at)
-            if tokens[at - 1][0] == "-" and length > 1:  # "Danish-" of "Danish-born"
-                at -= 1
-                end = tokens[at - 1].end()
+        if (date := dates.get(start)) is not None:
+            end = start + len(date.text)
+            items.append(_piece("D", text, start, end, date))
+        elif length and not (length == 1 and _is_no_name(surfaces[at], opening=at == 0)):
+            end = _name_end(text, tokens, at + length)
             if items and items[-1].kind == "N" and _JOINT.fullmatch(text, _tail_of(items[-1]), start):
                 start = items.pop().start
-            items.append(Item("N", text[start:end], text[start:end].casefold(), start, end))
-            continue
-        number = _NUMBER.match(text, start)
-        if number is not None:
+            items.append(_piece("N", text, start, end))
+        elif (number := _NUMBER.match(text, start)) is not None:
             unit = _UNIT.match(text, number.end())
             end = unit.end() if unit else number.end()
-            while at < len(tokens) and tokens[at].start() < end:
-                at += 1
-            items.append(Item("#", text[start:end], text[start:end].casefold(), start, end))
-            continue
-        items.append(_item(surfaces[at], start, tokens[at].end(), items))
-        at += 1
+            items.append(_piece("#", text, start, end))
+        else:
+            end = tokens[at].end()
+            items.append(_item(surfaces[at], start, end, items))
+        while at < len(tokens) and tokens[at].start() < end:
+            at += 1
     return _settled(items)
+
+
+def _piece(kind: str, text: str, start: int, end: int, time: TimeExpression | None = None) -> Item:
+    return Item(kind, text[start:end], text[start:end].casefold(), start, end, time)
 
 
 def _is_no_name(surface: str, *, opening: bool) -> bool:
@@ -142,16 +138,21 @@ def _tail_of(name: Item) -> int:
     return name.start + cut.start() if cut else name.end
 
 
-def _tail(text: str, tokens: Sequence[re.Match[str]], at: int) -> tuple[int, int]:
-    """Where a name ends that goes on after a hyphen in lower case ("Sung- je"), and the next token."""
-    end = tokens[at - 1].end()
-    first = at if tokens[at - 1][0] == "-" else at + 1
-    hyphen = first > at and at < len(tokens) and tokens[at][0] == "-"
-    if (hyphen or first == at) and first < len(tokens):
-        tail = tokens[first]
-        if tail[0].islower() and len(tail[0]) <= 5 and tail[0] not in _COMPOUNDS and tail.start() - end <= 3:
-            return tail.end(), first + 1
-    return end, at
+def _name_end(text: str, tokens: Sequence[re.Match[str]], after: int) -> int:
+    """Where a name ends that may go on after a hyphen in lower case ("Sung- je"), but not in "Danish- born".
+
+    Args:
+        text: of the sentence.
+        tokens: all of it.
+        after: the token after the name; the name may have taken the hyphen in.
+    """
+    hyphen = after - 1 if tokens[after - 1][0] == "-" else after
+    if hyphen >= len(tokens) or tokens[hyphen][0] != "-":
+        return tokens[after - 1].end()
+    tail = tokens[hyphen + 1] if hyphen + 1 < len(tokens) else None
+    if tail is not None and tail[0].islower() and len(tail[0]) <= _TAIL and tail[0] not in _COMPOUNDS:
+        return tail.end()
+    return tokens[hyphen - 1].end()
 
 
 def _dates(text: str) -> dict[int, TimeExpression]:
@@ -209,45 +210,49 @@ def _word_kind(word: str, surface: str) -> str:
 
 
 def _settled(items: list[Item]) -> list[Item]:
-    """Verb forms that the neighbours show to be none become words: "an animated film", "the film stars", "his works"."""
+    """Verb forms that their neighbours show to be none become words: "an animated film", "the film stars"."""
     settled = list(items)
     for at, item in enumerate(items):
         if item.kind not in "vg":
             continue
-        if at and items[at - 1].kind == "-":  # "Danish-born"
-            settled[at] = replace(item, kind="w")
-            continue
-        before = settled[at - 1].kind if at else ""
-        after = items[at + 1].kind if at + 1 < len(items) else ""
-        after_word = items[at + 1].word if at + 1 < len(items) else ""
-        is_gerund = item.kind == "g"
-        noun = before in "do#" and before != "" and not (item.word.endswith("ed") and after in "pND")
-        if item.word.endswith("ed"):
-            # An adjective stands before its noun; a verb's object has an article, or is a name.
-            noun = before in "doD#w" and before != "" and after in "w-" and after != ""
-            noun = noun or (before == "N" and after == "w" and items[at - 1].word in ADJECTIVES)
-            noun = noun or (before in "do" and before != "" and after in "wNvg")
-            noun = noun or (before in "ac" and before != "" and after == "w" and not _follows_subject(settled, at))
-        if is_gerund:
-            noun = (
-                before in "do#"
-                or (before == "p" and after == "w")
-                or after not in "NDdow#\"'"
-                or (before == "w" and after == "w")
-            )
-            noun = noun if before != "," else after not in "NDdow#\"'"
-            noun = noun or after_word == ""
-        if noun:
-            settled[at] = replace(item, kind="w")
-        elif is_gerund:
-            settled[at] = replace(item, kind="v")
+        noun = _is_gerund_noun(settled, at) if item.kind == "g" else _is_adjective(settled, at)
+        after_dash = at > 0 and items[at - 1].kind == "-"  # "Danish-born"
+        settled[at] = replace(item, kind="w" if noun or after_dash else "v")
     return settled
+
+
+def _neighbours(items: Sequence[Item], at: int) -> tuple[str, str]:
+    """Kinds of the items before and after; a full stop where there is none."""
+    return items[at - 1].kind if at else ".", items[at + 1].kind if at + 1 < len(items) else "."
+
+
+def _is_adjective(items: Sequence[Item], at: int) -> bool:
+    """Whether a form in -ed describes a noun, and whether "plays" and "works" are things."""
+    before, after = _neighbours(items, at)
+    if not items[at].word.endswith("ed"):
+        return before in "do#"
+    if before in "do":
+        return after in "w-Nvg"
+    if before == "N":
+        return after == "w" and items[at - 1].word in ADJECTIVES
+    if before in "ac":
+        return after == "w" and not _follows_subject(items, at)
+    # A verb's object has an article or is a name.
+    return before in "D#w" and after in "w-"
+
+
+def _is_gerund_noun(items: Sequence[Item], at: int) -> bool:
+    """Whether a form in -ing is a thing, or describes one: it has no object, or no noun that it could belong to."""
+    before, after = _neighbours(items, at)
+    if after not in "NDdow#\"'":
+        return True
+    return before in "do#" or (before in "pw" and after == "w")
 
 
 def _follows_subject(items: Sequence[Item], at: int) -> bool:
     """Whether a subject, an auxiliary or another verb stands before, adverbs and "and" apart."""
     back = at - 1
-    while back >= 0 and items[back].kind in "ac":
+    while back >= max(0, at - _LOOK) and items[back].kind in "ac":
         back -= 1
     return back >= 0 and items[back].kind in "Nhbxrv"
 
