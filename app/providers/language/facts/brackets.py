@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from app.core.temporal import TimeExpression, find_time_expressions
 from app.core.triples import Triple
@@ -87,8 +88,11 @@ def _life(subject: str, text: str, names: Names, ordinal: int, *, is_person: boo
         date = _first_date(half)
         if date is not None:
             yield Triple(subject, named, date, ordinal, "date", None, None, 0.95)
-        for place in _places(read(half, names)) if is_person is not False else ():
-            yield Triple(subject, f"place of {event}", place, ordinal, "entity", None, None, 0.85)
+        places = _places(read(half, names)) if is_person is not False else []
+        if places:
+            yield Triple(subject, f"place of {event}", places[0], ordinal, "entity", None, None, 0.85)
+        for inner, outer in pairwise(places):
+            yield Triple(inner, "located in", outer, ordinal, "entity", None, None, 0.8)
 
 
 def _halves(text: str) -> dict[str, str]:

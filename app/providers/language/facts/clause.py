@@ -24,6 +24,7 @@ class Clause:
         verbs: several where they share what follows ("written and directed by"); "" is a bare "be".
         gap: the last items since the verb, or since the last object.
         predicates: of the last object, which a list goes on with.
+        last: that object.
         kin: what the names that follow are of the subject: "father", "mother", ...
         relatives: how many such names there were.
         denied: the verb is negated, or only possible.
@@ -39,6 +40,7 @@ class Clause:
     verbs: list[str] = field(default_factory=list)
     gap: list[Item] = field(default_factory=list)
     predicates: tuple[str, ...] = ()
+    last: str = ""
     kin: str | None = None
     relatives: int = 0
     denied: bool = False

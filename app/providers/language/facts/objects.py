@@ -21,6 +21,7 @@ from app.providers.language.facts.saying import Saying
 _ABOUT = frozenset("over about around under".split())
 _AFTER_NUMBERS = frozenset("ago old later earlier north south east west".split())
 _TEMPORAL = frozenset("in on at since from until till by between after before during around".split())
+_PLACING = (" in", " at", " near")
 _WITHIN = frozenset("in of from at near".split())
 
 
@@ -41,7 +42,10 @@ def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> i
         return at
     if item.kind == "D" and not clause.copula:
         saying.time(item, clause)
-    said = (opens_kin(saying, clause) or bool(clause.verbs)) and _object(saying, item, items, at, clause)
+    opening = opens_kin(saying, clause)
+    said = (opening or bool(clause.verbs)) and (
+        _part_of(saying, items, at, clause) or _object(saying, item, items, at, clause)
+    )
     if not said:
         if item.kind == "N":
             possessed(saying, item, clause)
@@ -51,6 +55,29 @@ def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> i
         clause.direct = item.kind == "N" and all(one.kind != "p" for one in clause.gap)
     clause.spoken, clause.gap = True, []
     return at
+
+
+def _part_of(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:
+    """ "born in A, B" and "in A of B": A lies in B, and of the subject no more is said, but for its country."""
+    item, gap = items[at], clause.gap
+    predicate = clause.predicates[0] if clause.predicates else ""
+    if item.kind != "N" or len(gap) != 1 or clause.kin is not None or not predicate.endswith(_PLACING):
+        return False
+    if gap[0].word != "of" and (gap[0].kind != "," or _in_list(items, at) or item.text == clause.last):
+        return False
+    saying.say(clause.last, "located in", item, clause, 0.8)
+    _in_country(saying, item, predicate, clause)
+    clause.last = item.text
+    return True
+
+
+def _in_list(items: Sequence[Item], at: int) -> bool:
+    """Whether "and NAME" ends the row of names that goes on here."""
+    while (
+        at + 2 < len(items) and items[at + 1].kind == "," and items[at + 2].kind in "Nc" and items[at].kind != "c"
+    ):
+        at += 2
+    return items[at].kind == "c" or (at + 1 < len(items) and items[at + 1].kind == "c")
 
 
 def cause(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int:
@@ -96,13 +123,14 @@ def _object(saying: Saying, item: Item, items: Sequence[Item], at: int, clause: 
 
 def _told(saying: Saying, item: Item, clause: Clause) -> bool:
     """Say by the predicate what a name or a date is to the subject; whether there is one."""
-    if [one.kind for one in clause.gap] == [","] and is_title(item):
+    nationality = item.word in ADJECTIVES and item.word not in COUNTRIES
+    if nationality or ([one.kind for one in clause.gap] == [","] and is_title(item)):
         return False
     predicates = _predicates(saying, item, clause)
     for predicate in predicates:
         _state(saying, item, predicate, clause)
     if item.kind == "N" and predicates:
-        clause.predicates = predicates
+        clause.predicates, clause.last = predicates, item.text
     return bool(predicates)
 
 
@@ -120,9 +148,16 @@ def _state(saying: Saying, item: Item, predicate: str, clause: Clause) -> None:
     if named.startswith("date of"):
         return
     saying.say(subject, named, item, clause, confidence)
-    inside = clause.copula and predicate.rpartition(" ")[2] in _WITHIN and item.word in COUNTRIES
-    if inside and saying.kind_of(subject) != "person":
-        saying.say(subject, "country", item, clause, confidence)
+    _in_country(saying, item, predicate, clause)
+
+
+def _in_country(saying: Saying, item: Item, predicate: str, clause: Clause) -> None:
+    """What "is" in a country has that country; people are from it at best."""
+    subject = clause.subject
+    stands = clause.copula or predicate in words.LOCATED
+    inside = stands and predicate.rpartition(" ")[2] in _WITHIN and item.word in COUNTRIES
+    if subject is not None and inside and saying.kind_of(subject) != "person":
+        saying.say(subject, "country", item, clause, 0.85)
 
 
 def _number(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:

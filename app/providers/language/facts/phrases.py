@@ -27,7 +27,8 @@ def read_phrase(saying: Saying, items: Sequence[Item], at: int, clause: Clause) 
         return first
     following = items[at] if at < len(items) else None
     _modifiers(saying, phrase, clause, subject)
-    if following is None or following.word != "of":
+    stated = any(item.kind == "d" or item.word in ADJECTIVES for item in phrase) or phrase[0].kind == "D"
+    if stated and (following is None or following.word != "of"):
         named = following is not None and following.kind == "N"  # "a medieval NAME"
         _types(saying, phrase[: _last_article(phrase)] if named else phrase, clause, subject)
     for item in phrase:

@@ -230,7 +230,7 @@ def _is_adjective(items: Sequence[Item], at: int) -> bool:
     """Whether a form in -ed describes a noun, and whether "plays" and "works" are things."""
     before, after = _neighbours(items, at)
     if not items[at].word.endswith("ed"):
-        return before in "do#"
+        return before in "do#" or (before == "N" and items[at - 1].word in ADJECTIVES)
     if before in "do":
         return after in "w-Nvg"
     if before == "N":

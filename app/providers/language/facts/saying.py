@@ -12,8 +12,8 @@ _KINDS: dict[str, Kind] = {"N": "entity", "D": "date", "#": "number"}
 _ENDURING = frozenset("became joined married moved appointed elected named founded established inherited".split())
 """Verbs whose date is when something began."""
 _LASTING = frozenset(
-    """is a/citizenship/country/country of origin/country of birth/place of birth/place of death/cause of death/father
-    /mother/parent/child/sibling/also known as""".replace("\n    ", "").split("/")
+    """is a/citizenship/country/country of origin/country of birth/place of birth/place of death/cause of death
+    /father/mother/parent/child/sibling/also known as""".replace("\n    ", "").split("/")
 )
 """What has no days of its own: a date beside it is of something else."""
 
@@ -90,6 +90,8 @@ class Saying:
     def say(self, subject: str, predicate: str, item: Item, clause: Clause, confidence: float) -> None:
         """A fact whose object is an item."""
         text = self.resolved(item.text) if item.kind == "N" else item.text
+        if text == subject and predicate.endswith((" in", " at", " near")):
+            text = item.text  # a manor that is called by its place
         self.add(subject, predicate, text, _KINDS[item.kind], clause, confidence)
 
     def add(self, subject: str, predicate: str, text: str, kind: Kind, clause: Clause, confidence: float) -> None:

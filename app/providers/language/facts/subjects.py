@@ -8,6 +8,8 @@ from app.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from app.providers.language.facts.reading import Item
 from app.providers.language.facts.saying import Saying
 
+MOST_NOUNS = 2
+"""Nouns that may stand for something of the topic's: "principal photography was"."""
 LOOK = 8
 """Items that are looked back or ahead."""
 
@@ -120,7 +122,9 @@ def _noun_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> Non
     clause.subject = saying.meant(before[0]) if owned else saying.topic_name
     nouns = [item.word for item in before if item.kind == "w"]
     topical = saying.topic is not None and before[0].kind == "d" and nouns and nouns[-1] in saying.topic.nouns
-    if owned or not topical:
+    if not owned and not topical and len(nouns) > MOST_NOUNS:
+        clause.subject = None
+    elif owned or not topical:
         clause.head = [item for item in before if item.kind in "wpc"]
 
 
