@@ -40,6 +40,7 @@ docs: develop
 	@$(BIN)/engram openapi
 	@$(BIN)/python docs/settings.py
 	@$(BIN)/python clients/python/generate.py
+	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
 
 install: $(STAMP)
 

@@ -5,7 +5,6 @@ import inspect
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +14,6 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from app.composition import Application
 from engram_client import (
     AsyncEngram,
     BusyError,
@@ -75,22 +73,6 @@ CALLED = {
     "put_judge": "set_judge",
 }
 """Operation of the OpenAPI document -> the client's method."""
-
-
-@pytest.fixture
-def working(application: Application) -> Iterator[None]:
-    """Somebody does the jobs."""
-    stop = threading.Event()
-
-    def work() -> None:
-        while not stop.wait(0.05):
-            application.runner.run_ready()
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    yield
-    stop.set()
-    worker.join()
 
 
 @pytest.fixture

@@ -4,38 +4,21 @@ import asyncio
 import os
 import socket
 import sys
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from subprocess import Popen
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 
-from app.composition import Application
 from engram_client import AsyncEngram
 from engram_mcp import server
 from tests.conftest import CURIE
 from tests.support.command import NOWHERE
 
 Story = Callable[[Client], Awaitable[Any]]
+pytestmark = pytest.mark.usefixtures("working")
 ENV = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-
-
-@pytest.fixture(autouse=True)
-def working(application: Application) -> Iterator[None]:
-    """Somebody does the jobs."""
-    stop = threading.Event()
-
-    def work() -> None:
-        while not stop.wait(0.05):
-            application.runner.run_ready()
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    yield
-    stop.set()
-    worker.join()
 
 
 def told(service: str, collection: str, *stories: Story) -> list[Any]:
