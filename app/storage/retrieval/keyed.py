@@ -80,10 +80,10 @@ def nearest_passages(
     near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=limits.exact, alias="p.")
     if not focus.evolved:
         statement = f"""
-            SELECT * FROM (
-                SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-                WHERE p.collection_id = {near.collection} {scope} ORDER BY {near.order} LIMIT %(limit)s
-            ) AS nearest ORDER BY similarity DESC
+            SELECT id, -distance AS similarity, title FROM (
+                SELECT p.id, {near.order} AS distance, p.title FROM passage p
+                WHERE p.collection_id = {near.collection} {scope} ORDER BY distance LIMIT %(limit)s
+            ) AS nearest ORDER BY distance
         """
     elif limits.exact or "passage" not in focus.collection.indexed:
         statement = _EXACT_EVOLVED.format(scope=scope)
