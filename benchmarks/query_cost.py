@@ -2,8 +2,8 @@
 
     python benchmarks/query_cost.py DATASET_DIR [--collection NAME] [--questions N] [--profile P] [--memory M]
 
-DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). Processor time does
-not grow because others use the machine: of this process by its own clock, of Postgres by what the kernel
+DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). Processor time
+hardly grows because others use the machine: of this process by its own clock, of Postgres by what the kernel
 counts for its backends (`/proc/PID/schedstat`, Linux, an embedded Postgres or one on this machine).
 
 The floor is embedding the question and one exact search of the ten nearest passages over a prepared statement.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.core.propagation import Candidates
 from app.core.temporal import agreement
+from app.storage.aside import as_rows
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each, wanted
@@ -180,31 +181,28 @@ _LINKS = f"""
         FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {each("entity e", "e.id = wanted.id")}
     )
 """
-_READ = f"""
-    (SELECT json_agg(row) FROM (
-        SELECT s.id AS sentence_id, s.passage_id, p.external_id, s.position, s.text
-        FROM chosen {each("sentence s", "s.id = chosen.id")} {each("passage p", "p.id = s.passage_id")}
-        ORDER BY s.id
-    ) AS row) AS texts,
-    (SELECT json_agg(row) FROM (
-        SELECT link.sentence_id, named.id, named.surface, named.sentences
-        FROM link JOIN named ON named.id = link.entity_id ORDER BY named.id
-    ) AS row) AS links
+_TEXTS = f"""
+    SELECT s.id AS sentence_id, s.passage_id, p.external_id, s.position, s.text
+    FROM chosen {each("sentence s", "s.id = chosen.id")} {each("passage p", "p.id = s.passage_id")}
+    ORDER BY s.id
 """
+_NAMED = """
+    SELECT link.sentence_id, named.id, named.surface, named.sentences
+    FROM link JOIN named ON named.id = link.entity_id ORDER BY named.id
+"""
+_READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
 
 
 def _reached(reader: Reader, focus: Focus, candidates: str, read: int, **parameters: Any) -> Reached:
     """What a statement finds as ``candidates``: columns in one piece each, and of the best how they read."""
+    columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
     row = reader.row(
         f"""
         WITH {candidates}, chosen AS MATERIALIZED (
             (SELECT id FROM candidates ORDER BY activation * {_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
             UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
         ), {_LINKS}
-        SELECT columns.*, {_READ} FROM (
-            SELECT {", ".join(f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())}
-            FROM candidates
-        ) AS columns
+        SELECT columns.*, {_READ} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
         """,
         focus.parameters(read=read, **parameters),
     )
