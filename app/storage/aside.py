@@ -7,11 +7,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """A statement of few rows that is read with another one, which has no parameter called like one of its own.
+    """A statement of few rows that is read with another one, whose parameters it shares.
 
     Attributes:
         statement: its rows come back as JSON, column by name, numbers to the bit.
-        parameters: its own, but for ``collection``.
+        parameters: those that the other one lacks.
     """
 
     statement: str

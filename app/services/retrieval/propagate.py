@@ -20,11 +20,21 @@ SCANNED_SENTENCES = 50_000
 SCANNED_PASSAGES = 1_000
 
 
-def begin(reader: Reader, plan: Plan, start: Frontier) -> Walk:
-    """A walk before its first hop, with what past questions recall."""
-    if not (plan.profile.recalls and plan.focus.use_memory):
+def recalls(plan: Plan) -> bool:
+    """Whether a walk hears past questions."""
+    return plan.profile.recalls and plan.focus.use_memory
+
+
+def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSupport] | None = None) -> Walk:
+    """A walk before its first hop, with what past questions recall.
+
+    Args:
+        recalled: that, where it was read already.
+    """
+    if not recalls(plan):
         return Walk(start)
-    recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
+    if recalled is None:
+        recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
         recalled = [
             replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)

@@ -161,11 +161,15 @@ def _first_look(
     """What each candidate is by itself, (n, len(FIRST_LOOK))."""
     length = max(sum(plan.terms.values()), 1)
     ids = found.ids.tolist()
+    called: dict[str, list[int]] = {}
+    for passage, names in zip(ids, titles, strict=True):
+        for name in names:
+            called.setdefault(name, []).append(passage)
     _, features = ranking.passage_features(
         dict(zip(ids, found.similarity.tolist(), strict=True)),
         dict(zip(ids, (found.words.score / length).tolist(), strict=True)),
         keyed.timely_passages(reader, plan.focus, ids),
-        [_reach(hop, dict(zip(ids, titles, strict=True))) for hop in walk.hops],
+        [_reach(hop, called) for hop in walk.hops],
     )
     return features
 
@@ -188,21 +192,21 @@ def _bonuses(hop: Hop, most: int) -> dict[int, float]:
     return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])
 
 
-def _reach(hop: Hop, titles: Mapping[int, Sequence[str]]) -> Reach:
-    """What a hop reached, and the passages titled after the entities it started from."""
+def _reach(hop: Hop, called: Mapping[str, Sequence[int]]) -> Reach:
+    """What a hop reached, and the passages titled after the entities it started from.
+
+    Args:
+        called: normalised name -> the passages titled after it.
+    """
     highest = max(hop.start.activation.values(), default=0.0)
-    active: dict[str, float] = {}
+    titled: dict[int, float] = {}
     for entity, activation in hop.start.activation.items():
-        name = normalise_entity(hop.start.names[entity])
-        active[name] = max(active.get(name, 0.0), activation / highest if highest > 0 else 0.0)
-    titled = (
-        (passage, max(active[name] for name in names if name in active))
-        for passage, names in titles.items()
-        if not active.keys().isdisjoint(names)
-    )
+        share = activation / highest if highest > 0 else 0.0
+        for passage in called.get(normalise_entity(hop.start.names[entity]), ()):
+            titled[passage] = max(titled.get(passage, 0.0), share)
     return Reach(
         passage_ids=hop.candidates.passage_ids[hop.order],
         semantic=hop.candidates.semantic[hop.order],
         scores=hop.scores[hop.order],
-        titled=dict(titled),
+        titled=titled,
     )
