@@ -112,17 +112,18 @@ def linked_sentences(
             {_IN_SCOPE if focus.metadata else ""} {_factors(focus)}
         )
     """
-    return _reached(
-        reader,
-        focus,
-        candidates,
-        read,
-        entities=list(activation),
-        scores=list(activation.values()),
-        recalled=list(recalled),
-        hub_limit=limits.hub_limit,
-        candidate_limit=limits.candidate_limit,
+    row = reader.row(
+        _reaching(focus, candidates),
+        focus.parameters(
+            entities=list(activation),
+            scores=list(activation.values()),
+            recalled=list(recalled),
+            hub_limit=limits.hub_limit,
+            candidate_limit=limits.candidate_limit,
+            read=read,
+        ),
     )
+    return Reached(_candidates(focus, row), *_evidence(row))
 
 
 def all_sentences(
@@ -157,16 +158,17 @@ def all_sentences(
             UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
         )
     """
-    return _reached(
-        reader,
-        focus,
-        candidates,
-        read,
-        passages=None if passages is None else list(passages),
-        recalled=list(recalled),
-        hub_limit=limits.hub_limit,
-        candidate_limit=limits.candidate_limit,
+    row = reader.row(
+        _reaching(focus, candidates),
+        focus.parameters(
+            passages=None if passages is None else list(passages),
+            recalled=list(recalled),
+            hub_limit=limits.hub_limit,
+            candidate_limit=limits.candidate_limit,
+            read=read,
+        ),
     )
+    return Reached(_candidates(focus, row), *_evidence(row))
 
 
 # Of the sentences that are ``chosen``: whom they name, and how they read.
@@ -193,20 +195,16 @@ _NAMED = """
 _READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
 
 
-def _reached(reader: Reader, focus: Focus, candidates: str, read: int, **parameters: Any) -> Reached:
-    """What a statement finds as ``candidates``: columns in one piece each, and of the best how they read."""
+def _reaching(focus: Focus, candidates: str) -> str:
+    """The statement of what is found as ``candidates``, in columns of one piece, and of how the best of it read."""
     columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
-    row = reader.row(
-        f"""
+    return f"""
         WITH {candidates}, chosen AS MATERIALIZED (
             (SELECT id FROM candidates ORDER BY activation * {_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
             UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
         ), {_LINKS}
         SELECT columns.*, {_READ} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
-        """,
-        focus.parameters(read=read, **parameters),
-    )
-    return Reached(_candidates(focus, row), *_evidence(row))
+    """
 
 
 def evidence(
