@@ -7,6 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := $(VENV)/.installed
 # What tests and checks need beside it: torch and its kin, linters, pytest. `make run` does without.
 DEVELOPING := $(VENV)/.developing
+# Packages of this repository beside the service.
+BESIDE := clients/python integrations/langchain integrations/mcp
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): all tests, by as many processes as
 # tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
@@ -28,6 +30,7 @@ check: develop
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check
+	@$(BIN)/python clients/python/generate.py --check
 
 format: develop
 	@$(BIN)/ruff check --fix .
@@ -36,6 +39,8 @@ format: develop
 docs: develop
 	@$(BIN)/engram openapi
 	@$(BIN)/python docs/settings.py
+	@$(BIN)/python clients/python/generate.py
+	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
 
 install: $(STAMP)
 
@@ -58,9 +63,9 @@ $(STAMP): pyproject.toml weights.txt
 	@$(PIP) --editable .
 	@echo "$(CURDIR)" > $@
 
-$(DEVELOPING): $(STAMP)
+$(DEVELOPING): $(STAMP) $(BESIDE:%=%/pyproject.toml)
 	@echo "Installing what tests and checks need, torch among it: a few minutes the first time ..."
-	@$(PIP) --editable '.[dev]'
+	@$(PIP) --editable '.[dev]' $(BESIDE:%=--editable %)
 	@touch $@
 
 clean:

@@ -11,6 +11,8 @@ import structlog
 from app.errors import ConfigurationError
 from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.services.access.authentication import Authentication
+from app.services.access.keys import KeysService
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -47,7 +49,7 @@ from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.services.upkeep.retention import Keep, RetentionService
 from app.services.upkeep.statistics import StatisticsService
-from app.settings import Settings
+from app.settings import Settings, is_loopback
 from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.stream import WakeStream
@@ -117,6 +119,27 @@ class Application(Parts):
     def access(self) -> AccessService:
         """Finds collections by their names."""
         return AccessService(self.database)
+
+    @cached_property
+    def authentication(self) -> Authentication:
+        """Tells whose requests are."""
+        settings = self.settings
+        needed = settings.access == "keys" or (settings.access == "auto" and not is_loopback(settings.host))
+        return Authentication(self.database, needed=needed, remember_seconds=settings.access_remember_seconds)
+
+    @cached_property
+    def access_keys(self) -> KeysService:
+        """Makes access keys and takes them back."""
+        return KeysService(self.database)
+
+    def check_access(self) -> None:
+        """See that whoever reaches the port does not reach everything without being told so.
+
+        Raises:
+            ConfigurationError: it would be so.
+        """
+        if self.settings.access == "auto":
+            self.authentication.check_start(self.settings.host)
 
     @cached_property
     def ingest(self) -> IngestService:

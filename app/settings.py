@@ -4,6 +4,7 @@ Values come from the environment (prefix ``ENGRAM_``; ``DATABASE_URL`` and ``RED
 from a ``.env`` file in the working directory.
 """
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
@@ -100,6 +101,24 @@ class Settings(BaseSettings):
             "Origins of other sites' pages that may use the service from a browser, separated by commas, like "
             "https://app.example.org. Writes from others are answered 403."
         ),
+    )
+
+    # Access
+    access: Literal["auto", "keys", "open"] = Field(
+        default="auto",
+        description=(
+            "Whether requests need an access key: 'auto' for none on loopback, and else for keys, at least one of "
+            "which must be there at the start; 'keys' always; 'open' never."
+        ),
+    )
+    access_remember_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=300,
+        description="How long a process goes by what it knows of an access key: a revoked one works no longer.",
+    )
+    access_key: SecretStr | None = Field(
+        default=None, description="The access key that the command line sends to the service."
     )
 
     # Database connections
@@ -389,3 +408,11 @@ class Settings(BaseSettings):
     def base_url(self) -> str:
         """Where the command line finds the service."""
         return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens on ``host``."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

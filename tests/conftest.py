@@ -1,6 +1,7 @@
 """Shared fixtures: the real embedded Postgres and Redis, one application on them, a collection per test."""
 
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -113,6 +114,22 @@ def env(addresses: Servers) -> dict[str, str]:
 def collection() -> str:
     """The name of a collection that no other test uses."""
     return f"test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def working(application: Application) -> Iterator[None]:
+    """Somebody does the jobs."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.wait(0.05):
+            application.runner.run_ready()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    yield
+    stop.set()
+    worker.join()
 
 
 Scoped = Callable[[str], Scope]

@@ -32,7 +32,8 @@ NOTE = """
 import json, os
 def note(role):
     with open(os.path.join(os.environ["ENGRAM_DATA_DIR"], "notes"), "a") as notes:
-        kept = {key: os.environ.get(key) for key in ("DATABASE_URL", "REDIS_URL", "ENGRAM_URL", "ENGRAM_SPACY_MODEL")}
+        names = ("DATABASE_URL", "REDIS_URL", "ENGRAM_URL", "ENGRAM_SPACY_MODEL")
+        kept = {key: os.environ.get(key) for key in names}
         notes.write(json.dumps({"role": role, "pid": os.getpid(), **kept}) + "\\n")
 """
 

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from fastapi import Depends, Header, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request, params
 from starlette.concurrency import run_in_threadpool
 
 from app import deadline
+from app.api.access.authenticated import PRINCIPAL
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
-from app.errors import MalformedRequestError, UnsupportedMediaTypeError
-from app.services.access.scope import LOCAL, AccessService, ById, Principal, Scope
+from app.core.access_keys import ANYWHERE
+from app.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
+from app.services.access.authentication import Authentication
+from app.services.access.keys import KeysService
+from app.services.access.scope import AccessService, ById, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
@@ -44,6 +48,10 @@ class Services(Protocol):
     def settings(self) -> Settings: ...
     @property
     def access(self) -> AccessService: ...
+    @property
+    def authentication(self) -> Authentication: ...
+    @property
+    def access_keys(self) -> KeysService: ...
     @property
     def ingest(self) -> IngestService: ...
     @property
@@ -131,18 +139,58 @@ async def timed(app: App) -> None:
     deadline.begin(app.settings.query_timeout_seconds)
 
 
-async def _principal() -> Principal:
-    return LOCAL
+async def _principal(request: Request) -> Principal:
+    principal: Principal = request.scope[PRINCIPAL]
+    return principal
 
 
 I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
 Asker = Annotated[Principal, Depends(_principal)]
+NEED = "engram.need"
+"""Where what a route needs stands in a request's ASGI scope."""
+
+
+class Needs:
+    """What a route needs of whoever asks there: the one place where a route says so, among its ``dependencies``.
+
+    Routes that name a collection need it there: whatever resolves the collection asks for it.
+    """
+
+    def __init__(self, scope: str, *, everywhere: bool = False) -> None:
+        self.scope = scope
+        self.everywhere = everywhere
+
+    async def __call__(self, request: Request, asker: Asker) -> None:
+        """Refuse whoever may do this nowhere.
+
+        Raises:
+            ForbiddenError: the principal may not.
+        """
+        grants = asker.grants
+        if self.scope not in (grants.on(ANYWHERE) if self.everywhere else grants.anywhere()):
+            where = " on all collections" if self.everywhere else ""
+            raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
+        request.scope[NEED] = self.scope
+
+
+def needs(scope: str, *, everywhere: bool = False) -> params.Depends:
+    """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections."""
+    found: params.Depends = Depends(Needs(scope, everywhere=everywhere))
+    return found
+
+
+async def _need(request: Request) -> str:
+    need: str = request.scope[NEED]  # a route that does not say what it takes is of use to nobody
+    return need
+
+
+Need = Annotated[str, Depends(_need)]
 EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
 InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
 
 
-def _in_query(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
-    return app.access.asked(collection, asker)
+def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
+    return app.access.asked(collection, asker, need)
 
 
 Anywhere = Annotated[
@@ -159,24 +207,43 @@ class At(Generic[I]):
     scope: Scope
 
 
-def _held(app: Services, asker: Principal, what: ById, identity: int | UUID, collection: str | None) -> Scope:
-    return app.access.holding(what, identity, asker) if collection is None else app.access.asked(collection, asker)
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Who looks for something by its id, what for, and in which collection if it says so."""
+
+    access: AccessService
+    asker: Principal
+    need: str
+    collection: str | None
+
+    def at(self, what: ById, identity: I) -> At[I]:
+        """Where it is."""
+        if self.collection is None:
+            return At(identity, self.access.holding(what, identity, self.asker, self.need))
+        return At(identity, self.access.asked(self.collection, self.asker, self.need))
 
 
-def _job_at(app: App, asker: Asker, job_id: UUID, collection: Anywhere = None) -> At[UUID]:
-    return At(job_id, _held(app, asker, "job", job_id, collection))
+async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> Looking:
+    return Looking(app.access, asker, need, collection)
 
 
-def _query_at(app: App, asker: Asker, query_id: UUID, collection: Anywhere = None) -> At[UUID]:
-    return At(query_id, _held(app, asker, "query", query_id, collection))
+By = Annotated[Looking, Depends(_looking)]
 
 
-def _verdict_at(app: App, asker: Asker, feedback_id: EventId, collection: Anywhere = None) -> At[int]:
-    return At(feedback_id, _held(app, asker, "verdict", feedback_id, collection))
+def _job_at(looking: By, job_id: UUID) -> At[UUID]:
+    return looking.at("job", job_id)
 
 
-def _in_path(app: App, asker: Asker, name: CollectionName) -> Scope:
-    return app.access.asked(name, asker)
+def _query_at(looking: By, query_id: UUID) -> At[UUID]:
+    return looking.at("query", query_id)
+
+
+def _verdict_at(looking: By, feedback_id: EventId) -> At[int]:
+    return looking.at("verdict", feedback_id)
+
+
+def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
+    return app.access.asked(name, asker, need)
 
 
 class InBody(Protocol):
@@ -200,8 +267,8 @@ class Posted(Generic[B]):
 def posted(model: type[B]) -> Callable[..., Posted[B]]:
     """A dependency that reads the body, once, and resolves the collection that it names."""
 
-    def read(app: App, asker: Asker, body: B) -> Posted[B]:
-        return Posted(body, app.access.asked(body.collection, asker))
+    def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
+        return Posted(body, app.access.asked(body.collection, asker, need))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
@@ -213,10 +280,10 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
     For a route that can do with a scope of then: see ``AccessService.remembered``.
     """
 
-    async def read(app: App, asker: Asker, body: B) -> Posted[B]:
-        scope = app.access.remembered(body.collection, asker)
+    async def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
+        scope = app.access.remembered(body.collection, asker, need)
         if scope is None:
-            scope = await run_in_threadpool(app.access.asked, body.collection, asker)
+            scope = await run_in_threadpool(app.access.asked, body.collection, asker, need)
         return Posted(body, scope)
 
     read.__annotations__["body"] = model

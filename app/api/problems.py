@@ -16,11 +16,13 @@ from app.errors import (
     ConflictError,
     EmbeddingSpaceMismatchError,
     EngramError,
+    ForbiddenError,
     InvalidRequestError,
     LlmError,
     MalformedRequestError,
     NotFoundError,
     PayloadTooLargeError,
+    UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
 )
@@ -53,6 +55,8 @@ _BY_STATUS: dict[int, type[EngramError]] = {
     error.status: error
     for error in (
         MalformedRequestError,
+        UnauthorizedError,
+        ForbiddenError,
         NotFoundError,
         ConflictError,
         PayloadTooLargeError,
@@ -112,7 +116,11 @@ def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, A
 
 def of(error: EngramError) -> JSONResponse:
     """The response of one of our own errors."""
-    headers = {"Retry-After": RETRY_AFTER_SECONDS} if isinstance(error, UnavailableError) else None
+    headers = {}
+    if isinstance(error, UnavailableError):
+        headers["Retry-After"] = RETRY_AFTER_SECONDS
+    if isinstance(error, UnauthorizedError):
+        headers["WWW-Authenticate"] = "Bearer"
     return document(error.status, error.type, error.title, error.detail, headers=headers, **error.extra)
 
 

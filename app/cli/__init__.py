@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 from app.cli import (
+    access,
     enough,
     evaluate,
     explain,
@@ -26,6 +27,7 @@ from app.cli.console import cli, complain
 from app.errors import EngramError
 
 __all__ = [
+    "access",
     "cli",
     "enough",
     "evaluate",

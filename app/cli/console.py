@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from app.client import Client
     from app.settings import Settings
 
 # Headings of `engram --help`, in this order.
@@ -78,17 +79,34 @@ def base_url(url: str | None) -> str:
 
 
 def _configured_url() -> str:
-    """As `Settings.base_url` has it, from three variables: reading all settings is half of a client's start."""
+    """As `Settings.base_url` has it."""
+    known = _variables()
+    host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
+    if not port.isdecimal():
+        return settings().base_url  # which says what is wrong
+    return known.get("ENGRAM_URL") or f"http://{host}:{port}"
+
+
+def _variables() -> dict[str, str]:
+    """What settings are read from; reading all settings would be half of a client's start."""
     variables: dict[str, str | None] = dict(os.environ)
     if Path(".env").exists():
         from dotenv import dotenv_values
 
         variables = dotenv_values(".env") | variables
-    known = {name.upper(): value for name, value in variables.items() if value is not None}
-    host, port = known.get("ENGRAM_HOST", "127.0.0.1"), known.get("ENGRAM_PORT", "8000")
-    if not port.isdecimal():
-        return settings().base_url  # which says what is wrong
-    return known.get("ENGRAM_URL") or f"http://{host}:{port}"
+    return {name.upper(): value for name, value in variables.items() if value is not None}
+
+
+def access_key() -> str | None:
+    """The access key that requests are made with, if one is configured; as `Settings.access_key` has it."""
+    return _variables().get("ENGRAM_ACCESS_KEY") or None
+
+
+def client_of(url: str | None) -> "Client":
+    """A client of the service, with the access key that is configured."""
+    from app.client import Client
+
+    return Client(base_url(url), access_key())
 
 
 def say(text: str) -> None:

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import ASK, CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from app.cli.console import ASK, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
 from app.cli.filters import FilterOption, as_filter
-from app.client import Client, ClientError, path_of
+from app.client import ClientError, path_of
 
 COLUMN = 46
 """Characters of one of two columns, so that a line has less than 100."""
@@ -30,7 +30,7 @@ def memory(
     """Show what is remembered of a sentence, and every verdict that made it so."""
     asked = {"collection": collection, "after": after, "limit": limit, "query": query}
     wanted = {name: value for name, value in asked.items() if value is not None}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         shown = client.send("GET", path_of("sentences", str(sentence), "memory"), params=wanted)
     if as_json:
         say_json(shown)
@@ -97,7 +97,7 @@ def compare(
         "b": _arm(b),
         "filter": as_filter(filters),
     }
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         compared = client.send("POST", "/query/compare", json=body)
     if as_json:
         say_json(compared)

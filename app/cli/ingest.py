@@ -7,7 +7,18 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import STOCK, CollectionOption, JsonOption, UrlOption, base_url, cli, complain, say, say_json
+from app.cli.console import (
+    STOCK,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    base_url,
+    cli,
+    client_of,
+    complain,
+    say,
+    say_json,
+)
 from app.cli.requests import followed, progress_bar
 from app.client import AwayError, Client, Patience, open_corpus
 
@@ -24,7 +35,7 @@ def ingest(
     Where the service goes away meanwhile, it is waited for; what had arrived is not sent twice.
     """
     jobs = []
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         for path in files:
             with open_corpus(path) as stream:
                 jobs.append(_ingest(client, stream, path.name, collection, quiet=as_json))
@@ -41,7 +52,7 @@ def sample(url: UrlOption = None, as_json: JsonOption = False) -> None:
     from app.sample.tour import tour
 
     address = base_url(url)
-    with Client(address) as client:
+    with client_of(url) as client:
         job = _ingest(client, io.BytesIO(corpus()), "sample corpus", COLLECTION, quiet=as_json)
     if as_json:
         say_json({"jobs": [job]})

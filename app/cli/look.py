@@ -12,12 +12,13 @@ from app.cli.console import (
     UrlOption,
     base_url,
     cli,
+    client_of,
     say,
     say_json,
     say_table,
 )
 from app.cli.explain import short
-from app.client import Client, path_of
+from app.client import path_of
 
 SHOWN = ("postgres", "migrations", "redis", "workers", "encoder", "language", "llm")
 HEADINGS = ("collection", "passages", "sentences", "entities", "keys of", "serving", "encoder")
@@ -27,7 +28,7 @@ HEADINGS = ("collection", "passages", "sentences", "entities", "keys of", "servi
 def status(url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Show whether the service can serve, on what, and whether workers keep up; exit code 1 if it cannot."""
     address = base_url(url)
-    with Client(address) as client:
+    with client_of(url) as client:
         ready = client.send("GET", "/readyz")
     if as_json:
         say_json(ready)
@@ -51,7 +52,7 @@ def collections(
 ) -> None:
     """List collections with what they hold."""
     where: dict[str, Any] = {"limit": limit} | ({} if after is None else {"after": after})
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         page = client.send("GET", "/collections", params=where)
     if as_json:
         say_json(page)
@@ -81,7 +82,7 @@ def passages(
     as_json: JsonOption = False,
 ) -> None:
     """List a collection's passages by their ids, or show some with their metadata and their sentences' ids."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         if names:
             where = {"collection": collection}
             found = [client.send("GET", path_of("passages", name), params=where) for name in names]

@@ -42,6 +42,7 @@ def serve() -> None:
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
         services.check_dimension()
+        services.check_access()
         Server(create_app(services), configured).run()
     abandon_threads()
 

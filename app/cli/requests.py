@@ -14,8 +14,9 @@ from app.cli.console import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    base_url,
+    access_key,
     cli,
+    client_of,
     complain,
     err,
     say,
@@ -84,7 +85,7 @@ def rekey(
     as_json: JsonOption = False,
 ) -> None:
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         headers = {} if key is None else {"idempotency-key": key}
         accepted = client.send(
             "POST",
@@ -134,7 +135,7 @@ def query(
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
         answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
         nothing = None if answer["passages"] or as_json else why_nothing(client, answer, body["filter"])
@@ -178,7 +179,7 @@ def expand(
     """Widen a question: pieces of text to send on with a verdict, as its expansions."""
     wanted = methods or ["prf"]
     body = {"query": text, "collection": collection, "methods": wanted, "passages": passages}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         widened = client.send("POST", "/expand", json=body)
     if as_json:
         say_json(widened)
@@ -227,7 +228,9 @@ def feedback(
     none_helped: Annotated[
         bool, typer.Option("--none-helped", help="Say that nothing helped: all that was activated is rejected.")
     ] = False,
-    judge_name: Annotated[str, typer.Option("--judge", help="Who judges.")] = "cli",
+    judge_name: Annotated[
+        str | None, typer.Option("--judge", help="Who judges; by default `cli`, or the access key's judge.")
+    ] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
     collection: CollectionOption = "default",
     url: UrlOption = None,
@@ -244,10 +247,10 @@ def feedback(
         "expansions": [] if expansions is None else _expansions(expansions),
         "partial": partial,
         "none_helped": none_helped,
-        "judge": judge_name,
+        "judge": judge_name if access_key() else judge_name or "cli",
         "wait": True,
     }
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
         if as_json:
             say_json(receipt)

@@ -10,8 +10,8 @@ from app.cli.console import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    base_url,
     cli,
+    client_of,
     complain,
     say,
     say_json,
@@ -41,7 +41,7 @@ def revoke(
     criteria = {name: value for name, value in said.items() if value is not None}
     if bool(events) == bool(criteria):
         raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         done = one_by_one(client, "DELETE", events, collection) if events else _many(client, criteria, collection)
     if as_json:
         say_json(done)

@@ -152,6 +152,9 @@ class Database:
         """
         with _explained(), self._snapshots.connect() as connection, timed(connection):
             yield Reader(connection)
+            # A rollback has the driver forget its prepared statements, which are then planned anew each time:
+            # a third of what a query costs.
+            connection.commit()
 
     @contextmanager
     def write(self) -> Iterator[Writer]:

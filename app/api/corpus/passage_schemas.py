@@ -18,8 +18,8 @@ from app.api.schemas import (
     MAX_JSON_BYTES,
     MAX_VALUES,
     CollectionName,
-    ExternalId,
     Model,
+    NumberedId,
     Storable,
     Text,
     storable_json,
@@ -45,7 +45,7 @@ class PassageIn(Model):
 
     model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
 
-    id: ExternalId = Field(
+    id: NumberedId = Field(
         validation_alias=AliasChoices("id", "_id"), description="Yours; the same id again replaces the passage."
     )
     title: Storable | None = Field(default=None, max_length=2_000)

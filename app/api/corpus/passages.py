@@ -15,12 +15,23 @@ from app.api.corpus.passage_schemas import (
     RekeyIn,
     StoredSentenceOut,
 )
-from app.api.dependencies import App, Asker, Limit, OptionalKey, PathScope, QueryScope, json_body
+from app.api.dependencies import (
+    App,
+    Asker,
+    Limit,
+    Need,
+    OptionalKey,
+    PathScope,
+    QueryScope,
+    json_body,
+    needs,
+)
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
 from app.api.paths import ExternalIdPath, PassageRoute, path_text
 from app.api.problems import responses
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Storable
+from app.core.access_keys import ADMIN, INGEST, READ
 from app.errors import UnsupportedMediaTypeError
 from app.services.corpus.ingest import Reception
 
@@ -45,6 +56,7 @@ BODY: dict[str, Any] = {
 
 @router.post(
     "/passages",
+    dependencies=[needs(INGEST)],
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
@@ -56,6 +68,7 @@ async def post_passages(
     response: Response,
     app: App,
     asker: Asker,
+    need: Need,
     key: OptionalKey,
     collection: NamedCollection = None,
 ) -> JobAccepted:
@@ -72,9 +85,11 @@ async def post_passages(
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
 
     def receive(name: str | None) -> Reception:
-        return app.ingest.receive(app.access.opening(name or DEFAULT_COLLECTION, asker), key)
+        return app.ingest.receive(app.access.opening(name or DEFAULT_COLLECTION, asker, need), key)
 
     if media_type == JSON_TYPE:
+        if collection is not None:
+            app.access.opening(collection, asker, need)  # refused before its body is read
         reception = await receive_document(request, collection, receive)
     else:
         reception = receive(collection)
@@ -84,6 +99,7 @@ async def post_passages(
 
 @router.get(
     "/passages/{passage_id:text}",
+    dependencies=[needs(READ)],
     response_model=PassageOut,
     responses=responses(404, 422, 503),
     summary="Read a passage",
@@ -105,6 +121,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
 
 @router.delete(
     "/passages/{passage_id:text}",
+    dependencies=[needs(INGEST)],
     status_code=status.HTTP_204_NO_CONTENT,
     responses=responses(404, 422, 503),
     summary="Remove a passage",
@@ -115,13 +132,17 @@ def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> N
 
 
 @router.get(
-    "/collections", response_model=CollectionsOut, responses=responses(422, 503), summary="List collections"
+    "/collections",
+    dependencies=[needs(READ)],
+    response_model=CollectionsOut,
+    responses=responses(422, 503),
+    summary="List collections",
 )
 def get_collections(
-    app: App, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
+    app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
-    """Collections in name order."""
-    found = app.ingest.collections(after, limit)
+    """Collections in name order: those that may be read with the key."""
+    found = app.ingest.collections(after, limit, asker)
     return CollectionsOut(
         collections=[CollectionOut.model_validate(item) for item in found],
         next_after=found[-1].name if len(found) == limit else None,
@@ -130,6 +151,7 @@ def get_collections(
 
 @router.get(
     "/collections/{name}",
+    dependencies=[needs(READ)],
     response_model=CollectionOut,
     responses=responses(404, 422, 503),
     summary="Read a collection",
@@ -141,6 +163,7 @@ async def get_collection(scope: PathScope) -> CollectionOut:
 
 @router.get(
     "/collections/{name}/passages",
+    dependencies=[needs(READ)],
     response_model=PassagesOut,
     responses=responses(404, 422, 503),
     summary="List a collection's passages",
@@ -163,7 +186,7 @@ def get_passages(
     "/collections/{name}/rekey",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(ADMIN), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
     summary="Make a collection's keys anew",
 )
@@ -178,6 +201,7 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
 
 @router.delete(
     "/collections/{name}",
+    dependencies=[needs(ADMIN)],
     status_code=status.HTTP_204_NO_CONTENT,
     responses=responses(404, 422, 503),
     summary="Remove a collection",

@@ -17,6 +17,7 @@ from app.api.dependencies import (
     RequiredKey,
     VerdictAt,
     json_body,
+    needs,
     posted,
     posted_often,
 )
@@ -36,6 +37,7 @@ from app.api.learning.feedback_schemas import (
 from app.api.paths import FeedbackRoute
 from app.api.problems import responses
 from app.api.schemas import MAX_ID
+from app.core.access_keys import JUDGE, MODERATE
 from app.errors import EmbeddingSpaceMismatchError, GoneError
 from app.services.learning.feedback import Detail, Receipt
 from app.services.learning.intake import Accepted
@@ -47,7 +49,7 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     "/feedback",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=FeedbackOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(JUDGE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True)
     | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
     summary="Judge an answered query",
@@ -63,7 +65,7 @@ async def post_feedback(
     try:
         stored = await _stored(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
-        scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal)
+        scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal, JUDGE)
         stored = await _stored(app, replace(sent, scope=scope), key)
     receipt = await run_in_threadpool(app.feedback.applied, stored) if body.wait else Receipt(stored.event, None)
     if receipt.event.status in {"applied", "revoked"}:
@@ -73,6 +75,7 @@ async def post_feedback(
 
 @router.get(
     "/feedback/{feedback_id}",
+    dependencies=[needs(JUDGE)],
     response_model=FeedbackDetail,
     responses=responses(404, 422, 503),
     summary="Read a verdict",
@@ -82,7 +85,13 @@ def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     return _detail(app.feedback.event(at.scope, at.id), at.scope.collection.name)
 
 
-@router.get("/feedback", response_model=FeedbackPage, responses=responses(404, 422, 503), summary="List verdicts")
+@router.get(
+    "/feedback",
+    dependencies=[needs(JUDGE)],
+    response_model=FeedbackPage,
+    responses=responses(404, 422, 503),
+    summary="List verdicts",
+)
 def list_feedback(
     app: App,
     scope: QueryScope,
@@ -100,6 +109,7 @@ def list_feedback(
 
 @router.delete(
     "/feedback/{feedback_id}",
+    dependencies=[needs(JUDGE)],
     response_model=FeedbackDetail,
     responses=responses(404, 422, 503),
     summary="Revoke a verdict",
@@ -117,7 +127,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     "/feedback/revoke",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Revoke many verdicts",
 )
@@ -137,7 +147,7 @@ def post_revoke(
 @router.post(
     "/feedback/retry",
     response_model=RetryOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Retry parked verdicts",
 )
@@ -149,6 +159,7 @@ def post_retry(sent: Annotated[Posted[RetryIn], Depends(posted(RetryIn))], app: 
 
 @router.post(
     "/feedback/{feedback_id}/retry",
+    dependencies=[needs(MODERATE)],
     status_code=status.HTTP_202_ACCEPTED,
     response_model=FeedbackOut,
     responses=responses(404, 409, 422, 503),

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Asker, Posted, QueryAt, json_body, posted, timed
+from app.api.dependencies import App, Asker, Need, Posted, QueryAt, json_body, needs, posted, timed
 from app.api.problems import Problem, content, responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import WarningOut
@@ -19,6 +19,7 @@ from app.api.retrieval.query_schemas import (
     QueryIn,
     QueryOut,
 )
+from app.core.access_keys import QUERY
 from app.errors import EngramError, UnavailableError
 
 router = APIRouter(tags=["queries"], route_class=Route)
@@ -28,7 +29,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
@@ -40,21 +41,20 @@ def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: 
 @router.post(
     "/queries:batch",
     response_model=BatchOut,
-    dependencies=[Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
     responses=responses(400, 413, 415, 422, 503),
     summary="Retrieve passages for several questions",
 )
-def post_queries(body: BatchIn, app: App, asker: Asker) -> BatchOut:
+def post_queries(body: BatchIn, app: App, asker: Asker, need: Need) -> BatchOut:
     """Each question as by `POST /query`, one after the other, in the time that one request has.
 
     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
     """
-    scopes = {name: app.access.asked(name, asker) for name in {query.collection for query in body.queries}}
     answers: list[BatchedOut] = []
     away: UnavailableError | None = None
     for query in body.queries:
         try:
-            found = app.serving.query(query.to_query(scopes[query.collection]))
+            found = app.serving.query(query.to_query(app.access.asked(query.collection, asker, need)))
         except EngramError as error:
             away = away or (error if isinstance(error, UnavailableError) else None)
             answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
@@ -67,6 +67,7 @@ def post_queries(body: BatchIn, app: App, asker: Asker) -> BatchOut:
 
 @router.get(
     "/queries/{query_id}",
+    dependencies=[needs(QUERY)],
     response_model=EpisodeOut,
     responses=responses(404, 422, 503),
     summary="Read an answered query",
@@ -88,7 +89,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 @router.post(
     "/answer",
     response_model=AnswerOut,
-    dependencies=[Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )

@@ -192,7 +192,7 @@ class TestMaking:
         with pytest.raises(ConflictError, match="already"):
             application.past.request(scope, moment, into=taught)
         with (
-            application.database.hold_lock(f"replay:{taught}-past"),
+            application.database.hold_lock(f"replay:local/{taught}-past"),
             pytest.raises(ConflictError, match="Another process"),
         ):
             application.past.make(scope.collection, moment, f"{taught}-past")
