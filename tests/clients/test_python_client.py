@@ -49,6 +49,7 @@ CALLED = {
     "get_keys": "keys",
     "get_lift": "lift",
     "get_passage": "passage",
+    "get_passages": "passages",
     "get_own_access": "whoami",
     "get_query": "episode",
     "get_readiness": "ready",
@@ -70,6 +71,7 @@ CALLED = {
     "post_revoke": "revoke_many",
     "post_rollback": "rollback",
     "post_rotate_access_key": "rotate_access_key",
+    "post_queries": "batch",
     "put_judge": "set_judge",
 }
 """Operation of the OpenAPI document -> the client's method."""
