@@ -80,6 +80,7 @@ class Parts:
             settings.judge_daily_share,
             settings.judge_contested_share,
             settings.judge_daily_comparisons,
+            newcomers=settings.judge_newcomer_share,
         )
 
     @cached_property

@@ -242,6 +242,16 @@ class Settings(BaseSettings):
         default=50, ge=0, description="Verdicts of one judge a day that teach the ranking weights."
     )
 
+    judge_newcomer_share: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description=(
+            "How much of the distance between a memory and their verdicts all new judges together may close in a "
+            "day: those of keys that are not trusted, until they agreed often enough with judges who are."
+        ),
+    )
+
     # Evolution of passage keys
     key_strength: float = Field(
         default=0.7, gt=0, lt=1, description="λ: length of what expansions add to a passage's key of length 1."
