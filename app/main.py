@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__
-from app.api import problems
+from app.api import documentation, problems
 from app.api.access import keys as access
 from app.api.access.authenticated import Authenticated
 from app.api.corpus import passages
@@ -69,6 +69,7 @@ def create_app(application: Application | None) -> FastAPI:
         version=__version__,
         description=DESCRIPTION.strip(),
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
@@ -79,7 +80,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
     problems.install(app)
-    for router in ROUTERS:
+    for router in (*ROUTERS, documentation.router):
         app.include_router(router)
     _describe(app)
     _guard(app, Settings(_env_file=None) if application is None else application.settings)
