@@ -112,6 +112,7 @@ class Application(Parts):
             pool_size=settings.database_pool_size,
             statement_timeout_seconds=settings.statement_timeout_seconds,
             hnsw_ef_search=settings.hnsw_ef_search,
+            row_security=settings.row_security,
         )
         self.stream = WakeStream(addresses.redis_url, consumer)
 

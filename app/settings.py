@@ -121,6 +121,14 @@ class Settings(BaseSettings):
         default=None, description="The access key that the command line sends to the service."
     )
 
+    row_security: bool = Field(
+        default=False,
+        description=(
+            "Whether Postgres itself keeps tenants apart as well: connections that serve a request then see "
+            "rows of its tenant only. Needs the role engram_tenant, which `engram migrate` makes if it may."
+        ),
+    )
+
     # Database connections
     database_pool_size: int = Field(
         default=10,

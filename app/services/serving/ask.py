@@ -8,6 +8,7 @@ from uuid import UUID
 
 import structlog
 
+from app import tenancy
 from app.core.identifiers import moment_of
 from app.errors import MissingPartitionError
 from app.services.access.scope import Scope
@@ -94,8 +95,9 @@ class AskService:
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode)
         except MissingPartitionError:
-            with self._database.write() as writer:
+            with tenancy.of(None), self._database.write() as writer:
                 weeks.make(writer, monday_of(moment_of(episode.id)))
+            with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode)
 
     def episode(self, scope: Scope, query_id: UUID) -> Episode:
