@@ -13,6 +13,7 @@ from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
+from app.services.access.quotas import QuotaService
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -132,6 +133,11 @@ class Application(Parts):
     def access_keys(self) -> KeysService:
         """Makes access keys and takes them back."""
         return KeysService(self.database)
+
+    @cached_property
+    def quotas(self) -> QuotaService:
+        """Counts what tenants take."""
+        return QuotaService(self.database, remember_seconds=self.settings.access_remember_seconds)
 
     def check_access(self) -> None:
         """See that whoever reaches the port does not reach everything without being told so.

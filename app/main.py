@@ -125,7 +125,8 @@ def _secure(document: dict[str, Any]) -> None:
             operation = document["paths"][route.path_format][method.lower()]
             operation["security"] = [{SCHEME: [need.scope]}]
             operation["description"] = f"{operation.get('description', '')}\n\nScope: `{need.scope}`.".strip()
-            operation["responses"] |= {str(code): of for code, of in problems.responses(401, 403).items()}
+            refused = (401, 403, 429) if need.takes or route.path == "/passages" else (401, 403)
+            operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
 
 
 def needed() -> Iterator[tuple[APIRoute, Needs]]:
