@@ -11,6 +11,7 @@ from app.api.access.authenticated import is_public
 from app.api.dependencies import Needs
 from app.composition import Application
 from app.core.access_keys import ADMIN, SCOPES, made_of
+from app.errors import ConfigurationError
 from app.main import create_app, needed
 from app.services.access.keys import Wanted
 from app.services.access.scope import LOCAL
@@ -226,3 +227,22 @@ def test_where_no_key_is_needed_one_still_counts(http: TestClient, application: 
     assert http.get("/access/me", headers=named).json()["name"] == "reader"
     assert http.delete(f"/collections/{curie}", headers=named).status_code == 403
     assert http.get("/access/me", headers={"authorization": "Basic YTpi"}).json()["name"] == "local"
+
+
+def test_what_others_can_reach_starts_with_a_key_or_told_so(
+    variant: Variant, monkeypatch: pytest.MonkeyPatch, application: Application
+) -> None:
+    application.access_keys.make(LOCAL, Wanted(name="first", scopes={"*": ["admin"]}))
+    elsewhere = variant(host="0.0.0.0")
+    assert elsewhere.authentication.needed
+    elsewhere.check_access()
+    monkeypatch.setattr("app.storage.access.keys.any_counts", lambda _: False)
+    with pytest.raises(ConfigurationError, match="engram keygen NAME"):
+        elsewhere.check_access()
+    for told, needed_there in (("keys", True), ("open", False)):
+        built = variant(host="0.0.0.0", access=told)
+        built.check_access()
+        assert built.authentication.needed is needed_there
+    here = variant()
+    here.check_access()
+    assert not here.authentication.needed
