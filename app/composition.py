@@ -127,7 +127,9 @@ class Application(Parts):
         """Tells whose requests are."""
         settings = self.settings
         needed = settings.access == "keys" or (settings.access == "auto" and not is_loopback(settings.host))
-        return Authentication(self.database, needed=needed, remember_seconds=settings.access_remember_seconds)
+        return Authentication(
+            self.database, needed=needed, remember_seconds=settings.access_remember_seconds, tokens=self.tokens
+        )
 
     @cached_property
     def access_keys(self) -> KeysService:

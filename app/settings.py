@@ -117,6 +117,15 @@ class Settings(BaseSettings):
         le=300,
         description="How long a process goes by what it knows of an access key: a revoked one works no longer.",
     )
+    jwt_issuer: str | None = Field(
+        default=None,
+        description=(
+            "Identity provider (`iss`) whose JWT bearer tokens are taken beside access keys; goes with the two "
+            "that follow."
+        ),
+    )
+    jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
+    jwt_keys_url: str | None = Field(default=None, description="Where it publishes its keys, a JWK set.")
     access_key: SecretStr | None = Field(
         default=None, description="The access key that the command line sends to the service."
     )

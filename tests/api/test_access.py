@@ -144,6 +144,26 @@ def test_queries_and_verdicts_are_their_principals_own(keyed: Keyed, curie: str)
     assert [client.delete(path, params=where).status_code for client in (two, auditor, one)] == [404, 403, 200]
 
 
+def test_what_others_asked_shows_in_no_trace(keyed: Keyed, curie: str) -> None:
+    one, auditor = keyed("asker", {curie: ["query", "judge"]}), keyed("judge", {curie: ["query", "judge", "audit"]})
+    body = {"query": "Where was Marie Curie born?", "collection": curie, "include": ["trace", "sentences"]}
+    asked = auditor.post("/query", json=body).json()
+    helped = [asked["passages"][0]["sentences"][0]["sentence_id"]]
+    verdict = {"query_id": asked["query_id"], "collection": curie, "supporting": helped, "wait": True}
+    auditor.post("/feedback", json=verdict, headers={"idempotency-key": "traced"}).raise_for_status()
+    seen = {}
+    for name, client in (("one", one), ("auditor", auditor)):
+        again = client.post("/query", json=body).json()
+        read = client.get(f"/queries/{again['query_id']}", params={"collection": curie}).json()
+        assert again["trace"]["recalled"] == read["trace"]["recalled"]
+        seen[name] = [past["past_question"] for past in again["trace"]["recalled"]]
+        causes = [
+            cause for hop in again["trace"]["hops"] for row in hop["sentences"] for cause in row["influences"]
+        ]
+        assert bool(causes) is (name == "auditor")
+    assert seen == {"one": [None], "auditor": ["Where was Marie Curie born?"]}
+
+
 def test_a_key_judges_under_its_own_name(keyed: Keyed, curie: str) -> None:
     plain = keyed("plain", {curie: ["query", "judge"]}, judge="Editor")
     moderator = keyed("chief", {curie: ["query", "judge", "moderate", "vouch"]})

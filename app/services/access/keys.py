@@ -20,6 +20,7 @@ from app.core.access_keys import (
 )
 from app.core.judge_names import normalised
 from app.errors import ConflictError, ForbiddenError, InvalidRequestError, NotFoundError
+from app.services.access.authentication import OIDC
 from app.services.access.scope import LOCAL, Principal
 from app.storage.access import keys, tenants
 from app.storage.access.keys import NewKey, StoredKey
@@ -156,15 +157,15 @@ class KeysService:
         log.info("access key revoked", by=by.name, tenant=stored.tenant, key_id=key_id)
         return stored
 
-    def set_tenant(self, name: str, quotas: Quotas) -> None:
+    def set_tenant(self, tenant: str, quotas: Quotas) -> None:
         """Make a tenant, or set its quotas anew.
 
         Raises:
             InvalidRequestError: it is no name.
         """
         with tenancy.of(None), self._database.write() as writer:
-            tenants.put(writer, _name(name), quotas)
-        log.info("tenant set", tenant=name, **quotas.as_row())
+            tenants.put(writer, _name(tenant), quotas)
+        log.info("tenant set", tenant=tenant, **quotas.as_row())
 
     def tenants(self) -> list[Tenant]:
         """All of them by name."""
@@ -188,9 +189,12 @@ def _read(wanted: Wanted) -> tuple[str, str, Grants]:
 
 def _name(name: str) -> str:
     try:
-        return normalised(name)
+        found = normalised(name)
     except ValueError as error:
         raise InvalidRequestError(f"{name!r}: {error}.") from error
+    if found.startswith(OIDC):
+        raise InvalidRequestError(f"Names that begin with {OIDC} are those of an identity provider.")
+    return found
 
 
 def _as_long(old: StoredKey) -> datetime | None:
