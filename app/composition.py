@@ -149,6 +149,8 @@ class Application(Parts):
         """
         if self.settings.access == "auto":
             self.authentication.check_start(self.settings.host)
+        if self.settings.row_security:
+            self.database.check_row_security()
 
     @cached_property
     def ingest(self) -> IngestService:

@@ -247,6 +247,19 @@ class Database:
         host = url.host or url.query.get("host") or "the default host"
         return f"database {url.database or 'of the default name'} at {host}"
 
+    def check_row_security(self) -> None:
+        """See that connections can serve single tenants.
+
+        Raises:
+            ConfigurationError: the role for that is not there, or not this one's to take.
+        """
+        with self.read() as reader:
+            role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
+            if role is None or not reader.scalar("SELECT pg_has_role(%(role)s, 'MEMBER')", {"role": TENANT_ROLE}):
+                raise ConfigurationError(
+                    f"ENGRAM_ROW_SECURITY needs the role {TENANT_ROLE}, and that it is granted to this one."
+                )
+
     def _serve(self, connection: SqlConnection) -> None:
         """Have the connection see what the present tenant may, before its transaction begins.
 

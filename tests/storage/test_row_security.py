@@ -9,6 +9,7 @@ from sqlalchemy.exc import DataError, ProgrammingError
 
 from app import tenancy
 from app.composition import Application, Servers
+from app.errors import ConfigurationError
 from app.main import create_app
 from app.services.access.keys import Wanted
 from app.services.access.scope import LOCAL
@@ -82,6 +83,13 @@ def test_no_statement_sees_or_changes_rows_of_others(
             with pytest.raises(ProgrammingError, match="permission denied"), database.read() as reader:
                 reader.rows(f"SELECT * FROM {table}")
     assert application.access.scope(curie).collection.passage_count == 5
+
+
+def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    database.check_row_security()
+    monkeypatch.setattr("app.storage.database.TENANT_ROLE", "nobody_at_all")
+    with pytest.raises(ConfigurationError, match="needs the role nobody_at_all"):
+        database.check_row_security()
 
 
 def test_connections_of_a_pool_change_their_tenant(database: Database, curie: str) -> None:
