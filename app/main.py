@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__
 from app.api import documentation, problems
 from app.api.access import keys as access
-from app.api.access.authenticated import Authenticated
+from app.api.authenticated import Authenticated
 from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.dependencies import Needs

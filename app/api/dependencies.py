@@ -12,7 +12,7 @@ from fastapi import Depends, Header, Path, Query, Request, params
 from starlette.concurrency import run_in_threadpool
 
 from app import deadline
-from app.api.access.authenticated import PRINCIPAL
+from app.api.authenticated import PRINCIPAL
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.core.access_keys import ANYWHERE
 from app.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError

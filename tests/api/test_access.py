@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.access.authenticated import is_public
+from app.api.authenticated import is_public
 from app.api.dependencies import Needs
 from app.composition import Application
 from app.core.access_keys import ADMIN, SCOPES, made_of
