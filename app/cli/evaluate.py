@@ -28,7 +28,7 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream, "
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
             "adapt, human, answers or sweep: docs/evaluation.md."
         ),
     ] = "cold",

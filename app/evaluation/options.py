@@ -20,6 +20,7 @@ Protocol = Literal[
     "ablation",
     "noise",
     "hostile",
+    "sybil",
     "time",
     "stream",
     "adapt",

@@ -12,7 +12,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from app.core.expansion import WordedMethod
 from app.errors import ConfigurationError, LlmError
-from app.providers.llm import prompts, replies
+from app.providers.llm import meter, prompts, replies
 from app.providers.llm.replies import DraftAnswer, Grade, Judgement, UnusableReplyError, Usage
 
 MAX_RESPONSE_BYTES = 2**20
@@ -173,6 +173,7 @@ class Llm:
 
     def _complete(self, messages: list[prompts.Message]) -> str:
         """Return the model's text, leaving out options that the endpoint refuses, then and from then on."""
+        meter.check()
         while True:
             sent = {name: value for name, value in _OPTIONS.items() if name not in self._refused}
             status, body = self._send({"model": self._model, "messages": messages, **sent})
@@ -190,6 +191,7 @@ class Llm:
             raise LlmError(f"The LLM endpoint's response is not a chat completion ({error}).") from error
         with self._lock:
             self._usage += usage
+        meter.add(usage.prompt_tokens + usage.completion_tokens)
         return text
 
     def _send(self, request: Mapping[str, Any]) -> tuple[int, bytes]:

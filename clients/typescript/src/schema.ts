@@ -2454,6 +2454,11 @@ export interface components {
              * @description R_pos: unreliability of its support.
              */
             observation_noise_positive?: number | null;
+            /**
+             * Trusted
+             * @description Whether it counts in full, whoever brings its verdicts.
+             */
+            trusted?: boolean | null;
         };
         /**
          * JudgeOut
@@ -2476,6 +2481,7 @@ export interface components {
              * @description Which of the constants are its own.
              */
             set: string[];
+            standing: components["schemas"]["StandingOut"];
         };
         /**
          * JudgesOut
@@ -3303,8 +3309,11 @@ export interface components {
          * @description A sentence that a verdict on a past question brought in.
          */
         RecallOut: {
-            /** Past Question */
-            past_question: string;
+            /**
+             * Past Question
+             * @description Null to whom what others asked is not to be shown.
+             */
+            past_question: string | null;
             /** Perplexity */
             perplexity: number;
             /** Prior */
@@ -3720,6 +3729,26 @@ export interface components {
             /**
              * Weight
              * @description The unit's share among those of the same verdict that help.
+             */
+            weight: number;
+        };
+        /**
+         * StandingOut
+         * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+         */
+        StandingOut: {
+            /** Agreed */
+            agreed: number;
+            /** Disagreed */
+            disagreed: number;
+            /**
+             * Mean
+             * @description Of the belief in its agreement, a Beta distribution that begins as 1 in 5.
+             */
+            mean: number;
+            /**
+             * Weight
+             * @description 1 from a mean of 0.75 on: then it counts as every other judge.
              */
             weight: number;
         };
@@ -4298,6 +4327,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5227,6 +5265,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5330,6 +5377,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5540,6 +5596,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The LLM endpoint failed */
             502: {
                 headers: {
@@ -5738,6 +5803,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5926,6 +6000,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6445,6 +6528,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -6833,6 +6925,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -6931,6 +7032,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
