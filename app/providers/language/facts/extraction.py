@@ -44,7 +44,8 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
         speaks = any(item.kind in "bv" for item in items)
         if title is not None and lead:
             topic = _topic(title, items, sentences)
-        said = read_sentence(Saying(topic, ordinal, lead=lead), items)
+        said = _alias(topic, items, ordinal) if lead and speaks else []
+        said += read_sentence(Saying(topic, ordinal, lead=lead), items)
         if topic is not None:
             verb = next((item.start for item in items if item.kind in "bx"), len(text))
             for place, bracket in enumerate(brackets):
@@ -79,6 +80,19 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
     alias = next((name_words(item.text) for item in items[:2] if item.kind == "N"), frozenset[str]())
     generic = frozenset(nouns) - {"year"}
     return Topic(title, known | (alias if alias & known else frozenset()), kind, generic | _generic(kind))
+
+
+def _alias(topic: Topic | None, items: Sequence[Item], ordinal: int) -> list[Triple]:
+    """What the lead calls the topic, where that is not its title: the name before the verb, if it shares a word."""
+    first = next((place for place, item in enumerate(items[:3]) if item.kind not in 'd"'), None)
+    if topic is None or first is None or items[first].kind != "N" or first + 1 == len(items):
+        return []
+    name = items[first].text
+    own, title = name_words(name), name_words(topic.name)
+    # A part of the title means the topic anyway, and may be another thing's name: "Metallica" is no list of songs.
+    if not own & title or own <= title or items[first + 1].kind not in ',bx"':
+        return []
+    return [Triple(topic.name, "also known as", name, ordinal, "entity", None, None, 0.9)]
 
 
 def _generic(kind: str) -> frozenset[str]:
