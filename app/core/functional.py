@@ -2,8 +2,8 @@
 
 Somebody has one date of birth and many films. How often a predicate has one object per subject at a time is a
 Beta belief (Bernoulli trials, one per subject that the predicate is said of): it starts at Beta(1, 1), so a
-predicate that was met twice is not called functional. The counts are sums over subjects: their order does not matter, and
-what a subject added can be taken back.
+predicate that was met twice is not called functional. The counts are sums over subjects: their order does not
+matter, and what a subject added can be taken back.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

@@ -1,8 +1,8 @@
 """At which similarity two names are one thing's: precision and recall of alignment by delta.
 
 A lead calls its passage's topic by a name that often is not the title; such a pair is known to be one thing. Each
-such name is put before the titles of its neighbourhood, the passages that the data set gave with one question, twice:
-with its own title among them, where it should join it, and without, where it should join none.
+such name is put before the titles of its neighbourhood, the passages that the data set gave with one question,
+twice: with its own title among them, where it should join it, and without, where it should join none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from app.core.alignment import Node, align
+from app.core.triples import Triple
 from app.evaluation.dataset import Dataset
-from app.evaluation.extraction import Facts
-from app.evaluation.files import existing, json_lines
+from app.evaluation.files import existing, find, json_lines
 from app.providers.embedder import Embedder
 from app.providers.language import normalise_entity, title_entities
 
+Facts = Mapping[str, Sequence[Triple]]
+"""Passage id -> what it says."""
 DELTAS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
 
 
@@ -42,7 +44,7 @@ def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[Named]
     """
     known = {body["id"] for body in dataset.passages}
     given: dict[str, tuple[str, ...]] = {}
-    for _, row in json_lines(existing(folder, "queries.jsonl")):
+    for _, row in json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl")):
         metadata = row.get("metadata")
         context = (metadata.get("context_ids") if isinstance(metadata, dict) else None) or []
         together = tuple(passage for passage in context if passage in known)
@@ -58,20 +60,20 @@ def named_otherwise(folder: Path, dataset: Dataset, facts: Facts) -> list[Named]
 
 def by_delta(
     named: Sequence[Named], dataset: Dataset, embedder: Embedder, deltas: Sequence[float] = DELTAS
-) -> list[dict[str, Any]]:
+) -> dict[str, dict[str, Any]]:
     """Precision and recall at each delta, with the agreement of names and by similarity alone."""
     titles = {body["id"]: body["title"] or "" for body in dataset.passages}
     texts = sorted({one.name for one in named} | {titles[p] for one in named for p in one.passages} - {""})
     if not texts:
-        return []
+        return {}
     vectors = dict(zip(texts, np.asarray(embedder.embed(texts)), strict=True))
     trials = list(_trials(named, titles, vectors))
-    rows = []
+    rows = {}
     for delta in deltas:
         guarded = [align(key, None, vector, near, nodes, delta).node for key, vector, near, nodes, _ in trials]
         alone = [_nearest(vector, nodes, delta) for _, vector, _, nodes, _ in trials]
         wanted = [own for *_, own in trials]
-        rows.append({"delta": delta, **_rates("", guarded, wanted), **_rates("_alone", alone, wanted)})
+        rows[f"{delta:g}"] = {**_rates("", guarded, wanted), **_rates("_alone", alone, wanted)}
     return rows
 
 

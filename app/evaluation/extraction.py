@@ -8,19 +8,21 @@ to the gold relation's name, as vectors, than to any other relation's name of th
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from app.core.alignment import agree
 from app.core.functional import Holding, learn
 from app.core.linearise import Statement, count_tokens, linearise
 from app.core.temporal import time_constraint
 from app.core.triples import Triple
+from app.evaluation.aligning import Facts, by_delta, named_otherwise
 from app.evaluation.dataset import Dataset
-from app.evaluation.files import DatasetError, existing, json_lines
+from app.evaluation.files import DatasetError, existing, find, json_lines
 from app.providers.embedder import Embedder
 from app.providers.language import (
     Language,
@@ -35,9 +37,6 @@ FEWEST_SUBJECTS = 20
 """Of a predicate whose belief is worth showing."""
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 _WORD = re.compile(r"\w+")
-
-Facts = Mapping[str, Sequence[Triple]]
-"""Passage id -> what it says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +69,15 @@ class Read:
     extraction_seconds: float
 
 
-def gold_facts(folder: Path, dataset: Dataset) -> list[GoldFact]:
-    """What the questions' ``metadata.evidences`` say.
+def gold_facts(folder: Path, dataset: Dataset, limit: int | None = None) -> list[GoldFact]:
+    """What the ``metadata.evidences`` of the questions say, or of so many of the first of them.
 
     Raises:
         DatasetError: no question has any, or an entry is no triple.
     """
     relevant = {question.id: question.relevant for question in dataset.questions}
     facts = []
-    for where, row in json_lines(existing(folder, "queries.jsonl")):
+    for where, row in json_lines(find(folder, "questions.jsonl") or existing(folder, "queries.jsonl"))[:limit]:
         metadata = row.get("metadata")
         for evidence in (metadata.get("evidences") if isinstance(metadata, dict) else None) or []:
             if not (
@@ -228,9 +227,9 @@ def functional(facts: Facts) -> dict[str, dict[str, Any]]:
     said: dict[tuple[str, str], list[Holding]] = defaultdict(list)
     for passage, some in facts.items():
         for fact in some:
-            thing = country_of(fact.object) or _days(fact) or normalise_entity(fact.object)
-            holding = Holding(thing, fact.valid_from, fact.valid_to, (passage, fact.sentence))
-            said[normalise_entity(fact.subject), fact.predicate].append(holding)
+            held = said[normalise_entity(fact.subject), fact.predicate]
+            thing = _thing(fact, (holding.object for holding in held))
+            held.append(Holding(thing, fact.valid_from, fact.valid_to, (passage, fact.sentence)))
     beliefs = learn((predicate, held) for (_, predicate), held in said.items())
     shown = [
         (name, belief) for name, belief in beliefs.items() if belief.single + belief.several >= FEWEST_SUBJECTS
@@ -246,6 +245,48 @@ def functional(facts: Facts) -> dict[str, dict[str, Any]]:
     }
 
 
-def _days(fact: Triple) -> str | None:
-    days = time_constraint(fact.object) if fact.kind == "date" else None
-    return None if days is None else f"{days.start} {days.end}"
+def measure(
+    folder: Path, dataset: Dataset, language: Language, embedder: Embedder, limit: int | None = None
+) -> dict[str, Any]:
+    """All figures: what is found of the gold facts, what reading costs, how short facts are, what predicates are
+    like.
+
+    Args:
+        folder: of the data set.
+        dataset: as loaded from it.
+        language: whose sentences and names are read.
+        embedder: tells which relation a predicate is nearest to.
+        limit: look for the facts of so many of its first questions, in their passages; None for all, in the corpus.
+
+    Raises:
+        DatasetError: no question has metadata.evidences.
+    """
+    gold = gold_facts(folder, dataset, limit)
+    corpus = read_corpus(
+        dataset, language, None if limit is None else {passage for fact in gold for passage in fact.passages}
+    )
+    passages = len(corpus.facts)
+    return {
+        "passages": passages,
+        "facts": sum(map(len, corpus.facts.values())),
+        "analysis_ms": 1000.0 * corpus.analysis_seconds / passages,
+        "extraction_ms": 1000.0 * corpus.extraction_seconds / passages,
+        "recall": recall(gold, corpus.facts, embedder),
+        "tokens": compression(dataset, gold, corpus.facts),
+        "functional": functional(corpus.facts),
+        "alignment": by_delta(named_otherwise(folder, dataset, corpus.facts), dataset, embedder),
+    }
+
+
+def _thing(fact: Triple, others: Iterable[Hashable]) -> Hashable:
+    """What an object is, however it is written: a country, a year, or the earlier one whose name agrees with its."""
+    country = country_of(fact.object)
+    if country is not None:
+        return country
+    if fact.kind == "date":
+        days = time_constraint(fact.object)
+        return fact.object if days is None or days.start is None else days.start.year
+    key = normalise_entity(fact.object)
+    if fact.kind != "entity":
+        return key
+    return next((other for other in others if isinstance(other, str) and agree(key, other)), key)

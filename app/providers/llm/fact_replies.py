@@ -20,7 +20,7 @@ _Relation = Annotated[Line, Field(min_length=1, max_length=100)]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A fact as the model gave it; ``sentence`` is the id of the sentence that says so, None where none was asked for."""
+    """A fact as the model gave it; ``sentence`` is the id of the one that says so, None where none was asked."""
 
     subject: str
     relation: str

@@ -1,4 +1,4 @@
-"""Facts of a passage by the language model: its names first, then what it says of them; by rules where that fails."""
+"""Facts of a passage by the language model: its names, then what it says of them; by rules where that fails."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def _kind(thing: str) -> Kind:
 
 
 def _days(sentence: str, thing: str) -> tuple[int | None, int | None]:
-    """The days that the sentence speaks of, where it names one time only: else nobody knows which fact they are of."""
+    """The days that the sentence speaks of, where it names one time: of more nobody knows which is this fact's."""
     found = [expression for expression in find_time_expressions(sentence) if expression.text not in thing]
     if len(found) != 1:
         return None, None
