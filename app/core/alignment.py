@@ -143,8 +143,11 @@ def agree(one: str, other: str) -> bool:
     other; where both have words that the other lacks, those are short forms of each other.
     """
     first, second = _words(one), _words(other)
-    if not first or not second or _numerals(first) != _numerals(second):
+    if _numerals(first) != _numerals(second):
         return False
+    first, second = _without_numerals(first), _without_numerals(second)
+    if not first or not second:
+        return one == other
     if not _short_form(first[0], second[0]):
         return False
     if len(first) > 1 and len(second) > 1 and first[-1] != second[-1]:
@@ -171,16 +174,25 @@ def _words(name: str) -> list[str]:
 
 
 def _numerals(words: Sequence[str]) -> set[str]:
-    """The numbers of a name: in figures, as ordinals, in Roman letters after its first word."""
-    found = set()
-    for place, word in enumerate(words):
-        if word in _ORDINALS:
-            found.add(_ORDINALS[word])
-        elif word[0].isdigit() and _NUMERAL.fullmatch(word):
-            found.add(word.rstrip("stndrh"))
-        elif place and _NUMERAL.fullmatch(word) and _roman(word) is not None:
-            found.add(str(_roman(word)))
-    return found
+    """The numbers in a name."""
+    numbers = (_number(word, first=place == 0) for place, word in enumerate(words))
+    return {number for number in numbers if number is not None}
+
+
+def _without_numerals(words: Sequence[str]) -> list[str]:
+    return [word for place, word in enumerate(words) if _number(word, first=place == 0) is None]
+
+
+def _number(word: str, *, first: bool) -> str | None:
+    """The number that a word of a name is, in figures; a name does not begin with a Roman one."""
+    if word in _ORDINALS:
+        return _ORDINALS[word]
+    if not _NUMERAL.fullmatch(word):
+        return None
+    if word[0].isdigit():
+        return word.rstrip("stndrh")
+    value = None if first else _roman(word)
+    return None if value is None else str(value)
 
 
 def _roman(word: str) -> int | None:

@@ -279,7 +279,7 @@ def measure(
 
 
 def _thing(fact: Triple, others: Iterable[Hashable]) -> Hashable:
-    """What an object is, however it is written: a country, a year, or the earlier one whose name agrees with its."""
+    """What an object is, however it is written: a country, a year, or an earlier one whose name agrees with it."""
     country = country_of(fact.object)
     if country is not None:
         return country

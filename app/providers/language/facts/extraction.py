@@ -9,7 +9,7 @@ from app.providers.language.facts import words
 from app.providers.language.facts.brackets import facts_in, without_brackets
 from app.providers.language.facts.reader import read_sentence
 from app.providers.language.facts.reading import Item, Names, name_words, read
-from app.providers.language.facts.saying import Saying, Topic, kind_of
+from app.providers.language.facts.saying import Saying, Topic, heads, kind_of
 from app.providers.language.names import normalise_entity, title_entities
 
 MAX_OBJECT_CHARACTERS = 200
@@ -59,18 +59,13 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
 def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalysis]) -> Topic:
     """What the passage is about, by its first sentence and by the pronouns of the others."""
     verb = next((place for place, item in enumerate(items) if item.kind in "bx"), None)
-    nouns: list[str] = []
-    if verb is not None:
-        for item in items[verb + 1 :]:
-            if item.kind in "pvrR;(" and nouns:
-                break
-            if item.kind == "w":
-                nouns.append(item.word)
-            elif item.kind == "N" and not nouns:
-                nouns.extend(item.word.split())
-            elif item.kind == "," and kind_of(nouns) != "thing":
-                break
-    kind = kind_of(nouns)
+    end = len(items) if verb is None else verb + 1
+    while end < len(items) and items[end].kind not in "pvrR;(":
+        end += 1
+    phrase = items[len(items) if verb is None else verb + 1 : end]
+    nouns = [item.word for item in phrase if item.kind == "w"]
+    named = [item.word.rpartition(" ")[2] for item in phrase if item.kind == "N"]  # "the 13th Chief Justice"
+    kind = kind_of(heads(phrase) or named)
     if kind == "thing":
         lived = _LIFE.match(sentences[0].text) is not None and not set(nouns) & words.GROUPS
         pronouns = any(_PERSONAL.search(sentence.text[:_OPENING]) for sentence in sentences[:10])
