@@ -81,6 +81,7 @@ def test_each_place_lies_in_the_next_and_the_village_in_the_country(rules: RuleL
         ("Eva Krag, the sister of Otto Krag, came.", ("Eva Krag", "sibling", "Otto Krag")),
         ("In 1951, she moved to Oslo.", ("Ada Berg", "moved to", "Oslo")),
         ("Otto Krag's brother Jens Krag wrote to her.", ("Otto Krag", "sibling", "Jens Krag")),
+        ("Her show took place on 3 May 1950 at Krag Hall.", ("Ada Berg", "show took place at", "Krag Hall")),
         ("She painted 87 portraits.", ("Ada Berg", "painted", "87 portraits")),
         ("The gallery was founded by Otto Krag.", ("Ada Berg", "gallery founded by", "Otto Krag")),
     ],

@@ -51,6 +51,8 @@ def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> i
     if not said:
         if item.kind == "N":
             possessed(saying, item, clause)
+        elif item.kind == "D" and clause.gap and clause.gap[-1].kind == "p":
+            clause.gap.pop()  # "took place on DATE at NAME"
         clause.pass_by(item)
         return at
     if not clause.spoken:
