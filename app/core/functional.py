@@ -10,8 +10,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 
-FUNCTIONAL_FROM = 0.9
-"""A predicate is functional where the lower bound of its belief lies above this."""
+FUNCTIONAL_FROM = 0.85
+"""A predicate is functional where the lower bound of its belief lies above this (``docs/fact-extraction.md``)."""
 SLACK_DAYS = 366
 """Days that two may share and follow each other all the same: "until 1995" and "from 1995" share a year."""
 ONCE = 0.25
