@@ -25,6 +25,7 @@ from app.api.dependencies import (
     QueryScope,
     json_body,
     needs,
+    opening_at,
 )
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
@@ -84,12 +85,14 @@ async def post_passages(
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
 
+    opening = await opening_at(app, asker, need)
+
     def receive(name: str | None) -> Reception:
-        return app.ingest.receive(app.access.opening(name or DEFAULT_COLLECTION, asker, need), key)
+        return app.ingest.receive(opening(name or DEFAULT_COLLECTION), key)
 
     if media_type == JSON_TYPE:
         if collection is not None:
-            app.access.opening(collection, asker, need)  # refused before its body is read
+            opening(collection)  # refused before its body is read
         reception = await receive_document(request, collection, receive)
     else:
         reception = receive(collection)
@@ -186,7 +189,7 @@ def get_passages(
     "/collections/{name}/rekey",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[needs(ADMIN), Depends(json_body)],
+    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
     summary="Make a collection's keys anew",
 )

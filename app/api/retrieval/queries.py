@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Asker, Need, Posted, QueryAt, json_body, needs, posted, timed
+from app.api.dependencies import App, Asker, Need, Posted, QueryAt, Services, json_body, needs, posted, timed
 from app.api.problems import Problem, content, responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import WarningOut
@@ -19,8 +19,9 @@ from app.api.retrieval.query_schemas import (
     QueryIn,
     QueryOut,
 )
-from app.core.access_keys import QUERY
+from app.core.access_keys import LLM, QUERY
 from app.errors import EngramError, UnavailableError
+from app.services.access.scope import LOCAL, Principal
 
 router = APIRouter(tags=["queries"], route_class=Route)
 
@@ -29,12 +30,14 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
 def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App) -> QueryOut:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
+    if sent.body.sufficiency == "llm":
+        sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
 
@@ -54,15 +57,25 @@ def post_queries(body: BatchIn, app: App, asker: Asker, need: Need) -> BatchOut:
     away: UnavailableError | None = None
     for query in body.queries:
         try:
-            found = app.serving.query(query.to_query(app.access.asked(query.collection, asker, need)))
+            found = _found(app, asker, need, query)
         except EngramError as error:
             away = away or (error if isinstance(error, UnavailableError) else None)
             answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
         else:
-            answers.append(BatchedOut(answer=QueryOut.model_validate(found)))
+            answers.append(BatchedOut(answer=found))
     if away is not None and all(one.answer is None for one in answers):
         raise away
     return BatchOut(answers=answers)
+
+
+def _found(app: Services, asker: Principal, need: str, query: QueryIn) -> QueryOut:
+    """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
+    if asker is not LOCAL:
+        app.quotas.take(asker, "queries")
+    scope = app.access.asked(query.collection, asker, need)
+    if query.sufficiency == "llm":
+        scope.need(LLM, "A language model that says whether the evidence suffices")
+    return QueryOut.model_validate(app.serving.query(query.to_query(scope)))
 
 
 @router.get(
@@ -89,7 +102,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 @router.post(
     "/answer",
     response_model=AnswerOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )

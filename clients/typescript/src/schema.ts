@@ -2538,6 +2538,11 @@ export interface components {
              * @description R_pos: unreliability of its support.
              */
             observation_noise_positive?: number | null;
+            /**
+             * Trusted
+             * @description Whether it counts in full, whoever brings its verdicts.
+             */
+            trusted?: boolean | null;
         };
         /**
          * JudgeOut
@@ -2560,6 +2565,7 @@ export interface components {
              * @description Which of the constants are its own.
              */
             set: string[];
+            standing: components["schemas"]["StandingOut"];
         };
         /**
          * JudgesOut
@@ -3422,8 +3428,11 @@ export interface components {
          * @description A sentence that a verdict on a past question brought in.
          */
         RecallOut: {
-            /** Past Question */
-            past_question: string;
+            /**
+             * Past Question
+             * @description Null to whom what others asked is not to be shown.
+             */
+            past_question: string | null;
             /** Perplexity */
             perplexity: number;
             /** Prior */
@@ -3839,6 +3848,26 @@ export interface components {
             /**
              * Weight
              * @description The unit's share among those of the same verdict that help.
+             */
+            weight: number;
+        };
+        /**
+         * StandingOut
+         * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+         */
+        StandingOut: {
+            /** Agreed */
+            agreed: number;
+            /** Disagreed */
+            disagreed: number;
+            /**
+             * Mean
+             * @description Of the belief in its agreement, a Beta distribution that begins as 1 in 5.
+             */
+            mean: number;
+            /**
+             * Weight
+             * @description 1 from a mean of 0.75 on: then it counts as every other judge.
              */
             weight: number;
         };
@@ -4417,6 +4446,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5417,6 +5455,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5520,6 +5567,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5730,6 +5786,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The LLM endpoint failed */
             502: {
                 headers: {
@@ -5928,6 +5993,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -6116,6 +6190,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6635,6 +6718,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7110,6 +7202,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7208,6 +7309,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
