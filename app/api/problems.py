@@ -103,8 +103,17 @@ def document(
     status: int, kind: str, title: str, detail: str, *, headers: Mapping[str, str] | None = None, **extra: Any
 ) -> JSONResponse:
     """The response of one problem."""
-    body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
+    body = _body(status, kind, title, detail, extra)
     return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def content(error: EngramError) -> dict[str, Any]:
+    """One of our own errors, where it stands inside an answer."""
+    return _body(error.status, error.type, error.title, error.detail, error.extra)
+
+
+def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
 
 
 def of(error: EngramError) -> JSONResponse:
