@@ -22,7 +22,6 @@ from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, wanted
 from app.storage.parameters import Numbers
 
-
 POSTINGS = 20_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
 LOOKED_UP = 8
