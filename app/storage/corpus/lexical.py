@@ -22,9 +22,9 @@ from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, wanted
 from app.storage.parameters import Numbers
 
-POSTINGS = 20_000
+POSTINGS = 10_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
-LOOKED_UP = 8
+LOOKED_UP = 16
 """Times as many passages as are wanted whose other terms are looked up."""
 
 
