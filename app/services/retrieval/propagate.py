@@ -18,7 +18,7 @@ RECALL_SENTENCES = 8
 # A question without entities scans every sentence of a collection up to this size, then the nearest passages'.
 SCANNED_SENTENCES = 50_000
 SCANNED_PASSAGES = 1_000
-NEAR_PASSAGES = 200
+NEAR_PASSAGES = 100
 """Passages near the question that hubs are read in, where the collection has a vector index."""
 
 

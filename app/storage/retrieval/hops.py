@@ -105,7 +105,7 @@ _LINKED_NEAR = f"""
     (SELECT l.sentence_id FROM nearby l {{in_scope}} WHERE l.entity_id = active.entity_id
      ORDER BY l.sentence_id LIMIT %(hub_limit)s)
 """
-HUB = 100
+HUB = 50
 """Sentences that name an entity, beyond which a large collection reads only those near to the question."""
 
 
