@@ -8,6 +8,7 @@ from functools import cached_property
 
 import structlog
 
+from app import __version__
 from app.errors import ConfigurationError
 from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
@@ -46,11 +47,14 @@ from app.services.undo.verify import VerifyService
 from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.services.upkeep.retention import Keep, RetentionService
+from app.services.upkeep.state import StateService
 from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.stream import WakeStream
+from app.telemetry import tracing
+from app.telemetry.exposed import Exposed
 
 log = structlog.get_logger(__name__)
 
@@ -102,6 +106,7 @@ class Application(Parts):
             hnsw_ef_search=settings.hnsw_ef_search,
         )
         self.stream = WakeStream(addresses.redis_url, consumer)
+        self._observing = ExitStack()
 
     @cached_property
     def access(self) -> AccessService:
@@ -321,6 +326,24 @@ class Application(Parts):
             embedded=None if settings.database_url else settings.data_dir,
         )
 
+    @cached_property
+    def state(self) -> StateService:
+        """Looks at what metrics tell of the moment."""
+        return StateService(self.database, self.stream)
+
+    def observe(self, role: str) -> None:
+        """Show metrics, where they have a port of their own, and send traces, if there is a receiver.
+
+        Raises:
+            ConfigurationError: the port is taken, or traces cannot be made.
+        """
+        settings = self.settings
+        if settings.metrics_port:
+            shown = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics)
+            self._observing.callback(shown.close)
+        if settings.otlp_endpoint:
+            self._observing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))
+
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
@@ -361,6 +384,7 @@ class Application(Parts):
 
     def close(self) -> None:
         """Let go of every connection."""
+        self._observing.close()
         if "intake" in self.__dict__:
             self.intake.close()
         self.database.close()

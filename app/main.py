@@ -18,12 +18,13 @@ from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
+from app.api.observed import HEADER, Observed
 from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
 from app.api.undo import past
-from app.api.upkeep import health
+from app.api.upkeep import health, metrics
 from app.composition import Application
 from app.settings import Settings
 
@@ -68,6 +69,7 @@ def create_app(application: Application | None) -> FastAPI:
         keys,
         past,
         health,
+        metrics,
     ):
         app.include_router(module.router)
     _describe(app)
@@ -83,11 +85,11 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             CORSMiddleware,
             allow_origins=sorted(allowed.origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["content-type", "idempotency-key"],
-            expose_headers=["location", "retry-after"],
+            allow_headers=["content-type", "idempotency-key", HEADER],
+            expose_headers=["location", "retry-after", HEADER],
         )
     build = app.build_middleware_stack
-    app.build_middleware_stack = lambda: Origins(build(), allowed)  # type: ignore[method-assign]
+    app.build_middleware_stack = lambda: Observed(Origins(build(), allowed))  # type: ignore[method-assign]
 
 
 def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:

@@ -361,6 +361,11 @@ class Settings(BaseSettings):
         default=False, description="Let the LLM extract time constraints instead of the built-in rules."
     )
 
+    llm_price_prompt: float = Field(
+        default=0.0, ge=0, description="Price of a million prompt tokens, for the metric of what the LLM costs."
+    )
+    llm_price_completion: float = Field(default=0.0, ge=0, description="The same of completion tokens.")
+
     # Judge
     judge_name: str = Field(default="llm-judge", description="Judge name recorded on the judge's feedback.")
     judge_interval_seconds: float = Field(
@@ -368,6 +373,29 @@ class Settings(BaseSettings):
     )
     judge_window_hours: float = Field(
         default=24.0, gt=0, description="Episodes older than this are not judged any more."
+    )
+
+    # Seen from outside
+    metrics_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description=(
+            "Port on which this process shows Prometheus its metrics, at `/metrics`, to whoever reaches it; `engram"
+            " up` gives the worker the next one. Unset: the API shows them at `/metrics` of its own port if it "
+            "listens on loopback only, workers and judges not at all. 0: nobody does."
+        ),
+    )
+    metrics_host: str = Field(default="127.0.0.1", description="Address that port is opened on.")
+    otlp_endpoint: str | None = Field(
+        default=None,
+        description=(
+            "Base URL of an OTLP receiver over HTTP, as http://localhost:4318, that traces are sent to; needs the "
+            "extra `engram[otel]`. Unset: no traces."
+        ),
+    )
+    otlp_share: float = Field(
+        default=1.0, ge=0, le=1, description="Share of traces that are sent; a caller's `traceparent` goes before."
     )
 
     # Logs

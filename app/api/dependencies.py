@@ -33,6 +33,7 @@ from app.services.serving.lift import LiftService
 from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
 from app.services.upkeep.health import HealthService
+from app.services.upkeep.state import StateService
 from app.settings import Settings
 
 
@@ -79,6 +80,8 @@ class Services(Protocol):
     def explain(self) -> ExplainService: ...
     @property
     def health(self) -> HealthService: ...
+    @property
+    def state(self) -> StateService: ...
 
 
 async def _services(request: Request) -> Services:

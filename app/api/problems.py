@@ -24,6 +24,7 @@ from app.errors import (
     UnavailableError,
     UnsupportedMediaTypeError,
 )
+from app.telemetry.request import current
 
 log = structlog.get_logger(__name__)
 
@@ -43,6 +44,9 @@ class Problem(BaseModel):
     title: str = Field(description="The kind of problem in words.")
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What is wrong with this request.")
+    request_id: str | None = Field(
+        default=None, description="By which the service's log knows the request, as in the X-Request-ID header."
+    )
     errors: list[dict[str, Any]] | None = Field(
         default=None, description="For an invalid request: where each value is and what is wrong with it."
     )
@@ -98,6 +102,8 @@ def document(
 ) -> JSONResponse:
     """The response of one problem."""
     body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
+    if (request_id := current()) is not None:
+        body["request_id"] = request_id
     return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 

@@ -36,6 +36,7 @@ def serve() -> None:
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
         services.check_dimension()
+        services.observe("api")
         Server(create_app(services), configured).run()
     abandon_threads()
 
@@ -57,6 +58,7 @@ def worker(
     from app.worker import Worker
 
     with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
+        services.observe("worker")
         process = Worker(services)
         on_stop(process.stop)
         process.run()
@@ -71,6 +73,7 @@ def judge(
     from app.composition import application
 
     with application(settings()) as services:
+        services.observe("judge")
         service = services.judge
         on_stop(service.stop)
         judged = service.run(lambda: services.access.scope(collection), once=once)

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, errors, pq
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import Engine, NullPool, create_engine, event, exc
+from sqlalchemy import Engine, NullPool, QueuePool, create_engine, event, exc
 
 from app import deadline
 from app.errors import (
@@ -84,6 +85,14 @@ class Administrator(Reader):
     def execute(self, statement: str) -> None:
         """Run a statement that returns no rows."""
         self._connection.exec_driver_sql(statement)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Connections that are lent, and how many may be."""
+
+    in_use: int
+    size: int
 
 
 class Database:
@@ -226,6 +235,15 @@ class Database:
             finally:
                 if held and not connection.invalidated:
                     reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
+
+    def pools(self) -> Mapping[str, Pool]:
+        """What of each pool is lent."""
+        pools = {"write": self._writers.pool, "read": self._readers.pool}
+        return {
+            name: Pool(pool.checkedout(), pool.size())
+            for name, pool in pools.items()
+            if isinstance(pool, QueuePool)
+        }
 
     def close(self) -> None:
         """Close every pooled connection."""

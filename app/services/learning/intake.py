@@ -23,6 +23,7 @@ from app.storage.log.feedback import StoredEvent
 from app.storage.log.intake import NewEvent
 from app.storage.retrieval import episodes
 from app.storage.stream import WakeStream
+from app.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
@@ -223,7 +224,7 @@ class Intake:
         """Store events, those that can be: see ``storage.log.intake.accept``."""
         if not events:
             return []
-        with self._database.write_once() as writer:
+        with stage("accept"), self._database.write_once() as writer:
             stored = intake.accept(writer, events)
         accepted = [None if one is None else Accepted(*one) for one in stored]
         for one in accepted:

@@ -23,6 +23,8 @@ from app.storage.database import Database
 from app.storage.retrieval import episodes, weeks
 from app.storage.retrieval.episodes import EpisodeRow
 from app.storage.retrieval.weeks import monday_of
+from app.telemetry import metrics
+from app.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +65,9 @@ class AskService:
         plan = self._retrieve.plan(query, served)
         found, trace = self._traced(plan, explained=explained)
         answer = present.answer(found)
-        self.keep(plan.collection.id, kept(found, answer, trace))
+        with stage("keep"):
+            self.keep(plan.collection.id, kept(found, answer, trace))
+        _count(answer)
         log.info(
             "query",
             query_id=str(answer.query_id),
@@ -122,8 +126,16 @@ class AskService:
         with self._retrieve.on_snapshot(plan) as (reader, found):
             ordered = found.ranking.ordered if alone is None else alone
             plain = {passage: rank for rank, (passage, _) in enumerate(ordered, start=1)}
-            return found, self._influences.explained(reader, found, plain, present.trace(found))
+            with stage("explain"):
+                return found, self._influences.explained(reader, found, plain, present.trace(found))
 
     def _without_memory(self, plan: Plan) -> Sequence[tuple[int, float]]:
         wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
         return self._retrieve.find(plan.without_memory(wanted)).ranking.ordered
+
+
+def _count(answer: Answer) -> None:
+    metrics.QUERIES.labels(answer.strategy, answer.profile, answer.memory, answer.stop_reason).inc()
+    metrics.HOPS.labels(answer.profile).observe(answer.hops)
+    for warning in answer.warnings:
+        metrics.WARNINGS.labels(warning.type).inc()
