@@ -18,15 +18,15 @@ ENV PIP_NO_CACHE_DIR=1 \
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN python -m venv /opt/engram
 WORKDIR /src
-# The dependencies first, with packages that are still empty: a layer that changes of the code leave alone.
-COPY pyproject.toml LICENSE ./
-RUN mkdir app migrations \
-    && touch README.md app/__init__.py migrations/__init__.py \
-    && pip install ${PIP_ARGS} .
-COPY README.md ./
+# The dependencies first, held to their hashes: a layer that changes of the code leave alone. Torch is the exception,
+# as its CPU wheel comes from another index and so has another hash; only its version is held.
+COPY requirements.lock ./
+RUN pip install ${PIP_ARGS} torch==2.13.0 \
+    && pip install ${PIP_ARGS} --no-deps --require-hashes --requirement requirements.lock
+COPY pyproject.toml LICENSE README.md ./
 COPY app app
 COPY migrations migrations
-RUN pip install ${PIP_ARGS} --no-deps --force-reinstall .
+RUN pip install ${PIP_ARGS} --no-deps --no-build-isolation .
 
 WORKDIR /
 RUN python -c "from pathlib import Path; from app.providers.embedder import load_embedder; \

@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.
 PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
-.PHONY: run test check format docs install clean
+.PHONY: run test check format docs lock install clean
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -33,6 +33,16 @@ format: install
 docs: install
 	@$(BIN)/engram openapi
 	@$(BIN)/python docs/settings.py
+
+# What the image installs, each file by its hash. It needs uv; UV_ARGS may name where torch's CPU wheel is. Torch and what
+# its wheel with CUDA brings along are left out: the Dockerfile says why.
+CUDA := cuda-bindings cuda-pathfinder cuda-toolkit nvidia-cublas nvidia-cuda-cupti nvidia-cuda-nvrtc \
+	nvidia-cuda-runtime nvidia-cudnn-cu13 nvidia-cufft nvidia-cufile nvidia-curand nvidia-cusolver \
+	nvidia-cusparse nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx \
+	triton
+lock:
+	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+		$(addprefix --no-emit-package ,torch $(CUDA)) $(UV_ARGS) --output-file requirements.lock pyproject.toml -
 
 install: $(STAMP)
 

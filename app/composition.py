@@ -44,6 +44,7 @@ from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
 from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
+from app.services.upkeep.acts import ActsService
 from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.services.upkeep.retention import Keep, RetentionService
@@ -330,6 +331,11 @@ class Application(Parts):
     def state(self) -> StateService:
         """Looks at what metrics tell of the moment."""
         return StateService(self.database, self.stream)
+
+    @cached_property
+    def acts(self) -> ActsService:
+        """Records what administrators do."""
+        return ActsService(self.database)
 
     def observe(self, role: str) -> None:
         """Show metrics, where they have a port of their own, and send traces, if there is a receiver.

@@ -24,7 +24,7 @@ from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
 from app.api.undo import past
-from app.api.upkeep import health, metrics
+from app.api.upkeep import audit, health, metrics
 from app.composition import Application
 from app.settings import Settings
 
@@ -70,6 +70,7 @@ def create_app(application: Application | None) -> FastAPI:
         past,
         health,
         metrics,
+        audit,
     ):
         app.include_router(module.router)
     _describe(app)

@@ -5,6 +5,7 @@ import sys
 from pydantic import ValidationError
 
 from app.cli import (
+    audit,
     enough,
     evaluate,
     explain,
@@ -26,6 +27,7 @@ from app.errors import EngramError
 from app.settings import Settings
 
 __all__ = [
+    "audit",
     "cli",
     "enough",
     "evaluate",
