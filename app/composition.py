@@ -12,6 +12,7 @@ from app import __version__
 from app.errors import ConfigurationError
 from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.services.access.rates import Rates
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -51,6 +52,7 @@ from app.services.upkeep.retention import Keep, RetentionService
 from app.services.upkeep.state import StateService
 from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
+from app.storage.buckets import Buckets
 from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.stream import WakeStream
@@ -59,6 +61,8 @@ from app.telemetry.exposed import Exposed
 
 log = structlog.get_logger(__name__)
 
+RATE_ELSEWHERE = 20.0
+"""Requests a second of each, where nothing is configured and others can reach the API."""
 OTHERS_NAMED = 20
 """Collections of other encoders that a process names when it starts."""
 
@@ -107,6 +111,7 @@ class Application(Parts):
             hnsw_ef_search=settings.hnsw_ef_search,
         )
         self.stream = WakeStream(addresses.redis_url, consumer)
+        self._redis_url = addresses.redis_url
         self._observing = ExitStack()
 
     @cached_property
@@ -328,6 +333,20 @@ class Application(Parts):
         )
 
     @cached_property
+    def rates(self) -> Rates | None:
+        """Counts how often each asks; None if that is not limited."""
+        settings = self.settings
+        rate = settings.rate_per_second
+        if rate is None:
+            rate = 0.0 if settings.on_loopback else RATE_ELSEWHERE
+        return Rates(self.buckets, rate, settings.rate_burst) if rate else None
+
+    @cached_property
+    def buckets(self) -> Buckets:
+        """What it counts in."""
+        return Buckets(self._redis_url)
+
+    @cached_property
     def state(self) -> StateService:
         """Looks at what metrics tell of the moment."""
         return StateService(self.database, self.stream)
@@ -395,6 +414,8 @@ class Application(Parts):
             self.intake.close()
         self.database.close()
         self.stream.close()
+        if "buckets" in self.__dict__:
+            self.buckets.close()
         if "llm" in self.__dict__ and self.llm is not None:
             self.llm.close()
 

@@ -23,6 +23,7 @@ from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
+from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
 from app.api.upkeep import audit, health, metrics
 from app.composition import Application
@@ -56,6 +57,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.draining = False
     app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
+    _throttle(app, application)
     problems.install(app)
     for module in (
         queries,
@@ -78,6 +80,20 @@ def create_app(application: Application | None) -> FastAPI:
     return app
 
 
+EACH_ELSEWHERE = 16
+"""Requests of each in hand, where nothing is configured and others can reach the API."""
+
+
+def _throttle(app: FastAPI, application: Application | None) -> None:
+    """Put limits around the routes."""
+    settings = Settings(_env_file=None) if application is None else application.settings
+    each = settings.concurrency
+    if each is None:
+        each = 0 if settings.on_loopback else EACH_ELSEWHERE
+    bounds = Bounds(each, settings.working, settings.waiting, settings.wait_seconds)
+    app.add_middleware(Throttle, bounds=bounds, rates=None if application is None else application.rates)
+
+
 def _guard(app: FastAPI, settings: Settings) -> None:
     """Put the check of origins around everything, failures that nobody expected included."""
     allowed = Allowed.by(settings.host, settings.allowed_hosts, settings.cors_origins)
@@ -87,7 +103,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             allow_origins=sorted(allowed.origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["content-type", "idempotency-key", HEADER],
-            expose_headers=["location", "retry-after", HEADER],
+            expose_headers=["location", "ratelimit", "ratelimit-policy", "retry-after", HEADER],
         )
     build = app.build_middleware_stack
     app.build_middleware_stack = lambda: Observed(Origins(build(), allowed))  # type: ignore[method-assign]
@@ -116,6 +132,8 @@ def _describe(app: FastAPI) -> None:
             schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
+                    if path not in FREE:
+                        operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
             app.openapi_schema = document
         return app.openapi_schema

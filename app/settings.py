@@ -102,6 +102,34 @@ class Settings(BaseSettings):
         ),
     )
 
+    # Limits of each
+    rate_per_second: float | None = Field(
+        default=None,
+        ge=0,
+        description=(
+            "Requests a second that a principal, or an address where nobody is known, may go on to send; 0: any "
+            "number. Unset: any number where the API listens on loopback only, else 20."
+        ),
+    )
+    rate_burst: int = Field(default=100, ge=1, description="Requests it may send at once.")
+    concurrency: int | None = Field(
+        default=None,
+        ge=0,
+        description=(
+            "Requests of one principal that a process has in hand at once; 0: any number. Unset: any number on "
+            "loopback, else 16."
+        ),
+    )
+    working: int = Field(
+        default=64,
+        ge=0,
+        description="Requests that a process works on at once, but for streamed passages; 0: any number.",
+    )
+    waiting: int = Field(
+        default=400, ge=0, description="Requests that wait for one of these to end; one more is answered 503."
+    )
+    wait_seconds: float = Field(default=10.0, gt=0, description="How long they wait before they are answered 503.")
+
     # Database connections
     database_pool_size: int = Field(
         default=10,
@@ -405,6 +433,11 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="Least severe level that is logged."
     )
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine reaches the API."""
+        return self.host in {"localhost", "127.0.0.1", "::1"}
 
     @property
     def base_url(self) -> str:

@@ -21,6 +21,7 @@ from app.errors import (
     MalformedRequestError,
     NotFoundError,
     PayloadTooLargeError,
+    TooManyRequestsError,
     UnavailableError,
     UnsupportedMediaTypeError,
 )
@@ -62,6 +63,7 @@ _BY_STATUS: dict[int, type[EngramError]] = {
         PayloadTooLargeError,
         UnsupportedMediaTypeError,
         InvalidRequestError,
+        TooManyRequestsError,
         LlmError,
         UnavailableError,
     )

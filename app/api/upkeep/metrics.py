@@ -3,7 +3,6 @@
 from fastapi import APIRouter, Response
 
 from app.api.dependencies import App
-from app.api.origins import LOOPBACK
 from app.errors import NotFoundError
 from app.settings import Settings
 from app.telemetry import metrics
@@ -13,7 +12,7 @@ router = APIRouter(tags=["health"])
 
 def shown(settings: Settings) -> bool:
     """Whether they are shown there: not to strangers, and not where they have a port of their own."""
-    return settings.metrics_port is None and settings.host in LOOPBACK
+    return settings.metrics_port is None and settings.on_loopback
 
 
 @router.get("/metrics", include_in_schema=False)
