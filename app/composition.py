@@ -46,6 +46,7 @@ from app.services.undo.restore import Restore
 from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
 from app.services.upkeep.acts import ActsService
+from app.services.upkeep.backup import BackupService
 from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.services.upkeep.retention import Keep, RetentionService
@@ -112,6 +113,7 @@ class Application(Parts):
         )
         self.stream = WakeStream(addresses.redis_url, consumer)
         self._redis_url = addresses.redis_url
+        self._database_url = addresses.database_url
         self._observing = ExitStack()
 
     @cached_property
@@ -355,6 +357,11 @@ class Application(Parts):
     def acts(self) -> ActsService:
         """Records what administrators do."""
         return ActsService(self.database)
+
+    @cached_property
+    def backup(self) -> BackupService:
+        """Makes backups and puts them back."""
+        return BackupService(self.database, self._database_url, self.settings.postgres_programs)
 
     def observe(self, role: str) -> None:
         """Show metrics, where they have a port of their own, and send traces, if there is a receiver.

@@ -44,6 +44,14 @@ class Settings(BaseSettings):
         description="System user the embedded Postgres runs as when Engram itself runs as root.",
     )
 
+    postgres_programs: Path | None = Field(
+        default=None,
+        description=(
+            "Folder of the `pg_dump` and `pg_restore` that backups are made with. Unset: those of the embedded "
+            "Postgres 18, which copy servers up to that version."
+        ),
+    )
+
     # Ending
     shutdown_delay_seconds: int = Field(
         default=0,

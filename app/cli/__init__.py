@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from app.cli import (
     audit,
+    backup,
     enough,
     evaluate,
     explain,
@@ -28,6 +29,7 @@ from app.settings import Settings
 
 __all__ = [
     "audit",
+    "backup",
     "cli",
     "enough",
     "evaluate",
