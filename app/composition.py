@@ -47,6 +47,7 @@ from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
 from app.services.upkeep.acts import ActsService
 from app.services.upkeep.backup import BackupService
+from app.services.upkeep.doctor import DoctorService
 from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.services.upkeep.retention import Keep, RetentionService
@@ -362,6 +363,11 @@ class Application(Parts):
     def backup(self) -> BackupService:
         """Makes backups and puts them back."""
         return BackupService(self.database, self._database_url, self.settings.postgres_programs)
+
+    @cached_property
+    def doctor(self) -> DoctorService:
+        """Looks whether anything is wrong."""
+        return DoctorService(self.settings, self.database, self.stream, lambda: self.encoder, self.check_dimension)
 
     def observe(self, role: str) -> None:
         """Show metrics, where they have a port of their own, and send traces, if there is a receiver.

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from app.cli import (
     audit,
     backup,
+    doctor,
     enough,
     evaluate,
     explain,
@@ -31,6 +32,7 @@ __all__ = [
     "audit",
     "backup",
     "cli",
+    "doctor",
     "enough",
     "evaluate",
     "explain",

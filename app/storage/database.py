@@ -106,6 +106,7 @@ class Database:
         statement_timeout_seconds: float = 30.0,
         hnsw_ef_search: int = 100,
     ) -> None:
+        self._url = url
         settings = {
             "statement_timeout": f"{statement_timeout_seconds * 1000:.0f}",
             # Sooner, so that waiting for somebody is told from taking too long oneself.
@@ -235,6 +236,17 @@ class Database:
             finally:
                 if held and not connection.invalidated:
                     reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
+
+    @contextmanager
+    def inspected(self) -> Iterator[SqlConnection]:
+        """A connection that cannot write, for tools that compare schemas.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached.
+        """
+        engine = create_engine(with_driver(self._url), poolclass=NullPool)  # results as tools expect them
+        with _explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
+            yield connection
 
     def pools(self) -> Mapping[str, Pool]:
         """What of each pool is lent."""

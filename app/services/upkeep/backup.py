@@ -171,7 +171,7 @@ class BackupService:
                 progress("tables put back", min(done, len(manifest.rows)), len(manifest.rows))
 
         self._database.close()  # their sessions know types that are about to be made anew
-        dump.restore(self._url, source / DATA, replace=True, heard=heard, programs=self._programs)
+        dump.restore(self._url, source / DATA, heard=heard, programs=self._programs)
         with self._database.administer() as administrator:
             contents.analyse(administrator)
             found = contents.rows_of(administrator, contents.tables(administrator))

