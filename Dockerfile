@@ -39,7 +39,8 @@ RUN test -n "${KEEP_TORCH}" || pip freeze \
 FROM ${PYTHON_IMAGE}
 
 COPY --from=build /opt/engram /opt/engram
-RUN useradd --system --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin engram
+RUN groupadd --system --gid 10001 engram \
+    && useradd --system --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin engram
 USER 10001:10001
 WORKDIR /tmp
 
@@ -51,7 +52,7 @@ ENV PATH=/opt/engram/bin:$PATH \
     ENGRAM_PORT=8000 \
     ENGRAM_LOG_FORMAT=json
 
-EXPOSE 8000
+EXPOSE 8000 9464
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import httpx, os; httpx.get('http://127.0.0.1:' + os.environ['ENGRAM_PORT'] + '/healthz', timeout=3, trust_env=False).raise_for_status()"]
 
