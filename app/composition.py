@@ -8,11 +8,7 @@ from functools import cached_property
 
 import structlog
 
-from app import __version__
-from app.errors import ConfigurationError
-from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.services.access.rates import Rates
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -45,26 +41,12 @@ from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
 from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
-from app.services.upkeep.acts import ActsService
-from app.services.upkeep.backup import BackupService
-from app.services.upkeep.doctor import DoctorService
-from app.services.upkeep.health import HealthService
-from app.services.upkeep.maintain import MaintainService, Thresholds
-from app.services.upkeep.retention import Keep, RetentionService
-from app.services.upkeep.state import StateService
-from app.services.upkeep.statistics import StatisticsService
 from app.settings import Settings
-from app.storage.buckets import Buckets
 from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.stream import WakeStream
-from app.telemetry import tracing
-from app.telemetry.exposed import Exposed
+from app.upkeeping import Upkeep
 
 log = structlog.get_logger(__name__)
 
-RATE_ELSEWHERE = 20.0
-"""Requests a second of each, where nothing is configured and others can reach the API."""
 OTHERS_NAMED = 20
 """Collections of other encoders that a process names when it starts."""
 
@@ -101,21 +83,11 @@ def servers(settings: Settings) -> Iterator[Servers]:
         yield Servers(database_url, redis_url)
 
 
-class Application(Parts):
+class Application(Upkeep):
     """Everything one process needs; what is heavy is loaded when first used."""
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
-        super().__init__(settings)
-        self.database = Database(
-            addresses.database_url,
-            pool_size=settings.database_pool_size,
-            statement_timeout_seconds=settings.statement_timeout_seconds,
-            hnsw_ef_search=settings.hnsw_ef_search,
-        )
-        self.stream = WakeStream(addresses.redis_url, consumer)
-        self._redis_url = addresses.redis_url
-        self._database_url = addresses.database_url
-        self._observing = ExitStack()
+        super().__init__(settings, addresses.database_url, addresses.redis_url, consumer)
 
     @cached_property
     def access(self) -> AccessService:
@@ -261,30 +233,6 @@ class Application(Parts):
         return ForgetService(self.database)
 
     @cached_property
-    def maintain(self) -> MaintainService:
-        """Keeps the vector indexes healthy."""
-        settings = self.settings
-        thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(
-            self.database,
-            thresholds,
-            memory_mb=settings.maintenance_memory_mb,
-            exact_search_limit=settings.exact_search_limit,
-        )
-
-    @cached_property
-    def retention(self) -> RetentionService:
-        """Removes what was kept long enough."""
-        settings = self.settings
-        keep = Keep(settings.keep_queries_days, settings.keep_jobs_days, settings.keep_idempotency_days)
-        return RetentionService(self.database, keep)
-
-    @cached_property
-    def statistics(self) -> StatisticsService:
-        """Keeps the planner informed."""
-        return StatisticsService(self.database)
-
-    @cached_property
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
         return DenseService(self.database, self.encoder)
@@ -322,66 +270,6 @@ class Application(Parts):
             window_hours=settings.judge_window_hours,
         )
 
-    @cached_property
-    def health(self) -> HealthService:
-        """Looks at what the process depends on."""
-        settings = self.settings
-        return HealthService(
-            self.database,
-            self.stream,
-            self.encoder,
-            self.language,
-            settings.llm_base_url,
-            embedded=None if settings.database_url else settings.data_dir,
-        )
-
-    @cached_property
-    def rates(self) -> Rates | None:
-        """Counts how often each asks; None if that is not limited."""
-        settings = self.settings
-        rate = settings.rate_per_second
-        if rate is None:
-            rate = 0.0 if settings.on_loopback else RATE_ELSEWHERE
-        return Rates(self.buckets, rate, settings.rate_burst) if rate else None
-
-    @cached_property
-    def buckets(self) -> Buckets:
-        """What it counts in."""
-        return Buckets(self._redis_url)
-
-    @cached_property
-    def state(self) -> StateService:
-        """Looks at what metrics tell of the moment."""
-        return StateService(self.database, self.stream)
-
-    @cached_property
-    def acts(self) -> ActsService:
-        """Records what administrators do."""
-        return ActsService(self.database)
-
-    @cached_property
-    def backup(self) -> BackupService:
-        """Makes backups and puts them back."""
-        return BackupService(self.database, self._database_url, self.settings.postgres_programs)
-
-    @cached_property
-    def doctor(self) -> DoctorService:
-        """Looks whether anything is wrong."""
-        return DoctorService(self.settings, self.database, self.stream, lambda: self.encoder, self.check_dimension)
-
-    def observe(self, role: str) -> None:
-        """Show metrics, where they have a port of their own, and send traces, if there is a receiver.
-
-        Raises:
-            ConfigurationError: the port is taken, or traces cannot be made.
-        """
-        settings = self.settings
-        if settings.metrics_port:
-            shown = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics)
-            self._observing.callback(shown.close)
-        if settings.otlp_endpoint:
-            self._observing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))
-
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
@@ -392,21 +280,6 @@ class Application(Parts):
         # What is loaded by now stays: the collector need not look through it again and again.
         gc.collect()
         gc.freeze()
-
-    def check_dimension(self) -> None:
-        """Make sure that the encoder's vectors fit into the database.
-
-        Raises:
-            ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
-        """
-        encoder = self.embedder
-        if encoder.dimension != self.settings.embedding_dimension:
-            raise ConfigurationError(
-                f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
-                f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
-            )
-        with self.database.read() as reader:
-            collections.check_dimension(reader, encoder.model, encoder.dimension)
 
     def _name_others(self) -> None:
         """Say which collections this process cannot serve: better now than with the first question."""
@@ -422,15 +295,9 @@ class Application(Parts):
 
     def close(self) -> None:
         """Let go of every connection."""
-        self._observing.close()
         if "intake" in self.__dict__:
             self.intake.close()
-        self.database.close()
-        self.stream.close()
-        if "buckets" in self.__dict__:
-            self.buckets.close()
-        if "llm" in self.__dict__ and self.llm is not None:
-            self.llm.close()
+        super().close()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The Dockerfile built and docker-compose.yml carried out, as far as chroots go: ask and judge through it.
 
 Nothing else runs it: ``pytest -m containers tests/deploy/test_containers.py``, as root, on a machine with buildah,
-debootstrap and a way to Debian's and Python's packages. ENGRAM_CONTAINERS_DIR keeps images for the next run.
+debootstrap and a way to Debian's and Python's packages. CONTAINERS_DIR keeps images for the next run.
 """
 
 import os
@@ -46,7 +46,7 @@ def buildah(tmp_path_factory: pytest.TempPathFactory) -> Buildah:
         pytest.skip(f"this machine lacks {', '.join(lacking)}")
     if taken := [port for port in (5432, 6379) if is_taken(port)]:
         pytest.skip(f"somebody listens on {taken}")
-    kept = os.environ.get("ENGRAM_CONTAINERS_DIR")
+    kept = os.environ.get("CONTAINERS_DIR")
     folder = Path(kept) if kept else tmp_path_factory.mktemp("containers")
     made = Buildah(folder)
     made.debian(BASE, "bookworm", BASE_PACKAGES)

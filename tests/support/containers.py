@@ -79,11 +79,11 @@ class Buildah:
     def ours(self) -> None:
         """The image of the Dockerfile, as it is now.
 
-        ENGRAM_CONTAINERS_PIP_ARGS is its PIP_ARGS, ENGRAM_CONTAINERS_VOLUMES what that needs, as HOST:THERE,...
+        CONTAINERS_PIP_ARGS is its PIP_ARGS, CONTAINERS_VOLUMES what that needs, as HOST:THERE,...
         """
-        volumes = [part for part in os.environ.get("ENGRAM_CONTAINERS_VOLUMES", "").split(",") if part]
+        volumes = [part for part in os.environ.get("CONTAINERS_VOLUMES", "").split(",") if part]
         mounted = [option for volume in volumes for option in ("--volume", f"{volume}:ro")]
-        arguments = {"PYTHON_IMAGE": BASE, "PIP_ARGS": os.environ.get("ENGRAM_CONTAINERS_PIP_ARGS", "")}
+        arguments = {"PYTHON_IMAGE": BASE, "PIP_ARGS": os.environ.get("CONTAINERS_PIP_ARGS", "")}
         given = [option for name, value in arguments.items() for option in ("--build-arg", f"{name}={value}")]
         self("bud", "--format", "docker", "--network", "host", *mounted, *given, "--tag", OURS, str(ROOT))
 
