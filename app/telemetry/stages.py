@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Literal
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
+from typing import Literal, get_args
 
 from app.telemetry import tracing
 from app.telemetry.metrics import JOB_SECONDS, JOBS, LLM_CALLS, LLM_SECONDS, STAGE_SECONDS
@@ -29,15 +30,30 @@ Stage = Literal[
 ]
 
 
-@contextmanager
-def stage(name: Stage) -> Iterator[None]:
+class stage(AbstractContextManager[None]):  # noqa: N801 - it reads as the statement it stands in
     """The block is this stage."""
-    began = time.perf_counter()
-    with tracing.span(name):
+
+    __slots__ = ("_began", "_name", "_span")
+
+    def __init__(self, name: Stage) -> None:
+        self._name: Stage = name
+
+    def __enter__(self) -> None:
+        self._span = tracing.span(self._name)
+        self._began = time.perf_counter()
+        self._span.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         try:
-            yield
+            self._span.__exit__(kind, error, trace)
         finally:
-            STAGE_SECONDS.labels(name).observe(time.perf_counter() - began)
+            _TIMES[self._name].observe(time.perf_counter() - self._began)
+
+
+_TIMES = {name: STAGE_SECONDS.labels(name) for name in get_args(Stage)}
+"""Also there from the start, so that a stage that nothing went through yet is told of as 0."""
 
 
 @contextmanager
