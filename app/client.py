@@ -23,14 +23,17 @@ class ClientError(EngramError):
 
 
 class Client:
-    """Talks to a running service."""
+    """Talks to a running service, with an access key if there is one."""
 
-    def __init__(self, base_url: str, *, timeout_seconds: float = 120.0) -> None:
+    def __init__(self, base_url: str, key: str | None = None, *, timeout_seconds: float = 120.0) -> None:
         self._base_url = base_url
         try:
             # A proxy of the environment leads away from this machine, not to it.
             trust_env = httpx.URL(base_url).host not in LOOPBACK
-            self._http = httpx.Client(base_url=base_url, timeout=timeout_seconds, trust_env=trust_env)
+            headers = {} if key is None else {"authorization": f"Bearer {key}"}
+            self._http = httpx.Client(
+                base_url=base_url, timeout=timeout_seconds, trust_env=trust_env, headers=headers
+            )
         except (httpx.InvalidURL, ValueError) as error:
             raise ClientError(f"{base_url!r} is not a URL: {error}") from error
 

@@ -8,7 +8,10 @@ from functools import cached_property
 
 import structlog
 
+from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.services.access.authentication import Authentication
+from app.services.access.keys import KeysService
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -60,10 +63,15 @@ class Servers:
 
 
 @contextmanager
-def servers(settings: Settings) -> Iterator[Servers]:
+def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
     """The configured servers; embedded ones, started or joined in the data directory, where none is configured.
 
+    Args:
+        settings: says where they are.
+        make: an embedded database that is not there is made; else that is an error.
+
     Raises:
+        ConfigurationError: there is no embedded database, and none is to be made.
         ConfigurationError, UnavailableError: an embedded server cannot be started.
     """
     data = settings.data_dir.resolve()
@@ -72,6 +80,11 @@ def servers(settings: Settings) -> Iterator[Servers]:
             database_url = settings.database_url.get_secret_value()
         else:
             postgres = EmbeddedPostgres(data / "postgres", settings.embedded_user)
+            if not make and not postgres.made:
+                raise ConfigurationError(
+                    f"There is no database in {data}. Run this where `engram up` runs, or say where the data are: "
+                    "ENGRAM_DATA_DIR or DATABASE_URL."
+                )
             stack.callback(postgres.stop)
             database_url = postgres.start()
         if settings.redis_url:
@@ -93,6 +106,27 @@ class Application(Upkeep):
     def access(self) -> AccessService:
         """Finds collections by their names."""
         return AccessService(self.database)
+
+    @cached_property
+    def authentication(self) -> Authentication:
+        """Tells whose requests are."""
+        settings = self.settings
+        needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
+        return Authentication(self.database, needed=needed, remember_seconds=settings.access_remember_seconds)
+
+    @cached_property
+    def access_keys(self) -> KeysService:
+        """Makes access keys and takes them back."""
+        return KeysService(self.database)
+
+    def check_access(self) -> None:
+        """See that whoever reaches the port does not reach everything without being told so.
+
+        Raises:
+            ConfigurationError: it would be so.
+        """
+        if self.settings.access == "auto":
+            self.authentication.check_start(self.settings.host)
 
     @cached_property
     def ingest(self) -> IngestService:
@@ -302,8 +336,12 @@ class Application(Upkeep):
 
 @contextmanager
 def application(settings: Settings, consumer: str = "") -> Iterator[Application]:
-    """An application on the configured servers, closed at the end of the block."""
-    with servers(settings) as addresses:
+    """An application on the configured servers, closed at the end of the block; it never makes a database.
+
+    Raises:
+        ConfigurationError, UnavailableError: as ``servers``.
+    """
+    with servers(settings, make=False) as addresses:
         app = Application(settings, addresses, consumer)
         try:
             yield app

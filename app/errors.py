@@ -79,6 +79,22 @@ class UnsupportedMediaTypeError(EngramError):
     title = "Unsupported media type"
 
 
+class UnauthorizedError(EngramError):
+    """The request has no access key, or one that does not count."""
+
+    status = 401
+    type = "unauthorized"
+    title = "Unauthorized"
+
+
+class ForbiddenError(EngramError):
+    """The access key does not allow this."""
+
+    status = 403
+    type = "forbidden"
+    title = "Forbidden"
+
+
 class ForeignOriginError(EngramError):
     """A page of another origin, which is not allowed to, has a browser write."""
 

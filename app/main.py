@@ -1,18 +1,22 @@
 """The API process."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__
 from app.api import problems
+from app.api.access import keys as access
+from app.api.access.authenticated import Authenticated
 from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
+from app.api.dependencies import Needs
 from app.api.drain import Drain
 from app.api.jobs import jobs
 from app.api.keys import keys
@@ -29,6 +33,26 @@ from app.api.upkeep import audit, health, metrics
 from app.composition import Application
 from app.settings import Settings
 
+SCHEME = "accessKey"
+ROUTERS = tuple(
+    module.router
+    for module in (
+        queries,
+        explanations,
+        expansions,
+        feedback,
+        judges,
+        passages,
+        jobs,
+        serving,
+        keys,
+        past,
+        health,
+        metrics,
+        audit,
+        access,
+    )
+)
 DESCRIPTION = """
 Retrieval that learns from being used. Ask `POST /query`, post what really helped to `POST /feedback`, and the
 next related question finds its evidence sooner. Errors are RFC 9457 problem documents; any route can answer 500.
@@ -58,23 +82,10 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     _throttle(app, application)
+    app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
     problems.install(app)
-    for module in (
-        queries,
-        explanations,
-        expansions,
-        feedback,
-        judges,
-        passages,
-        jobs,
-        serving,
-        keys,
-        past,
-        health,
-        metrics,
-        audit,
-    ):
-        app.include_router(module.router)
+    for router in ROUTERS:
+        app.include_router(router)
     _describe(app)
     _guard(app, Settings(_env_file=None) if application is None else application.settings)
     return app
@@ -102,7 +113,7 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             CORSMiddleware,
             allow_origins=sorted(allowed.origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["content-type", "idempotency-key", HEADER],
+            allow_headers=["authorization", "content-type", "idempotency-key", HEADER],
             expose_headers=["location", "ratelimit", "ratelimit-policy", "retry-after", HEADER],
         )
     build = app.build_middleware_stack
@@ -115,6 +126,32 @@ def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
     """
     inside = path.find(f"{{{parameter['name']}}}") if parameter["in"] == "path" else len(path)
     return inside, parameter["name"] != "collection"
+
+
+def _secure(document: dict[str, Any]) -> None:
+    """Add what each route takes: an access key, where one is needed, with which scope."""
+    document["components"]["securitySchemes"] = {
+        SCHEME: {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "engram_...",
+            "description": "An access key. On loopback none is needed, unless the service is told so.",
+        }
+    }
+    for route, need in needed():
+        for method in route.methods or ():
+            operation = document["paths"][route.path_format][method.lower()]
+            operation["security"] = [{SCHEME: [need.scope]}]
+            operation["description"] = f"{operation.get('description', '')}\n\nScope: `{need.scope}`.".strip()
+            operation["responses"] |= {str(code): of for code, of in problems.responses(401, 403).items()}
+
+
+def needed() -> Iterator[tuple[APIRoute, Needs]]:
+    """Routes that need a scope, and what each needs."""
+    for route in (route for router in ROUTERS for route in router.routes):
+        for declared in route.dependencies if isinstance(route, APIRoute) else ():
+            if isinstance(declared.dependency, Needs):
+                yield cast(APIRoute, route), declared.dependency
 
 
 def _describe(app: FastAPI) -> None:
@@ -130,6 +167,7 @@ def _describe(app: FastAPI) -> None:
             schemas.update(described.pop("$defs"))
             schemas["PassagesIn"] = described
             schemas["Problem"] = problems.Problem.model_json_schema(ref_template=template)
+            _secure(document)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
                     if path not in FREE:

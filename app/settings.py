@@ -4,6 +4,7 @@ Values come from the environment (prefix ``ENGRAM_``; ``DATABASE_URL`` and ``RED
 from a ``.env`` file in the working directory.
 """
 
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
@@ -104,6 +105,24 @@ class Settings(OperationSettings):
         ),
     )
 
+    # Access
+    access: Literal["auto", "keys", "open"] = Field(
+        default="auto",
+        description=(
+            "Whether requests need an access key: 'auto' for none on loopback, and else for keys, at least one of "
+            "which must be there at the start; 'keys' always; 'open' never."
+        ),
+    )
+    access_remember_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=300,
+        description="How long a process goes by what it knows of an access key: a revoked one works no longer.",
+    )
+    access_key: SecretStr | None = Field(
+        default=None, description="The access key that the command line sends to the service."
+    )
+
     # Database connections
     database_pool_size: int = Field(
         default=10,
@@ -132,7 +151,11 @@ class Settings(OperationSettings):
         description="Dimension of the vectors of all encoders that share a database, checked at start.",
     )
     embedding_runtime: Literal["onnx", "torch"] = Field(
-        default="onnx", description="'onnx' (fast, small) or 'torch' for models that cannot be exported."
+        default="onnx",
+        description=(
+            "'onnx' (fast, small) or 'torch' for models that ONNX cannot express. The default encoder and others "
+            "of BERT's kind need no torch; the rest, and 'torch', need `pip install 'engram[encoders]'`."
+        ),
     )
     embedding_threads: int = Field(
         default=0, ge=0, description="Threads of the encoder; 0 lets the runtime decide."
@@ -388,9 +411,17 @@ class Settings(OperationSettings):
     @property
     def on_loopback(self) -> bool:
         """Whether only this machine reaches the API."""
-        return self.host in {"localhost", "127.0.0.1", "::1"}
+        return is_loopback(self.host)
 
     @property
     def base_url(self) -> str:
         """Where the command line finds the service."""
         return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens on ``host``."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,6 +1,7 @@
 """Shared fixtures: the real embedded Postgres and Redis, one application on them, a collection per test."""
 
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -51,17 +52,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def graph(pytestconfig: pytest.Config) -> Path:
-    """The encoder's graph, kept for other processes and later runs: exporting it takes ten seconds."""
-    assert pytestconfig.cache is not None
-    return encoder.exported(pytestconfig.cache.mkdir("encoders"))
-
-
-@pytest.fixture(scope="session")
-def settings(tmp_path_factory: pytest.TempPathFactory, graph: Path) -> Settings:
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Defaults, on a data directory of this process."""
     data = tmp_path_factory.mktemp("engram")
-    encoder.lend(graph, data)
     return Settings(_env_file=None, data_dir=data, log_level="WARNING", allowed_hosts="testserver,x")
 
 
@@ -121,6 +114,22 @@ def env(addresses: Servers) -> dict[str, str]:
 def collection() -> str:
     """The name of a collection that no other test uses."""
     return f"test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def working(application: Application) -> Iterator[None]:
+    """Somebody does the jobs."""
+    stop = threading.Event()
+
+    def work() -> None:
+        while not stop.wait(0.05):
+            application.runner.run_ready()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    yield
+    stop.set()
+    worker.join()
 
 
 Scoped = Callable[[str], Scope]

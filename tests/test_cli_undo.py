@@ -3,11 +3,14 @@
 import json
 import re
 import threading
+from pathlib import Path
 
 import pytest
 
-from app.composition import Application
-from tests.support import state, undo
+from app.composition import Application, Servers
+from app.storage.corpus import collections
+from app.storage.database import Reader
+from tests.support import databases, state, undo
 from tests.support.command import NOWHERE, Cli
 
 
@@ -71,6 +74,7 @@ def test_a_collection_is_verified(
     first, *tables = clean.stdout.splitlines()
     assert first == f"{curie}: follows from the log"
     assert re.fullmatch(r"     sentence_memory +\d+  [0-9a-f]{16}", tables[0])
+    assert re.fullmatch(r"checked [1-9]\d* rows of 1 collection in database engram at /.*/run", tables[-1])
 
     with application.database.write() as writer:
         changed = writer.execute(
@@ -88,6 +92,36 @@ def test_a_collection_is_verified(
     assert every.returncode == 1
     reports = {report["collection"]: report for report in json.loads(every.stdout)["collections"]}
     assert (reports[curie]["clean"], reports[curie]["difference_count"]) == (False, changed)
+
+
+def test_what_is_deleted_while_all_is_verified_is_left_out(
+    application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = collections.by_id
+
+    def meanwhile(reader: Reader, collection_id: int) -> collections.Collection:
+        if collection_id == target:
+            application.ingest.delete_collection(scope)
+        return there(reader, collection_id)
+
+    scope = application.access.scope(curie)
+    target = scope.collection.id
+    monkeypatch.setattr(collections, "by_id", meanwhile)
+    names = [report.collection for report in application.verify.every()]
+    assert curie not in names
+    assert names == sorted(names)
+
+
+@pytest.mark.parametrize("command", [("verify",), ("maintain",), ("judge", "--once"), ("worker",), ("serve",)])
+def test_no_command_but_up_and_migrate_makes_a_database(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    assert f"no database in {tmp_path}" in cli.fails(*command, ENGRAM_DATA_DIR=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_without_collections_proves_nothing(cli: Cli, addresses: Servers, env: dict[str, str]) -> None:
+    with databases.migrated(addresses) as empty:
+        message = cli.fails("verify", **(env | {"DATABASE_URL": empty.database_url}))
+    assert "no collection to verify in database test_" in message
 
 
 def test_it_says_in_one_line_why_it_cannot_verify(cli: Cli, env: dict[str, str]) -> None:

@@ -4,10 +4,8 @@ from ipaddress import IPv6Address, ip_address
 
 from starlette.types import Scope
 
+from app.api.access.authenticated import PRINCIPAL
 from app.services.access.scope import LOCAL, Principal
-
-PRINCIPAL = "engram.principal"
-"""Where a request's principal stands in its ASGI scope."""
 
 
 def asker(scope: Scope) -> Principal:

@@ -8,13 +8,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
-from fastapi import Depends, Header, Path, Query, Request
+from fastapi import Depends, Header, Path, Query, Request, params
 from starlette.concurrency import run_in_threadpool
 
 from app import deadline
+from app.api.access.authenticated import PRINCIPAL
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
-from app.errors import MalformedRequestError, UnsupportedMediaTypeError
-from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
+from app.core.access_keys import ANYWHERE
+from app.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
+from app.services.access.authentication import Authentication
+from app.services.access.keys import KeysService
+from app.services.access.scope import AccessService, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
@@ -45,6 +49,10 @@ class Services(Protocol):
     def settings(self) -> Settings: ...
     @property
     def access(self) -> AccessService: ...
+    @property
+    def authentication(self) -> Authentication: ...
+    @property
+    def access_keys(self) -> KeysService: ...
     @property
     def ingest(self) -> IngestService: ...
     @property
@@ -136,24 +144,64 @@ async def timed(app: App) -> None:
     deadline.begin(app.settings.query_timeout_seconds)
 
 
-async def _principal() -> Principal:
-    return LOCAL
+async def _principal(request: Request) -> Principal:
+    principal: Principal = request.scope[PRINCIPAL]
+    return principal
 
 
 Asker = Annotated[Principal, Depends(_principal)]
+NEED = "engram.need"
+"""Where what a route needs stands in a request's ASGI scope."""
+
+
+class Needs:
+    """What a route needs of whoever asks there: the one place where a route says so, among its ``dependencies``.
+
+    Routes that name a collection need it there: whatever resolves the collection asks for it.
+    """
+
+    def __init__(self, scope: str, *, everywhere: bool = False) -> None:
+        self.scope = scope
+        self.everywhere = everywhere
+
+    async def __call__(self, request: Request, asker: Asker) -> None:
+        """Refuse whoever may do this nowhere.
+
+        Raises:
+            ForbiddenError: the principal may not.
+        """
+        grants = asker.grants
+        if self.scope not in (grants.on(ANYWHERE) if self.everywhere else grants.anywhere()):
+            where = " on all collections" if self.everywhere else ""
+            raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
+        request.scope[NEED] = self.scope
+
+
+def needs(scope: str, *, everywhere: bool = False) -> params.Depends:
+    """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections."""
+    found: params.Depends = Depends(Needs(scope, everywhere=everywhere))
+    return found
+
+
+async def _need(request: Request) -> str:
+    need: str = request.scope[NEED]  # a route that does not say what it takes is of use to nobody
+    return need
+
+
+Need = Annotated[str, Depends(_need)]
 InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
 
 
-def _in_query(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
-    return app.access.asked(collection, asker)
+def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
+    return app.access.asked(collection, asker, need)
 
 
-async def _opening(app: App, asker: Asker, collection: InCollection = DEFAULT_COLLECTION) -> Opening:
-    return app.access.opening(collection, asker)
+async def _opening(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Opening:
+    return app.access.opening(collection, asker, need)
 
 
-def _in_path(app: App, asker: Asker, name: CollectionName) -> Scope:
-    return app.access.asked(name, asker)
+def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
+    return app.access.asked(name, asker, need)
 
 
 class InBody(Protocol):
@@ -177,8 +225,8 @@ class Posted(Generic[B]):
 def posted(model: type[B]) -> Callable[..., Posted[B]]:
     """A dependency that reads the body, once, and resolves the collection that it names."""
 
-    def read(app: App, asker: Asker, body: B) -> Posted[B]:
-        return Posted(body, app.access.asked(body.collection, asker))
+    def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
+        return Posted(body, app.access.asked(body.collection, asker, need))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
@@ -190,10 +238,10 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
     For a route that can do with a scope of then: see ``AccessService.remembered``.
     """
 
-    async def read(app: App, asker: Asker, body: B) -> Posted[B]:
-        scope = app.access.remembered(body.collection, asker)
+    async def read(app: App, asker: Asker, need: Need, body: B) -> Posted[B]:
+        scope = app.access.remembered(body.collection, asker, need)
         if scope is None:
-            scope = await run_in_threadpool(app.access.asked, body.collection, asker)
+            scope = await run_in_threadpool(app.access.asked, body.collection, asker, need)
         return Posted(body, scope)
 
     read.__annotations__["body"] = model

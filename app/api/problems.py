@@ -16,12 +16,14 @@ from app.errors import (
     ConflictError,
     EmbeddingSpaceMismatchError,
     EngramError,
+    ForbiddenError,
     InvalidRequestError,
     LlmError,
     MalformedRequestError,
     NotFoundError,
     PayloadTooLargeError,
     TooManyRequestsError,
+    UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
 )
@@ -58,6 +60,8 @@ _BY_STATUS: dict[int, type[EngramError]] = {
     error.status: error
     for error in (
         MalformedRequestError,
+        UnauthorizedError,
+        ForbiddenError,
         NotFoundError,
         ConflictError,
         PayloadTooLargeError,
@@ -111,7 +115,11 @@ def document(
 
 def of(error: EngramError) -> JSONResponse:
     """The response of one of our own errors."""
-    headers = {"Retry-After": RETRY_AFTER_SECONDS} if isinstance(error, UnavailableError) else None
+    headers = {}
+    if isinstance(error, UnavailableError):
+        headers["Retry-After"] = RETRY_AFTER_SECONDS
+    if isinstance(error, UnauthorizedError):
+        headers["WWW-Authenticate"] = "Bearer"
     return document(error.status, error.type, error.title, error.detail, headers=headers, **error.extra)
 
 

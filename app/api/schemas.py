@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from app.api.reading import more_values
+from app.core.judge_names import LONGEST, PATTERN, normalised
 from app.core.names import COLLECTION
 
 MAX_DEPTH = 20
@@ -111,6 +112,8 @@ Text = Annotated[
 Question = Annotated[Text, Field(max_length=10_000)]
 ExternalId = Annotated[Text, Field(max_length=512)]
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
+JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalised)]
+"""Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
 Whole = BeforeValidator(whole)
 Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]

@@ -5,6 +5,7 @@ import sys
 from pydantic import ValidationError
 
 from app.cli import (
+    access,
     audit,
     backup,
     doctor,
@@ -29,6 +30,7 @@ from app.errors import EngramError
 from app.settings import Settings
 
 __all__ = [
+    "access",
     "audit",
     "backup",
     "cli",

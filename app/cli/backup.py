@@ -81,20 +81,18 @@ def _check(configured: Settings, source: Path) -> None:
 def _restore(services: "Application", source: Path, *, replace: bool, verify: bool) -> None:
     with _shown() as progress:
         manifest = services.backup.restore(source, replace=replace, progress=progress)
-        names = services.verify.names() if verify else []
-        bad = []
-        for number, name in enumerate(names, start=1):
-            report = services.verify.verify(services.access.scope(name), 1)
+        bad, count = [], len(manifest.collections)
+        for number, report in enumerate(services.verify.every(1) if verify else (), start=1):
             if not report.clean:
-                bad.append(name)
-            progress("collections verified", number, len(names))
+                bad.append(report.collection)
+            progress("collections verified", number, count)
     say(f"{source}: restored, {_described(manifest)}")
     for name in bad:
         complain(f"{name}: what was learned does not follow from its log; engram verify {name} says where")
     if bad:
-        raise ConfigurationError(f"{len(bad)} of {len(names)} collections are not as their log says.")
+        raise ConfigurationError(f"{len(bad)} of {count} collections are not as their log says.")
     if verify:
-        say(f"{len(names)} collections verified: what was learned follows from the log")
+        say(f"{count} collections verified: what was learned follows from the log")
 
 
 def _described(manifest: "Manifest") -> str:

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from app import logs
+from app.client import Client
 from app.settings import Settings
 
 cli = typer.Typer(
@@ -35,6 +36,17 @@ def settings() -> Settings:
 def base_url(url: str | None) -> str:
     """Where the service is: as said, else as configured."""
     return (url or settings().base_url).rstrip("/")
+
+
+def access_key() -> str | None:
+    """The access key that requests are made with, if one is configured."""
+    key = settings().access_key
+    return None if key is None else key.get_secret_value()
+
+
+def client_of(url: str | None) -> Client:
+    """A client of the service, with the access key that is configured."""
+    return Client(base_url(url), access_key())
 
 
 def say(text: str) -> None:

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
-from app.client import Client, ClientError, path_of
+from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.client import ClientError, path_of
 
 COLUMN = 46
 """Characters of one of two columns, so that a line has less than 100."""
@@ -29,7 +29,7 @@ def memory(
     """Show what is remembered of a sentence, and every verdict that made it so."""
     asked = {"collection": collection, "after": after, "limit": limit, "query": query}
     wanted = {name: value for name, value in asked.items() if value is not None}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         shown = client.send("GET", path_of("sentences", str(sentence), "memory"), params=wanted)
     if as_json:
         say_json(shown)
@@ -88,7 +88,7 @@ def compare(
 ) -> None:
     """Ask a question under two arms and show the answers side by side; nothing is kept of it."""
     body = {"query": text, "collection": collection, "top_k": top_k, "a": _arm(a), "b": _arm(b)}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         compared = client.send("POST", "/query/compare", json=body)
     if as_json:
         say_json(compared)

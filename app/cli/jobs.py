@@ -8,14 +8,14 @@ from app.cli.console import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    base_url,
     cli,
+    client_of,
     complain,
     say,
     say_json,
     say_table,
 )
-from app.client import Client, path_of
+from app.client import path_of
 
 HEADINGS = ("job", "kind", "status", "done", "of", "asked for", "")
 group = typer.Typer(invoke_without_command=True, help="List a collection's jobs, the latest first, or cancel one.")
@@ -35,7 +35,7 @@ def listed(
     if context.invoked_subcommand is not None:
         return
     where = {"limit": limit} | ({} if before is None else {"before": before})
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         page = client.send("GET", path_of("collections", collection, "jobs"), params=where)
     if as_json:
         say_json(page)
@@ -57,7 +57,7 @@ def cancel(
     as_json: JsonOption = False,
 ) -> None:
     """Have a job end before its end; what it did so far stays."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         job = client.send("DELETE", path_of("jobs", job_id), params={"collection": collection})
     if as_json:
         say_json(job)

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
-from app.client import Client, ClientError, path_of
+from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.client import ClientError, path_of
 
 HEADINGS = ("judge", "applied", "pending", "parked", "revoked", "R+", "R-", "a day", "contested", "ranking")
 FIELDS = (
@@ -27,7 +27,7 @@ def judges(
 ) -> None:
     """Show who judges, and how far each counts; what is a judge's own has a star."""
     params = {"limit": limit} | ({} if after is None else {"after": after})
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         page = client.send("GET", path_of("collections", collection, "judges"), params=params)
     if as_json:
         say_json(page)
@@ -59,7 +59,7 @@ def set_judge(
     body = {name: value for name, value in given if value is not None}
     if like_all == bool(body):
         raise ClientError("Say what is to differ for this judge, or else --like-all.")
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         found = client.send("PUT", path_of("collections", collection, "judges", judge), json=body)
     if as_json:
         say_json(found)

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
-from app.client import Client, path_of
+from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.client import path_of
 
 NameArgument = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
 HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", "")
@@ -14,7 +14,7 @@ HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", ""
 @cli.command()
 def evolve(name: NameArgument, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Let the passage keys of a collection take in now what verdicts validated."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         done = client.send("POST", path_of("collections", name, "evolve"))
     if as_json:
         say_json(done)
@@ -36,7 +36,7 @@ def keys(
     as_json: JsonOption = False,
 ) -> None:
     """Show where the passage keys of a collection stand, and its evolutions."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         standing = client.send("GET", path_of("collections", name, "keys"))
         page = client.send("GET", path_of("collections", name, "generations"), params={"limit": limit})
     if as_json:
@@ -56,7 +56,7 @@ def rollback(
     as_json: JsonOption = False,
 ) -> None:
     """Serve the passage keys of another generation, earlier or later."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         standing = client.send("POST", path_of("collections", name, "rollback"), json={"generation": generation})
     if as_json:
         say_json(standing)
@@ -73,7 +73,7 @@ def key(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a passage's key learned, and the questions behind it."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         shown = client.send(
             "GET", path_of("passages", passage, "key"), params={"collection": collection, "limit": limit}
         )

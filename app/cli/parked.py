@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json
+from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
 from app.cli.requests import one_by_one, say_statuses
 from app.client import Client, ClientError
 
@@ -19,7 +19,7 @@ def parked(
 ) -> None:
     """List verdicts that could not be applied, with what they failed with."""
     where = {"collection": collection, "status": "parked", "after": after, "limit": limit}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         page = client.send("GET", "/feedback", params=where)
     if as_json:
         say_json(page)
@@ -42,7 +42,7 @@ def retry(
     """Have parked verdicts tried again, once the cause is mended."""
     if sum((bool(events), judge_name is not None, everything)) != 1:
         raise ClientError("Say which verdicts: by their ids, or by --judge or --all.")
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         done = (
             one_by_one(client, "POST", events, collection, "/retry")
             if events

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress, TaskID
 
-from app.cli.console import JsonOption, UrlOption, base_url, cli, say, say_json
+from app.cli.console import JsonOption, UrlOption, cli, client_of, say, say_json
 from app.cli.requests import progress_bar, succeeded
 from app.client import Client, path_of
 
@@ -28,7 +28,7 @@ def replay(
     """
     body = {"until": until} | ({} if into is None else {"into": into})
     headers = {} if key is None else {"idempotency-key": key}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         accepted = client.send("POST", path_of("collections", collection, "replay"), json=body, headers=headers)
         with progress_bar() as progress:
             past = succeeded(_followed(client, accepted, progress))["result"]

@@ -36,6 +36,7 @@ def serve() -> None:
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
         services.check_dimension()
+        services.check_access()
         services.observe("api")
         Server(create_app(services), configured).run()
     abandon_threads()

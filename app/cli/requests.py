@@ -9,7 +9,19 @@ from typing import Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, complain, err, say, say_json
+from app.cli.console import (
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    access_key,
+    base_url,
+    cli,
+    client_of,
+    complain,
+    err,
+    say,
+    say_json,
+)
 from app.cli.explain import say_passage_causes, say_sentence_causes
 from app.client import Client, ClientError, open_corpus, path_of
 
@@ -22,7 +34,7 @@ def ingest(
 ) -> None:
     """Ingest passages from files and wait until they are searchable."""
     failed = False
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         for path in files:
             with open_corpus(path) as stream:
                 failed |= not _ingest(client, stream, path.name, collection)
@@ -101,7 +113,7 @@ def rekey(
     url: UrlOption = None,
 ) -> None:
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         headers = {} if key is None else {"idempotency-key": key}
         accepted = client.send(
             "POST",
@@ -146,7 +158,7 @@ def query(
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
         answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
     if as_json:
@@ -204,7 +216,7 @@ def expand(
     """Widen a question: pieces of text to send on with a verdict, as its expansions."""
     wanted = methods or ["prf"]
     body = {"query": text, "collection": collection, "methods": wanted, "passages": passages}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         widened = client.send("POST", "/expand", json=body)
     if as_json:
         say_json(widened)
@@ -253,7 +265,9 @@ def feedback(
     none_helped: Annotated[
         bool, typer.Option("--none-helped", help="Say that nothing helped: all that was activated is rejected.")
     ] = False,
-    judge_name: Annotated[str, typer.Option("--judge", help="Who judges.")] = "cli",
+    judge_name: Annotated[
+        str | None, typer.Option("--judge", help="Who judges; by default `cli`, or the access key's judge.")
+    ] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
     collection: CollectionOption = "default",
     url: UrlOption = None,
@@ -270,10 +284,10 @@ def feedback(
         "expansions": [] if expansions is None else _expansions(expansions),
         "partial": partial,
         "none_helped": none_helped,
-        "judge": judge_name,
+        "judge": judge_name if access_key() else judge_name or "cli",
         "wait": True,
     }
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
     if as_json:
         say_json(receipt)
@@ -312,7 +326,7 @@ def sample(url: UrlOption = None) -> None:
     from app.sample.tour import tour
 
     address = base_url(url)
-    with Client(address) as client:
+    with Client(address, access_key()) as client:
         ok = _ingest(client, io.BytesIO(corpus()), "sample corpus", COLLECTION)
     say(tour(address))
     if not ok:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from app.cli.console import JsonOption, UrlOption, cli, client_of, say, say_json, say_table
 from app.cli.keys import NameArgument
-from app.client import Client, ClientError, path_of
+from app.client import ClientError, path_of
 
 PLURALS = {"passage": "passages", "sentence": "sentences", "entity": "entities"}
 FIGURES = ("retrieval_success", "evidence_recall", "reciprocal_rank", "generation_success", "hops")
@@ -49,7 +49,7 @@ def collection(
         patch["experiment"] = None if experiment is None else _document(experiment)
     if exploring or no_exploration:
         patch["exploration"] = exploring or None
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         path = path_of("collections", name)
         shown = client.send("PATCH", path, json=patch) if patch else client.send("GET", path)
     if as_json:
@@ -94,7 +94,7 @@ def lift(
     """Compare the arms of a collection's experiment by what verdicts say of their queries."""
     said = {"from": since, "to": before, "baseline": baseline}
     params = {key: value for key, value in said.items() if value is not None}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         report = client.send("GET", path_of("collections", name, "lift"), params=params)
     if as_json:
         say_json(report)

@@ -9,8 +9,8 @@ from app.cli.console import (
     CollectionOption,
     JsonOption,
     UrlOption,
-    base_url,
     cli,
+    client_of,
     complain,
     say,
     say_json,
@@ -18,6 +18,7 @@ from app.cli.console import (
 )
 from app.cli.requests import followed, one_by_one, progress_bar, say_statuses, succeeded
 from app.client import Client, ClientError
+from app.errors import NotFoundError
 
 if TYPE_CHECKING:
     from app.services.undo.findings import Report
@@ -39,7 +40,7 @@ def revoke(
     criteria = {name: value for name, value in said.items() if value is not None}
     if bool(events) == bool(criteria):
         raise ClientError("Say which verdicts: by their ids, or by --judge, --from, --to or --all.")
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         done = one_by_one(client, "DELETE", events, collection) if events else _many(client, criteria, collection)
     if as_json:
         say_json(done)
@@ -66,20 +67,29 @@ def verify(
 ) -> None:
     """Replay the log of verdicts and compare everything learned with it; exit code 1 if it differs.
 
-    States must agree to the bit, terms of the ranking weights and credits of expansions to 1e-9.
+    States must agree to the bit, terms of the ranking weights and credits of expansions to 1e-9. Where there is no
+    collection, nothing is proved, and the exit code is 1 as well.
     """
     from app.composition import application
 
     with application(settings()) as services:
-        reports = [
-            services.verify.verify(services.access.scope(name), differences)
-            for name in names or services.verify.names()
-        ]
+        where = services.database.address
+        scopes = [services.access.scope(name) for name in names or ()]
+        reports = []
+        every = services.verify.every(differences)
+        for report in (services.verify.verify(scope, differences) for scope in scopes) if scopes else every:
+            reports.append(report)
+            if not as_json:
+                _print(report)
+    if not reports:
+        raise NotFoundError(f"There is no collection to verify in {where}.")
+    rows = sum(report.rows for report in reports)
     if as_json:
-        say_json({"collections": [asdict(report) | {"clean": report.clean} for report in reports]})
+        documents = [asdict(report) | {"clean": report.clean} for report in reports]
+        say_json({"database": where, "rows": rows, "collections": documents})
     else:
-        for report in reports:
-            _print(report)
+        collections = "1 collection" if len(reports) == 1 else f"{len(reports)} collections"
+        say(f"checked {rows} rows of {collections} in {where}")
     if not all(report.clean for report in reports):
         raise typer.Exit(1)
 

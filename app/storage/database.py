@@ -162,6 +162,9 @@ class Database:
         """
         with _explained(), self._snapshots.connect() as connection, timed(connection):
             yield Reader(connection)
+            # A rollback has the driver forget its prepared statements, which are then planned anew each time:
+            # a third of what a query costs.
+            connection.commit()
 
     @contextmanager
     def write(self) -> Iterator[Writer]:
@@ -256,6 +259,13 @@ class Database:
             for name, pool in pools.items()
             if isinstance(pool, QueuePool)
         }
+
+    @property
+    def address(self) -> str:
+        """Where it is, as a person would say it: the database's name and its host or the folder of its socket."""
+        url = self._writers.url
+        host = url.host or url.query.get("host") or "the default host"
+        return f"database {url.database or 'of the default name'} at {host}"
 
     def close(self) -> None:
         """Close every pooled connection."""

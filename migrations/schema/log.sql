@@ -32,6 +32,8 @@ CREATE TABLE feedback_event (
     idempotency_key TEXT NOT NULL,
     body_hash BYTEA NOT NULL,
     judge TEXT NOT NULL,
+    principal TEXT DEFAULT 'local' NOT NULL,
+    trusted BOOLEAN DEFAULT true NOT NULL,
     version SMALLINT NOT NULL,
     partial BOOLEAN NOT NULL,
     retrieval_success BOOLEAN,
@@ -67,6 +69,8 @@ CREATE INDEX feedback_event_collection_id_question_id_idx ON feedback_event (col
 CREATE INDEX feedback_event_parked_idx ON feedback_event (collection_id, id) WHERE status = 'parked';
 CREATE INDEX feedback_event_pending_idx ON feedback_event (received_at) WHERE status = 'pending';
 COMMENT ON TABLE feedback_event IS 'The log of verdicts: everything learned is a function of it.';
+COMMENT ON COLUMN feedback_event.principal IS 'Whose request brought it.';
+COMMENT ON COLUMN feedback_event.trusted IS 'Whether its judge counts in full by whose request it was.';
 COMMENT ON COLUMN feedback_event.version IS 'By which the verdict is to be read.';
 COMMENT ON COLUMN feedback_event.spared IS 'Sentences of passages that helped as a whole, of which it is not known which ones did.';
 COMMENT ON COLUMN feedback_event.applied_sequence IS 'Order of application; replay follows it.';

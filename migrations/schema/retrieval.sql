@@ -15,6 +15,7 @@ CREATE TABLE episode (
     hops SMALLINT NOT NULL,
     total_ms REAL NOT NULL,
     arm TEXT,
+    principal TEXT DEFAULT 'local' NOT NULL,
     answer JSONB NOT NULL,
     trace JSONB NOT NULL,
     ranked BIGINT[],
@@ -34,6 +35,7 @@ COMMENT ON COLUMN episode.activated IS 'Sentences selected in any hop.';
 COMMENT ON COLUMN episode.shown IS 'The answer''s passages, in order.';
 COMMENT ON COLUMN episode.explored IS 'Passages that exploration put into the answer.';
 COMMENT ON COLUMN episode.arm IS 'Given by the collection''s experiment.';
+COMMENT ON COLUMN episode.principal IS 'Whose request it was.';
 COMMENT ON COLUMN episode.answer IS 'What was answered, without the texts.';
 COMMENT ON COLUMN episode.trace IS 'How it came about, without the texts.';
 COMMENT ON COLUMN episode.ranked IS 'Best candidates; null where features alone did not rank.';

@@ -32,7 +32,7 @@ BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
 def names_a_collection(operation: Operation) -> bool:
     method, path = operation
     parameters = DOCUMENT["paths"][path][method.lower()].get("parameters", [])
-    inside = method in WITH_BODIES and path in BODIES and path != "/passages"
+    inside = method in WITH_BODIES and path in BODIES and path != "/passages" and not path.startswith("/access/")
     return "{name}" in path or inside or "collection" in {parameter["name"] for parameter in parameters}
 
 

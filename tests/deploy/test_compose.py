@@ -14,7 +14,7 @@ from app.settings import Settings
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ["migrate", "api", "worker", "judge"]
 SETTINGS = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
-COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "JUDGE_COLLECTION"}
+COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS", "JUDGE_COLLECTION"}
 REFERENCE = re.compile(r"\$\{(\w+)(:-[^}]*|:\?[^}]*)?\}")
 
 

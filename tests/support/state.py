@@ -38,6 +38,12 @@ def collection_id(application: Application, name: str) -> int:
         return collections.find(reader, name).id
 
 
+def names(application: Application) -> set[str]:
+    """Names of all collections."""
+    with application.database.read() as reader:
+        return {row.name for row in reader.rows("SELECT name FROM collection")}
+
+
 def rows(application: Application, name: str, table: str, without: Sequence[str] = ()) -> list[dict[str, Any]]:
     """The collection's rows of ``table`` as JSON shows them, vectors to the last bit, in a fixed order."""
     with application.database.read() as reader:

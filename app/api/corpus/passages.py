@@ -13,12 +13,23 @@ from app.api.corpus.passage_schemas import (
     RekeyIn,
     StoredSentenceOut,
 )
-from app.api.dependencies import App, Limit, OptionalKey, PathScope, QueryOpening, QueryScope, json_body
+from app.api.dependencies import (
+    App,
+    Asker,
+    Limit,
+    OptionalKey,
+    PathScope,
+    QueryOpening,
+    QueryScope,
+    json_body,
+    needs,
+)
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
 from app.api.paths import ExternalIdPath, PassageRoute, path_text
 from app.api.problems import responses
 from app.api.schemas import CollectionName
+from app.core.access_keys import ADMIN, INGEST, READ
 from app.errors import UnsupportedMediaTypeError
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
@@ -41,6 +52,7 @@ BODY: dict[str, Any] = {
 
 @router.post(
     "/passages",
+    dependencies=[needs(INGEST)],
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
@@ -73,6 +85,7 @@ async def post_passages(
 
 @router.get(
     "/passages/{passage_id:text}",
+    dependencies=[needs(READ)],
     response_model=PassageOut,
     responses=responses(404, 422, 503),
     summary="Read a passage",
@@ -94,6 +107,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
 
 @router.delete(
     "/passages/{passage_id:text}",
+    dependencies=[needs(INGEST)],
     status_code=status.HTTP_204_NO_CONTENT,
     responses=responses(404, 422, 503),
     summary="Remove a passage",
@@ -104,13 +118,17 @@ def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> N
 
 
 @router.get(
-    "/collections", response_model=CollectionsOut, responses=responses(422, 503), summary="List collections"
+    "/collections",
+    dependencies=[needs(READ)],
+    response_model=CollectionsOut,
+    responses=responses(422, 503),
+    summary="List collections",
 )
 def get_collections(
-    app: App, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
+    app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
-    """Collections in name order."""
-    found = app.ingest.collections(after, limit)
+    """Collections in name order: those that may be read with the key."""
+    found = app.ingest.collections(after, limit, asker)
     return CollectionsOut(
         collections=[CollectionOut.model_validate(item) for item in found],
         next_after=found[-1].name if len(found) == limit else None,
@@ -119,6 +137,7 @@ def get_collections(
 
 @router.get(
     "/collections/{name}",
+    dependencies=[needs(READ)],
     response_model=CollectionOut,
     responses=responses(404, 422, 503),
     summary="Read a collection",
@@ -132,7 +151,7 @@ async def get_collection(scope: PathScope) -> CollectionOut:
     "/collections/{name}/rekey",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(ADMIN), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
     summary="Make a collection's keys anew",
 )
@@ -147,6 +166,7 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
 
 @router.delete(
     "/collections/{name}",
+    dependencies=[needs(ADMIN)],
     status_code=status.HTTP_204_NO_CONTENT,
     responses=responses(404, 422, 503),
     summary="Remove a collection",

@@ -5,17 +5,22 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response, status
 
-from app.api.dependencies import App, Limit, PathScope, QueryScope
+from app.api.dependencies import App, Limit, PathScope, QueryScope, needs
 from app.api.jobs.job_schemas import JobAccepted, JobDetail, JobOut, JobsOut, LineError
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import MAX_ID
+from app.core.access_keys import ADMIN, READ
 
 router = APIRouter(tags=["jobs"], route_class=Route)
 
 
 @router.get(
-    "/jobs/{job_id}", response_model=JobDetail, responses=responses(404, 422, 503), summary="Progress of a job"
+    "/jobs/{job_id}",
+    dependencies=[needs(READ)],
+    response_model=JobDetail,
+    responses=responses(404, 422, 503),
+    summary="Progress of a job",
 )
 def get_job(
     job_id: UUID,
@@ -36,6 +41,7 @@ def get_job(
 
 @router.delete(
     "/jobs/{job_id}",
+    dependencies=[needs(ADMIN)],
     response_model=JobOut,
     responses=responses(404, 409, 422, 503)
     | {202: {"model": JobOut, "description": "It runs, and ends as soon as what is in hand is whole."}},
@@ -55,6 +61,7 @@ def delete_job(job_id: UUID, app: App, scope: QueryScope, response: Response) ->
 
 @router.get(
     "/collections/{name}/jobs",
+    dependencies=[needs(READ)],
     response_model=JobsOut,
     responses=responses(404, 422, 503),
     summary="List a collection's jobs",

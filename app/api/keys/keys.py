@@ -5,11 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from app.api.dependencies import App, Limit, PathScope, QueryScope, json_body
+from app.api.dependencies import App, Limit, PathScope, QueryScope, json_body, needs
 from app.api.keys.key_schemas import EvolveOut, GenerationOut, GenerationsOut, KeyOut, KeysOut, RollbackIn
 from app.api.paths import ExternalIdPath, PassageRoute, path_text
 from app.api.problems import responses
 from app.api.schemas import MAX_ID
+from app.core.access_keys import MODERATE, READ
 from app.services.keys.evolve import Standing
 
 router = APIRouter(tags=["keys"], route_class=PassageRoute)
@@ -17,6 +18,7 @@ router = APIRouter(tags=["keys"], route_class=PassageRoute)
 
 @router.get(
     "/passages/{passage_id:text}/key",
+    dependencies=[needs(READ)],
     response_model=KeyOut,
     responses=responses(404, 422, 503),
     summary="Read a passage's key",
@@ -33,6 +35,7 @@ def get_key(
 
 @router.get(
     "/collections/{name}/keys",
+    dependencies=[needs(READ)],
     response_model=KeysOut,
     responses=responses(404, 422, 503),
     summary="Read where keys stand",
@@ -44,6 +47,7 @@ def get_keys(scope: PathScope, app: App) -> KeysOut:
 
 @router.post(
     "/collections/{name}/evolve",
+    dependencies=[needs(MODERATE)],
     response_model=EvolveOut,
     responses=responses(404, 422, 503),
     summary="Let keys evolve now",
@@ -61,6 +65,7 @@ def post_evolve(scope: PathScope, app: App) -> EvolveOut:
 
 @router.get(
     "/collections/{name}/generations",
+    dependencies=[needs(READ)],
     response_model=GenerationsOut,
     responses=responses(404, 422, 503),
     summary="List evolutions",
@@ -83,7 +88,7 @@ def get_generations(
 @router.post(
     "/collections/{name}/rollback",
     response_model=KeysOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Serve another generation",
 )

@@ -16,6 +16,7 @@ from app.api.dependencies import (
     QueryScope,
     RequiredKey,
     json_body,
+    needs,
     posted,
     posted_often,
 )
@@ -35,6 +36,7 @@ from app.api.learning.feedback_schemas import (
 from app.api.paths import FeedbackRoute
 from app.api.problems import responses
 from app.api.schemas import MAX_ID
+from app.core.access_keys import JUDGE, MODERATE
 from app.errors import EmbeddingSpaceMismatchError, GoneError
 from app.services.learning.feedback import Detail, Receipt
 from app.services.learning.intake import Accepted
@@ -46,7 +48,7 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     "/feedback",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=FeedbackOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(JUDGE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True)
     | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
     summary="Judge an answered query",
@@ -62,7 +64,7 @@ async def post_feedback(
     try:
         stored = await _stored(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
-        scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal)
+        scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal, JUDGE)
         stored = await _stored(app, replace(sent, scope=scope), key)
     receipt = await run_in_threadpool(app.feedback.applied, stored) if body.wait else Receipt(stored.event, None)
     if receipt.event.status in {"applied", "revoked"}:
@@ -72,6 +74,7 @@ async def post_feedback(
 
 @router.get(
     "/feedback/{feedback_id}",
+    dependencies=[needs(JUDGE)],
     response_model=FeedbackDetail,
     responses=responses(404, 422, 503),
     summary="Read a verdict",
@@ -81,7 +84,13 @@ def get_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackD
     return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
 
 
-@router.get("/feedback", response_model=FeedbackPage, responses=responses(404, 422, 503), summary="List verdicts")
+@router.get(
+    "/feedback",
+    dependencies=[needs(JUDGE)],
+    response_model=FeedbackPage,
+    responses=responses(404, 422, 503),
+    summary="List verdicts",
+)
 def list_feedback(
     app: App,
     scope: QueryScope,
@@ -99,6 +108,7 @@ def list_feedback(
 
 @router.delete(
     "/feedback/{feedback_id}",
+    dependencies=[needs(JUDGE)],
     response_model=FeedbackDetail,
     responses=responses(404, 422, 503),
     summary="Revoke a verdict",
@@ -116,7 +126,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     "/feedback/revoke",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Revoke many verdicts",
 )
@@ -136,7 +146,7 @@ def post_revoke(
 @router.post(
     "/feedback/retry",
     response_model=RetryOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Retry parked verdicts",
 )
@@ -148,6 +158,7 @@ def post_retry(sent: Annotated[Posted[RetryIn], Depends(posted(RetryIn))], app: 
 
 @router.post(
     "/feedback/{feedback_id}/retry",
+    dependencies=[needs(MODERATE)],
     status_code=status.HTTP_202_ACCEPTED,
     response_model=FeedbackOut,
     responses=responses(404, 409, 422, 503),

@@ -13,6 +13,7 @@ from app.api.schemas import (
     CollectionName,
     ExternalId,
     Flag,
+    JudgeName,
     Model,
     Moment,
     RowId,
@@ -136,8 +137,12 @@ class FeedbackIn(Model):
             "that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in."
         ),
     )
-    judge: Text = Field(
-        default="anonymous", max_length=200, description="Who judges; all verdicts of a judge can be revoked."
+    judge: JudgeName | None = Field(
+        default=None,
+        description=(
+            "Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` "
+            "where no key is needed; to name another than the key's takes the scope `moderate`."
+        ),
     )
     confidence: float = Field(
         default=1.0,
@@ -185,7 +190,7 @@ class RevokeIn(Model):
     )
 
     collection: CollectionName = DEFAULT_COLLECTION
-    judge: Text | None = Field(default=None, max_length=200, description="Only this judge's.")
+    judge: JudgeName | None = Field(default=None, description="Only this judge's.")
     since: Moment | None = Field(default=None, alias="from", description="Only those received then or later.")
     before: Moment | None = Field(default=None, alias="to", description="Only those received before.")
     all: Flag = Field(default=False, description="Every verdict of the collection.")
@@ -204,7 +209,7 @@ class RetryIn(Model):
     model_config = ConfigDict(json_schema_extra={"examples": [{}, {"judge": "crawler"}]})
 
     collection: CollectionName = DEFAULT_COLLECTION
-    judge: Text | None = Field(default=None, max_length=200, description="Only this judge's.")
+    judge: JudgeName | None = Field(default=None, description="Only this judge's.")
 
 
 class RetryOut(BaseModel):

@@ -4,12 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from app.api.dependencies import App, Limit, PathScope, json_body
+from app.api.dependencies import App, Limit, PathScope, json_body, needs
 from app.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
 from app.api.paths import path_text
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import Text
+from app.core.access_keys import AUDIT, MODERATE
 
 router = APIRouter(tags=["judges"], route_class=Route)
 
@@ -19,6 +20,7 @@ After = Annotated[Text | None, Query(max_length=200, description="Judges after t
 
 @router.get(
     "/collections/{name}/judges",
+    dependencies=[needs(AUDIT)],
     response_model=JudgesOut,
     responses=responses(404, 422, 503),
     summary="List judges",
@@ -36,7 +38,7 @@ def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 1
 @router.put(
     "/collections/{name}/judges/{judge:text}",
     response_model=JudgeOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Set how far a judge counts",
 )

@@ -5,17 +5,19 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AfterValidator
 
-from app.api.dependencies import App, Posted, QueryScope, json_body, posted, timed
+from app.api.dependencies import App, Posted, QueryScope, json_body, needs, posted, timed
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.reasons.explanation_schemas import CompareIn, CompareOut, SentenceMemoryOut
 from app.api.schemas import MAX_ID, storable
+from app.core.access_keys import AUDIT, QUERY
 
 router = APIRouter(tags=["explanations"], route_class=Route)
 
 
 @router.get(
     "/sentences/{sentence_id}/memory",
+    dependencies=[needs(AUDIT)],
     response_model=SentenceMemoryOut,
     responses=responses(404, 422, 503, embeds=True),
     summary="Read a sentence's memory",
@@ -55,7 +57,7 @@ def get_sentence_memory(
 @router.post(
     "/query/compare",
     response_model=CompareOut,
-    dependencies=[Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Ask under two arms",
 )

@@ -4,10 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Posted, json_body, posted, timed
+from app.api.dependencies import App, Posted, json_body, needs, posted, timed
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut, WarningOut
+from app.core.access_keys import QUERY
 from app.services.retrieval.fallback import Fallback
 
 router = APIRouter(tags=["expansions"], route_class=Route)
@@ -16,7 +17,7 @@ router = APIRouter(tags=["expansions"], route_class=Route)
 @router.post(
     "/expand",
     response_model=ExpandOut,
-    dependencies=[Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Widen a question",
 )

@@ -5,11 +5,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Posted, QueryScope, json_body, posted, timed
+from app.api.dependencies import App, Posted, QueryScope, json_body, needs, posted, timed
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import WarningOut
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
+from app.core.access_keys import QUERY
 
 router = APIRouter(tags=["queries"], route_class=Route)
 
@@ -18,7 +19,7 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
@@ -29,6 +30,7 @@ def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: 
 
 @router.get(
     "/queries/{query_id}",
+    dependencies=[needs(QUERY)],
     response_model=EpisodeOut,
     responses=responses(404, 422, 503),
     summary="Read an answered query",
@@ -50,7 +52,7 @@ def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
 @router.post(
     "/answer",
     response_model=AnswerOut,
-    dependencies=[Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )

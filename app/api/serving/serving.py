@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from app.api.collection_schemas import CollectionOut
-from app.api.dependencies import App, PathScope, json_body
+from app.api.dependencies import App, PathScope, json_body, needs
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import Moment, Text
 from app.api.serving.serving_schemas import CollectionPatch, LiftOut
+from app.core.access_keys import ADMIN, AUDIT
 
 router = APIRouter(tags=["serving"], route_class=Route)
 
@@ -17,7 +18,7 @@ router = APIRouter(tags=["serving"], route_class=Route)
 @router.patch(
     "/collections/{name}",
     response_model=CollectionOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(ADMIN), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Change how a collection serves",
 )
@@ -31,6 +32,7 @@ def patch_collection(scope: PathScope, body: CollectionPatch, app: App) -> Colle
 
 @router.get(
     "/collections/{name}/lift",
+    dependencies=[needs(AUDIT)],
     response_model=LiftOut,
     responses=responses(404, 422, 503),
     summary="Compare the arms of a collection",

@@ -2,12 +2,13 @@
 
 from fastapi import APIRouter, Depends, Response, status
 
-from app.api.dependencies import App, OptionalKey, PathScope, json_body
+from app.api.dependencies import App, OptionalKey, PathScope, json_body, needs
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.undo.past_schemas import ReplayIn
+from app.core.access_keys import ADMIN
 
 router = APIRouter(tags=["collections"], route_class=Route)
 
@@ -16,7 +17,7 @@ router = APIRouter(tags=["collections"], route_class=Route)
     "/collections/{name}/replay",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(ADMIN), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503),
     summary="Bring back a past moment",
 )
@@ -26,5 +27,7 @@ def post_replay(body: ReplayIn, response: Response, app: App, scope: PathScope, 
     It holds the same passages and the verdicts that counted then, and serves without memory until it is switched
     live. The collection itself is left alone.
     """
+    if body.into is not None:
+        app.access.opening(body.into, scope.principal, ADMIN)
     job_id = app.past.request(scope, body.until, body.into, key)
     return accepted(job_id, scope.collection.name, response)

@@ -3,14 +3,14 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.asker import asker
-from app.api.dependencies import App, Limit
+from app.api.dependencies import App, Asker, Limit, needs
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import MAX_ID
+from app.core.access_keys import AUDIT
 
 router = APIRouter(tags=["audit"], route_class=Route)
 
@@ -39,15 +39,21 @@ class ActsOut(BaseModel):
     next_before: int | None = Field(description="What to send as `before` for the next page; null at the end.")
 
 
-@router.get("/audit", response_model=ActsOut, responses=responses(422, 503), summary="Read administrative acts")
+@router.get(
+    "/audit",
+    response_model=ActsOut,
+    dependencies=[needs(AUDIT, everywhere=True)],
+    responses=responses(422, 503),
+    summary="Read administrative acts",
+)
 def get_audit(
-    request: Request,
     app: App,
+    asker: Asker,
     before: Annotated[int | None, Query(ge=1, le=MAX_ID, description="Only acts before this one.")] = None,
     limit: Limit = 100,
 ) -> ActsOut:
     """Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
-    found = app.acts.page(asker(request.scope), before, limit)
+    found = app.acts.page(asker, before, limit)
     return ActsOut(
         acts=[ActOut.model_validate(act) for act in found],
         next_before=found[-1].id if len(found) == limit else None,

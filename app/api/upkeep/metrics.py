@@ -1,13 +1,16 @@
 """The metrics of this process, on the API's own port."""
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
 
-from app.api.dependencies import App
+from app.api.dependencies import App, Asker, Needs
+from app.core.access_keys import AUDIT
 from app.errors import NotFoundError
 from app.settings import Settings
 from app.telemetry import metrics
 
 router = APIRouter(tags=["health"])
+_NEEDED = Needs(AUDIT, everywhere=True)
 
 
 def shown(settings: Settings) -> bool:
@@ -16,8 +19,10 @@ def shown(settings: Settings) -> bool:
 
 
 @router.get("/metrics", include_in_schema=False)
-def get_metrics(app: App) -> Response:
-    """In Prometheus's text format."""
+async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
+    """In Prometheus's text format; where keys are needed, with one that may audit everything."""
+    await _NEEDED(request, asker)
     if not shown(app.settings):
         raise NotFoundError("Metrics are not shown here; ENGRAM_METRICS_PORT gives them a port of their own.")
-    return Response(metrics.exposition(app.state.metrics), media_type=metrics.CONTENT_TYPE)
+    page = await run_in_threadpool(metrics.exposition, app.state.metrics)
+    return Response(page, media_type=metrics.CONTENT_TYPE)

@@ -81,6 +81,11 @@ class EmbeddedPostgres(EmbeddedServer):
         return f"postgresql+psycopg://engram@/engram?host={quote(str(self.socket_directory))}&port={_PORT}"
 
     @property
+    def made(self) -> bool:
+        """Whether there are data in the directory, running or not."""
+        return self._cluster.exists()
+
+    @property
     def _cluster(self) -> Path:
         return self.data_directory / "cluster"
 

@@ -39,10 +39,11 @@ def load_embedder(
 ) -> Embedder:
     """Load an encoder from files on this machine; nothing is ever downloaded.
 
-    ``model`` is ``all-MiniLM-L6-v2`` or a sentence-transformers model folder. The first load of a model with
-    the ONNX runtime exports it under ``cache_directory`` (about 10 s); later ones reuse the file. ``threads``
-    0 lets the runtime decide; ``batch_size`` is the most windows encoded at once. Prompts that a model's
-    configuration may name are not added: questions and passages are encoded alike.
+    ``model`` is ``all-MiniLM-L6-v2`` or a sentence-transformers model folder. With the ONNX runtime, models of
+    BERT's kind need nothing more; others are exported under ``cache_directory`` by torch at their first load, in
+    about 10 s, and later ones reuse the file. ``threads`` 0 lets the runtime decide; ``batch_size`` is the most
+    windows encoded at once. Prompts that a model's configuration may name are not added: questions and passages are
+    encoded alike.
 
     Raises ``ConfigurationError`` for a folder that is missing, incomplete, altered or that the runtime cannot
     express.

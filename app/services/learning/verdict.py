@@ -38,7 +38,7 @@ class Verdict:
         supporting_passages: passages that helped as a whole, by external id; their keys learn from
             it, and their sentences that are not named are left alone.
         expansions: query expansions, for key evolution.
-        judge: who it says judged.
+        judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
     """
 
@@ -53,8 +53,13 @@ class Verdict:
     generation_score: float | None = None
     supporting_passages: Sequence[str] = ()
     expansions: Sequence[Expansion] = ()
-    judge: str = "anonymous"
+    judge: str | None = None
     confidence: float = 1.0
+
+    @property
+    def vouches(self) -> bool:
+        """Whether it says that retrieval or generation succeeded, which lets passage keys learn without a look."""
+        return bool(self.retrieval_success or self.generation_success or self.generation_score is not None)
 
     @property
     def named(self) -> list[Named]:

@@ -106,10 +106,12 @@ class AskService:
         """An answered query, read again, with the texts that there still are.
 
         Raises:
-            NotFoundError: there is no such query, or none any more.
+            NotFoundError: there is no such query, or none any more, or it is not for this principal to see.
         """
         with self._database.snapshot() as reader:
             stored = episodes.find(reader, scope.collection.id, query_id)
+            if not scope.sees(stored.principal):
+                raise episodes.missing(query_id)
             reading = Reading(reader, scope.collection, stored)
         return Episode(reading.answer(), reading.trace(), stored.judged, stored.created_at)
 

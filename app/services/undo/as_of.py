@@ -138,8 +138,8 @@ class PastService:
         if not re.fullmatch(names.COLLECTION, name):
             raise InvalidRequestError(f"{name!r} is no name for a collection.")
 
-        def begin(writer: Writer, _collection_id: int) -> Begun:
-            _check(writer, until, name)
+        def begin(writer: Writer, collection_id: int) -> Begun:
+            _check(writer, until, collection_id, name)
             return Begun({})
 
         return open_job(self._database, scope, REPLAY, {"until": until.isoformat(), "into": name}, key, begin)
@@ -150,7 +150,7 @@ class PastService:
         until, name = datetime.fromisoformat(job.payload["until"]), job.payload["into"]
         with self._database.read() as reader:
             source = collections.by_id(reader, job.collection_id)
-            made = copies.made_by(reader, name, job.id)
+            made = copies.made_by(reader, source.id, name, job.id)
         if made is None:
             try:
                 made = self.make(source, until, name, self._told(work), work.should_stop, job.id).as_json()
@@ -193,14 +193,14 @@ class PastService:
                 raise UnavailableError("Told to stop before the end.")
             report(stage, done, of)
 
-        with self._database.hold_lock(f"replay:{into}") as held:
+        with self._database.hold_lock(f"replay:{of.tenant}/{into}") as held:
             if not held:
                 raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
             while True:
                 with self._database.write_long(should_stop) as writer:
                     source = collections.by_id(writer, of.id)
-                    _check(writer, until, into)
+                    _check(writer, until, source.id, into)
                     units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:
                         copy = copies.open_copy(writer, source.id, into, until, job)
@@ -229,11 +229,11 @@ class PastService:
         return tell
 
 
-def _check(reader: Reader, until: datetime, name: str) -> None:
+def _check(reader: Reader, until: datetime, source: int, name: str) -> None:
     """Raise what stands against making this collection."""
     if until > copies.now(reader):
         raise InvalidRequestError(f"{until.isoformat()} is yet to come.")
-    if copies.is_taken(reader, name):
+    if copies.is_taken(reader, source, name):
         raise ConflictError(f"There is a collection {name!r} already.")
 
 

@@ -58,6 +58,11 @@ class Report:
         """Whether everything learned follows from the log."""
         return self.difference_count == 0
 
+    @property
+    def rows(self) -> int:
+        """How many rows were compared."""
+        return sum(table.rows for table in self.tables)
+
 
 @dataclass(slots=True)
 class Findings:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import structlog
 
+from app.core.access_keys import MODERATE
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.access.scope import Scope
 from app.services.jobs.keyed import Begun, open_job
@@ -52,14 +53,23 @@ class RevokeService:
         """Revoke one event, applied or not; one that is revoked already stays as it is.
 
         Raises:
-            NotFoundError: there is no such event.
+            NotFoundError: there is no such event, or it is not for this principal to see.
+            ForbiddenError: another brought it, and the principal does not moderate.
         """
         target = scope.collection
+        missing = NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
+        if not scope.may(MODERATE):
+            with self._database.read() as reader:
+                event = feedback.find(reader, target.id, event_id)
+            if event is None or not scope.sees(event.principal):
+                raise missing
+            if event.principal != scope.principal.name:
+                scope.need(MODERATE, "To revoke what another brought")
         with self._database.write() as writer:
             revoked = self._revoke(writer, target.id, [event_id])
             event = feedback.find(writer, target.id, event_id)
         if event is None:
-            raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
+            raise missing
         if revoked:
             log.info("feedback revoked", event_id=event_id, judge=event.judge)
         return event

@@ -17,6 +17,7 @@ import numpy as np
 from app.core import caps
 from app.core.belief import Believed, Evidence, Prior
 from app.core.states import RECALL, TASK, Memory, Support, question_hash
+from app.errors import NotFoundError
 from app.providers.prior import RankingPrior
 from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
@@ -34,6 +35,8 @@ from app.storage.log.outcomes import StoredQuestion
 
 CHUNK = 200
 """Sentences, questions, terms or passages that are compared at a time: bounds memory."""
+COLLECTIONS = 1_000
+"""Collections whose names are read at a time."""
 EVENTS = 50
 """Events whose audit rows, up to some thousands each, are read at a time."""
 
@@ -47,13 +50,19 @@ class VerifyService:
         self._evolve = evolve
         self._capacity = capacity
 
-    def names(self) -> list[str]:
-        """All collections, in name order."""
-        found: list[str] = []
-        with self._database.read() as reader:
-            while page := collections.page(reader, found[-1] if found else None, 1_000):
-                found += [collection.name for collection in page]
-        return found
+    def every(self, most: int = 100) -> Iterator[Report]:
+        """Verify all collections, in name order, keeping ``most`` differences of each.
+
+        One that is deleted meanwhile is left out: nothing of it is left to differ.
+        """
+        after: str | None = None
+        while page := self._page(after):
+            for collection in page:
+                try:
+                    yield self._verify(collection.id, collection.name, most)
+                except NotFoundError:
+                    continue
+            after = page[-1].name
 
     def verify(self, scope: Scope, most: int = 100) -> Report:
         """Verify a collection as it is now, keeping ``most`` differences.
@@ -61,9 +70,16 @@ class VerifyService:
         Raises:
             NotFoundError: it was deleted meanwhile.
         """
+        return self._verify(scope.collection.id, scope.collection.name, most)
+
+    def _page(self, after: str | None) -> list[collections.Collection]:
+        with self._database.read() as reader:
+            return collections.page(reader, after, COLLECTIONS)
+
+    def _verify(self, collection_id: int, name: str, most: int) -> Report:
         findings = Findings(most)
         with self._database.snapshot() as reader:
-            target = collections.by_id(reader, scope.collection.id).id
+            target = collections.by_id(reader, collection_id).id
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
@@ -76,7 +92,7 @@ class VerifyService:
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
                 for event, status in outcomes.left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
-        return findings.report(scope.collection.name)
+        return findings.report(name)
 
 
 def _events(reader: Reader, collection_id: int, findings: Findings) -> None:

@@ -10,6 +10,9 @@ from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, GoneError, NotFoundError
 from app.storage.database import Reader, Writer
 
+LOCAL_TENANT = "local"
+"""Whose collections are where nobody needs a key."""
+
 
 @dataclass(frozen=True, slots=True)
 class EncoderId:
@@ -31,6 +34,7 @@ class Collection:
         experiment, exploration: as ``services.serving`` reads them; None for none.
         past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
             its ``report``; None: it is none.
+        tenant: whose it is; names are unique within it.
         indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
     """
 
@@ -48,6 +52,7 @@ class Collection:
     exploration: Mapping[str, Any] | None = None
     past: Mapping[str, Any] | None = None
     indexed: Sequence[str] = ()
+    tenant: str = LOCAL_TENANT
 
     @property
     def encoder(self) -> EncoderId:
@@ -65,17 +70,20 @@ class Opened:
 
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
-    "key_building, serving, experiment, exploration, past, indexed"
+    "key_building, serving, experiment, exploration, past, indexed, tenant"
 )
 
 
-def find(reader: Reader, name: str) -> Collection:
-    """The collection called ``name``.
+def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
+    """The tenant's collection called ``name``.
 
     Raises:
         NotFoundError: there is none.
     """
-    row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE name = %(name)s", {"name": name})
+    row = reader.row(
+        f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s",
+        {"tenant": tenant, "name": name},
+    )
     if row is None:
         raise missing(name)
     return _collection(row)
@@ -103,21 +111,22 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     return _collection(row)
 
 
-def open_for_writing(writer: Writer, name: str, encoder: EncoderId) -> Opened:
-    """The collection called ``name``, kept from deletion by this transaction.
+def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> Opened:
+    """The tenant's collection called ``name``, kept from deletion by this transaction.
 
     Args:
         encoder: of the collection that is made if there is none; one that there is may be of another.
     """
-    parameters = {"name": name, "model": encoder.model, "fingerprint": encoder.fingerprint}
+    parameters = {"tenant": tenant, "name": name, "model": encoder.model, "fingerprint": encoder.fingerprint}
     insert = """
-        INSERT INTO collection (name, encoder_model, encoder_fingerprint)
-        VALUES (%(name)s, %(model)s, %(fingerprint)s) ON CONFLICT (name) DO NOTHING
+        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint)
+        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s) ON CONFLICT (tenant, name) DO NOTHING
     """
+    opening = f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s FOR KEY SHARE"
     while True:
         created = writer.execute(insert, parameters) > 0
         # None: another transaction, waited for here, has just deleted what the insert collided with.
-        found = writer.row(f"SELECT {COLUMNS} FROM collection WHERE name = %(name)s FOR KEY SHARE", parameters)
+        found = writer.row(opening, parameters)
         if found is not None:
             return Opened(_collection(found), created)
 
@@ -233,11 +242,26 @@ def delete_unused(writer: Writer, collection_id: int) -> None:
     )
 
 
-def page(reader: Reader, after: str | None, limit: int) -> list[Collection]:
-    """Collections in name order, those after ``after``."""
+def page(
+    reader: Reader,
+    after: str | None,
+    limit: int,
+    tenant: str = LOCAL_TENANT,
+    names: frozenset[str] | None = None,
+) -> list[Collection]:
+    """The tenant's collections in name order, those after ``after``; only ``names``, unless that is None."""
     rows = reader.rows(
-        f"SELECT {COLUMNS} FROM collection WHERE name > %(after)s ORDER BY name LIMIT %(limit)s",
-        {"after": after or "", "limit": limit},
+        f"""
+        SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name > %(after)s
+          AND (%(names)s::text[] IS NULL OR name = ANY(%(names)s))
+        ORDER BY name LIMIT %(limit)s
+        """,
+        {
+            "tenant": tenant,
+            "after": after or "",
+            "names": None if names is None else sorted(names),
+            "limit": limit,
+        },
     )
     return [_collection(row) for row in rows]
 

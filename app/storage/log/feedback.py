@@ -30,6 +30,7 @@ class StoredEvent:
     idempotency_key: str
     body_hash: bytes
     judge: str
+    principal: str
     status: str
     attempts: int
     error: str | None
@@ -62,7 +63,8 @@ class PendingEvent:
 
 
 COLUMNS = """
-    id, query_id, idempotency_key, body_hash, judge, status, attempts, error, received_at, applied_at, revoked_at
+    id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
+    applied_at, revoked_at
 """
 """Of the log, what ``stored`` takes."""
 
@@ -75,6 +77,7 @@ def stored(row: Any) -> StoredEvent:
         idempotency_key=row.idempotency_key,
         body_hash=row.body_hash,
         judge=row.judge,
+        principal=row.principal,
         status=row.status,
         attempts=row.attempts,
         error=row.error,
@@ -93,15 +96,18 @@ def find(reader: Reader, collection_id: int, event: int) -> StoredEvent | None:
     return None if row is None else stored(row)
 
 
-def page(reader: Reader, collection_id: int, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
-    """Events in order of acceptance, those after event ``after``."""
+def page(
+    reader: Reader, collection_id: int, *, status: str | None, after: int, limit: int, principal: str | None = None
+) -> list[StoredEvent]:
+    """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought."""
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM feedback_event WHERE collection_id = %(collection)s AND id > %(after)s
           AND (%(status)s::text IS NULL OR status = %(status)s)
+          AND (%(principal)s::text IS NULL OR principal = %(principal)s)
         ORDER BY id LIMIT %(limit)s
         """,
-        {"collection": collection_id, "status": status, "after": after, "limit": limit},
+        {"collection": collection_id, "status": status, "after": after, "limit": limit, "principal": principal},
     )
     return [stored(row) for row in rows]
 

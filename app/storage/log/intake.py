@@ -25,6 +25,8 @@ class NewEvent:
     judge: str
     verdict: LoggedVerdict
     sentences: Sequence[int]
+    principal: str = "local"
+    trusted: bool = True
 
 
 def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
@@ -44,10 +46,12 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
         ), new AS MATERIALIZED ( -- of several with one key the first
             SELECT DISTINCT ON (c.id, given.key) c.id AS collection_id, given.*
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
-                        %(judges)s::text[], %(partial)s::boolean[], %(found)s::boolean[], %(right)s::boolean[],
-                        %(scores)s::float8[], %(confidences)s::float8[], %(spared)s::text[])
-                WITH ORDINALITY AS given(collection, query, key, hash, judge, partial, retrieval_success,
-                                         generation_success, generation_score, confidence, spared, n)
+                        %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
+                        %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
+                        %(confidences)s::float8[], %(spared)s::text[])
+                WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
+                                         retrieval_success, generation_success, generation_score, confidence,
+                                         spared, n)
             JOIN c ON c.id = given.collection
             WHERE (SELECT e.id FROM episode e WHERE e.collection_id = c.id AND e.id = given.query) IS NOT NULL
               AND NOT EXISTS (
@@ -58,10 +62,10 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             ORDER BY c.id, given.key, given.n
         ), event AS (
             INSERT INTO feedback_event
-                (collection_id, query_id, idempotency_key, body_hash, judge, version, partial, retrieval_success,
-                 generation_success, generation_score, confidence, spared)
-            SELECT collection_id, query, key, hash, judge, %(version)s, partial, retrieval_success,
-                   generation_success, generation_score, confidence, spared::bigint[]
+                (collection_id, query_id, idempotency_key, body_hash, judge, principal, trusted, version, partial,
+                 retrieval_success, generation_success, generation_score, confidence, spared)
+            SELECT collection_id, query, key, hash, judge, principal, trusted, %(version)s, partial,
+                   retrieval_success, generation_success, generation_score, confidence, spared::bigint[]
             FROM new ORDER BY collection_id, key
             ON CONFLICT (collection_id, idempotency_key) DO NOTHING
             RETURNING collection_id, {COLUMNS}
@@ -106,6 +110,8 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             "keys": [event.idempotency_key for event in events],
             "hashes": [event.body_hash for event in events],
             "judges": [event.judge for event in events],
+            "principals": [event.principal for event in events],
+            "trusted": [event.trusted for event in events],
             "partial": [event.verdict.partial for event in events],
             "found": [event.verdict.retrieval_success for event in events],
             "right": [event.verdict.generation_success for event in events],

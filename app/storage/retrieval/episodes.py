@@ -35,6 +35,7 @@ class EpisodeRow:
         strategy: how passages were looked for.
         arm: of the collection's experiment; None for none.
         explored: passages that exploration put into the answer.
+        principal: whose request it was.
     """
 
     id: UUID
@@ -57,6 +58,7 @@ class EpisodeRow:
     enough: NDArray[np.float32] | None = None
     arm: str | None = None
     explored: Sequence[int] = ()
+    principal: str = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class StoredEpisode:
     explored: list[int]
     hops: int
     arm: str | None
+    principal: str
     answer: dict[str, Any]
     trace: dict[str, Any]
     judged: int
@@ -89,11 +92,11 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
     written = writer.execute(
         """
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
-                             profile, strategy, filter, activated, shown, explored, hops, total_ms, arm, answer,
-                             trace, ranked, features, enough)
+                             profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
+                             principal, answer, trace, ranked, features, enough)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
-               %(total_ms)s, %(arm)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s
+               %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s
         FROM collection c WHERE c.id = %(collection)s FOR KEY SHARE
         """,
         {
@@ -113,6 +116,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
             "hops": episode.hops,
             "total_ms": episode.total_ms,
             "arm": episode.arm,
+            "principal": episode.principal,
             "answer": Jsonb(episode.answer),
             "trace": Jsonb(episode.trace),
             "ranked": None if episode.ranked is None else Numbers(episode.ranked),
@@ -129,7 +133,7 @@ _REFERRING = """
 """
 _SELECT = f"""
     SELECT id, question, memory, profile, strategy, filter, activated, shown,
-           coalesce(explored, '{{}}') AS explored, hops, arm, answer, trace,
+           coalesce(explored, '{{}}') AS explored, hops, arm, principal, answer, trace,
            (SELECT count(*) {_REFERRING}) AS judged, created_at
     FROM episode
 """

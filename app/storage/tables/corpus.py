@@ -29,7 +29,15 @@ collection = Table(
     "collection",
     metadata,
     Column("id", BigInteger, Identity(), primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column(
+        "tenant",
+        Text,
+        ForeignKey("tenant.name"),
+        nullable=False,
+        server_default=text("'local'"),
+        comment="Whose it is.",
+    ),
+    Column("name", Text, nullable=False),
     Column("encoder_model", Text, nullable=False, comment="What its vectors are made with, by name."),
     Column(
         "encoder_fingerprint",
@@ -71,6 +79,7 @@ collection = Table(
     now("created_at"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),
+    UniqueConstraint("tenant", "name"),
 )
 
 passage = Table(

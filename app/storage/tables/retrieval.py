@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     Uuid,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -38,6 +39,7 @@ episode = Table(
     Column("hops", SmallInteger, nullable=False),
     Column("total_ms", REAL, nullable=False),
     Column("arm", Text, comment="Given by the collection's experiment."),
+    Column("principal", Text, nullable=False, server_default=text("'local'"), comment="Whose request it was."),
     Column("answer", JSONB, nullable=False, comment="What was answered, without the texts."),
     Column("trace", JSONB, nullable=False, comment="How it came about, without the texts."),
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),

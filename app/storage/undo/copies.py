@@ -99,16 +99,20 @@ def now(reader: Reader) -> datetime:
     return moment
 
 
-def is_taken(reader: Reader, name: str) -> bool:
-    """Whether there is a collection of this name."""
-    return bool(reader.scalar("SELECT EXISTS (SELECT FROM collection WHERE name = %(name)s)", {"name": name}))
+_BESIDE = "tenant = (SELECT tenant FROM collection WHERE id = %(source)s) AND name = %(name)s"
 
 
-def made_by(reader: Reader, name: str, job: UUID) -> dict[str, Any] | None:
+def is_taken(reader: Reader, source: int, name: str) -> bool:
+    """Whether the tenant of ``source`` has a collection of this name."""
+    statement = f"SELECT EXISTS (SELECT FROM collection WHERE {_BESIDE})"
+    return bool(reader.scalar(statement, {"source": source, "name": name}))
+
+
+def made_by(reader: Reader, source: int, name: str, job: UUID) -> dict[str, Any] | None:
     """What the job said of the collection ``name`` that it made; None if it made none."""
     found: dict[str, Any] | None = reader.scalar(
-        "SELECT past->'report' FROM collection WHERE name = %(name)s AND past->>'job' = %(job)s",
-        {"name": name, "job": str(job)},
+        f"SELECT past->'report' FROM collection WHERE {_BESIDE} AND past->>'job' = %(job)s",
+        {"source": source, "name": name, "job": str(job)},
     )
     return found
 
@@ -125,8 +129,8 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
     """A collection that serves without memory, marked as what the source was at ``until`` and made by ``job``."""
     target = writer.scalar(
         """
-        INSERT INTO collection (name, encoder_model, encoder_fingerprint, key_building, serving, past)
-        SELECT %(name)s, encoder_model, encoder_fingerprint, key_building, 'shadow',
+        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint, key_building, serving, past)
+        SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, key_building, 'shadow',
                %(past)s || jsonb_build_object('of', name)
         FROM collection WHERE id = %(source)s RETURNING id
         """,

@@ -44,7 +44,7 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
 def test_a_name_is_resolved_to_the_collection_and_who_asks(application: Application, curie: str) -> None:
     with application.database.read() as reader:
         stored = collections.find(reader, curie)
-    other = Principal("ada", "analytics")
+    other = Principal("ada", "local")
 
     assert application.access.scope(curie) == Scope(LOCAL, stored)
     assert application.access.scope(curie, other) == Scope(other, stored)

@@ -115,7 +115,7 @@ class TestMaking:
             application.evolve.evolve(application.access.scope(taught))
             application.ask.query(Query(text="Who was born in Warsaw?", scope=application.access.scope(taught)))
             ingest(BERLIN | {"id": f"new-{stage}"})
-            assert name not in application.verify.names()
+            assert name not in state.names(application)
 
         name = f"{taught}-past"
         past = application.past.make(application.access.scope(taught).collection, until, name, meanwhile)
@@ -137,7 +137,7 @@ class TestMaking:
         name = f"{taught}-past"
         with pytest.raises(RuntimeError, match="the machine is gone"):
             application.past.make(application.access.scope(taught).collection, now(application), name, fail)
-        assert name not in application.verify.names()
+        assert name not in state.names(application)
         nothing_left(application)
         assert replayed(application, taught, now(application), into=name).events == 16
 
@@ -152,7 +152,7 @@ class TestMaking:
                 should_stop=lambda: "verdicts" in stages,
             )
         assert "memories" not in stages
-        assert f"{taught}-past" not in application.verify.names()
+        assert f"{taught}-past" not in state.names(application)
         nothing_left(application)
 
     def test_units_revoked_meanwhile_are_embedded_before_the_copy(
@@ -192,7 +192,7 @@ class TestMaking:
         with pytest.raises(ConflictError, match="already"):
             application.past.request(scope, moment, into=taught)
         with (
-            application.database.hold_lock(f"replay:{taught}-past"),
+            application.database.hold_lock(f"replay:local/{taught}-past"),
             pytest.raises(ConflictError, match="Another process"),
         ):
             application.past.make(scope.collection, moment, f"{taught}-past")
@@ -244,7 +244,7 @@ class TestJobs:
         assert application.runner.run_ready() == 1
         job = application.jobs.job(application.access.scope(taught), job_id)
         assert (job.status, job.stage, job.result) == ("cancelled", "verdicts", None)
-        assert f"{taught}-past" not in application.verify.names()
+        assert f"{taught}-past" not in state.names(application)
         nothing_left(application)
 
     def test_one_whose_name_was_taken_meanwhile_fails(

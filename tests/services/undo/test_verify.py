@@ -7,7 +7,6 @@ import pytest
 from app.composition import Application
 from app.services.undo.findings import TABLES, Report
 from app.services.undo.verify import VerifyService
-from tests.conftest import Ingest
 from tests.support import state, undo
 
 
@@ -150,10 +149,10 @@ class TestClean:
         assert reports
         assert [report.differences for report in reports if not report.clean] == []
 
-    def test_names_are_those_of_all_collections(
-        self, application: Application, taught: str, ingest: Ingest
-    ) -> None:
-        assert taught in application.verify.names()
+    def test_every_collection_is_verified_in_name_order(self, application: Application, taught: str) -> None:
+        verified = [report.collection for report in application.verify.every()]
+        assert taught in verified
+        assert verified == sorted(verified)
 
 
 class TestDifferences:

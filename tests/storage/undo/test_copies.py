@@ -72,13 +72,13 @@ def test_verdicts_come_in_the_order_of_acceptance(application: Application, taug
 def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, taught: Taught) -> None:
     name, job, until = f"copy-{uuid4().hex}", uuid4(), past.now(application)
     with application.database.write() as writer:
-        assert not copies.is_taken(writer, name)
+        assert not copies.is_taken(writer, taught.id, name)
         copy = copies.open_copy(writer, taught.id, name, until, job)
         copies.describe(writer, copy, {"events": 3})
     with application.database.read() as reader:
-        assert copies.is_taken(reader, name)
-        assert copies.made_by(reader, name, job) == {"events": 3}
-        assert copies.made_by(reader, name, uuid4()) is None
+        assert copies.is_taken(reader, taught.id, name)
+        assert copies.made_by(reader, taught.id, name, job) == {"events": 3}
+        assert copies.made_by(reader, taught.id, name, uuid4()) is None
         assert copied_log.learned(reader, copy) == dict.fromkeys(
             ("sentence_memory", "question", "question_support", "ranking_audit", "key_credit", "passage_key"), 0
         )

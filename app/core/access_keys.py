@@ -1,0 +1,114 @@
+"""What an access key looks like, and what it may do: pure text and sets.
+
+A key is ``engram_``, 43 characters of base 62 that hold 256 random bits, and six that are a checksum of them. The
+prefix tells scanners of leaked secrets what they found, and the checksum tells a slip of the hand from a wrong key
+without a look at the database. What is stored of a key is its SHA-256: so many random bits need no slow hash.
+"""
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+PREFIX = "engram_"
+RANDOM_BYTES = 32
+"""256 bits."""
+BODY_CHARACTERS = 43
+CHECK_CHARACTERS = 6
+HINT_CHARACTERS = 4
+"""Of a key, that lists show: enough to tell keys apart."""
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+KEY = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{BODY_CHARACTERS + CHECK_CHARACTERS}}}")
+
+QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ADMIN = (
+    "query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin",
+)  # fmt: skip
+SCOPES = (QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ADMIN)
+"""What a key may be allowed, by collection; ``admin`` is all of them."""
+ANYWHERE = "*"
+"""Stands for every collection of the tenant, those that are yet to come included."""
+
+
+def made_of(random: bytes) -> str:
+    """The key that these random bytes make.
+
+    Raises:
+        ValueError: there are not ``RANDOM_BYTES`` of them.
+    """
+    if len(random) != RANDOM_BYTES:
+        raise ValueError(f"a key takes {RANDOM_BYTES} random bytes")
+    body = _base62(int.from_bytes(random, "big"), BODY_CHARACTERS)
+    return f"{PREFIX}{body}{_check(body)}"
+
+
+def is_key(text: str) -> bool:
+    """Whether the text is a key as ``made_of`` makes them, its checksum included."""
+    if not KEY.fullmatch(text):
+        return False
+    body = text[len(PREFIX) : -CHECK_CHARACTERS]
+    return text.endswith(_check(body))
+
+
+def digest(key: str) -> bytes:
+    """What is stored of a key, 32 bytes."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _check(body: str) -> str:
+    return _base62(zlib.crc32(f"{PREFIX}{body}".encode()), CHECK_CHARACTERS)
+
+
+def _base62(number: int, characters: int) -> str:
+    found = ""
+    for _ in range(characters):
+        number, place = divmod(number, len(ALPHABET))
+        found = ALPHABET[place] + found
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """What is allowed where: collection, or ``ANYWHERE``, and scopes, in order."""
+
+    scopes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Iterable[str]]) -> "Grants":
+        """The same whatever the order that it is said in.
+
+        Raises:
+            ValueError: a scope is none.
+        """
+        unknown = sorted({scope for scopes in given.values() for scope in scopes} - set(SCOPES))
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no scope; there are {', '.join(SCOPES)}")
+        return cls(tuple((name, tuple(s for s in SCOPES if s in set(given[name]))) for name in sorted(given)))
+
+    def as_json(self) -> dict[str, list[str]]:
+        """As it is stored and shown."""
+        return {name: list(scopes) for name, scopes in self.scopes}
+
+    def on(self, collection: str) -> frozenset[str]:
+        """What is allowed on a collection; that a scope is allowed anywhere counts for each."""
+        allowed = {s for name, scopes in self.scopes if name in (ANYWHERE, collection) for s in scopes}
+        return frozenset(SCOPES if ADMIN in allowed else allowed)
+
+    def anywhere(self) -> frozenset[str]:
+        """What is allowed on some collection at least."""
+        return frozenset(scope for name, _ in self.scopes for scope in self.on(name))
+
+    def collections(self, scope: str) -> frozenset[str] | None:
+        """The collections on which the scope is allowed; None: all."""
+        named = frozenset(name for name, _ in self.scopes if scope in self.on(name))
+        return None if ANYWHERE in named else named
+
+    def covers(self, others: "Grants") -> bool:
+        """Whether all that ``others`` allow is allowed."""
+        return all(
+            (self.on(ANYWHERE) if name == ANYWHERE else self.on(name)) >= set(others.on(name))
+            for name, _ in others.scopes
+        )
+
+
+EVERYTHING = Grants.of({ANYWHERE: SCOPES})

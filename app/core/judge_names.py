@@ -1,0 +1,26 @@
+"""Names of judges: one judge has one name, and no two names look alike.
+
+What Unicode has of letters that look alike (a Cyrillic "е" in "editor", full-width forms, invisible joiners) cannot
+stand in a name at all; case and repeated spaces make no other judge.
+"""
+
+import re
+
+LONGEST = 200
+PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ._@+:/-]*$"
+"""What a name is made of, as it comes in."""
+_NAME = re.compile(PATTERN.replace("$", r"\Z"))
+
+
+def normalised(name: str) -> str:
+    """The one spelling of a judge's name: lower case, single spaces, none around it.
+
+    Raises:
+        ValueError: it has a character that names have not, or too many.
+    """
+    if not _NAME.match(name):
+        raise ValueError("a name is made of a to z, digits, spaces and . _ @ + : / -, a letter or digit first")
+    found = " ".join(name.lower().split())
+    if len(found) > LONGEST:
+        raise ValueError(f"a name has at most {LONGEST} characters")
+    return found

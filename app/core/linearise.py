@@ -1,0 +1,116 @@
+"""Facts as text: the subgraph that a search found, in few words and with its sources (GRAM, Eq. 3).
+
+GRAM writes an edge a line, ``[subject] -[predicate]-> [object]``. Here a line holds all that is said of one subject,
+and objects of one predicate stand together: names are most of such a text, and so none is written twice.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+_TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A fact as it is to be read.
+
+    Attributes:
+        when: the time in which it holds, in words; empty if nothing is known of that.
+        source: what it is cited by, such as the id of a sentence.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    source: Hashable
+    when: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Linearised:
+    """Facts as text.
+
+    Attributes:
+        text: a line per subject; numbers in brackets cite.
+        sources: what the numbers stand for; number n is ``sources[n - 1]``.
+        kept: how many of the statements are in it: the first ones.
+        tokens: of the text, as counted.
+    """
+
+    text: str
+    sources: tuple[Hashable, ...]
+    kept: int
+    tokens: int
+
+
+def count_tokens(text: str) -> int:
+    """About as many tokens as a language model's vocabulary makes of English: pieces of up to six letters, and marks."""
+    return len(_TOKEN.findall(text))
+
+
+def linearise(
+    statements: Sequence[Statement], budget: int | None = None, count: Callable[[str], int] = count_tokens
+) -> Linearised:
+    """The statements as lines, as many of the first as fit ``budget`` tokens.
+
+    A statement that was there before adds its citation only. Takes time linear in the statements.
+
+    Args:
+        statements: the most important first.
+        budget: tokens at most; None for no bound.
+        count: tokens of a piece of text. The text's own are at most the sum over its pieces, which is what the budget
+            is held against.
+
+    Raises:
+        ValueError: the budget is negative.
+    """
+    if budget is not None and budget < 0:
+        raise ValueError(f"a budget of {budget} tokens is below none")
+    numbers: dict[Hashable, int] = {}
+    # subject -> predicate -> (object, when) -> numbers of what it is cited by
+    lines: dict[str, dict[str, dict[tuple[str, str], list[int]]]] = {}
+    tokens = kept = 0
+    for statement in statements:
+        price = _price(statement, lines, numbers, count)
+        if budget is not None and tokens + price > budget:
+            break
+        tokens, kept = tokens + price, kept + 1
+        number = numbers.setdefault(statement.source, len(numbers) + 1)
+        objects = lines.setdefault(statement.subject, {}).setdefault(statement.predicate, {})
+        cited = objects.setdefault((statement.object, statement.when), [])
+        if number not in cited[-1:]:
+            cited.append(number)
+    text = "\n".join(_line(subject, predicates) for subject, predicates in lines.items())
+    return Linearised(text, tuple(numbers), kept, count(text))
+
+
+def _price(
+    statement: Statement,
+    lines: dict[str, dict[str, dict[tuple[str, str], list[int]]]],
+    numbers: dict[Hashable, int],
+    count: Callable[[str], int],
+) -> int:
+    """Tokens that a statement adds, citation and joints included; never less than it does."""
+    number = numbers.get(statement.source, len(numbers) + 1)
+    predicates = lines.get(statement.subject)
+    objects = None if predicates is None else predicates.get(statement.predicate)
+    added = [f" [{number}]"]
+    if objects is None or (statement.object, statement.when) not in objects:
+        added.append(f", {statement.object}" + (f" ({statement.when})" if statement.when else ""))
+    if objects is None:
+        added.append(f"; {statement.predicate}:")
+    if predicates is None:
+        added.append(f"\n{statement.subject} |")
+    return sum(map(count, added))
+
+
+def _line(subject: str, predicates: dict[str, dict[tuple[str, str], list[int]]]) -> str:
+    parts = []
+    for predicate, objects in predicates.items():
+        told = (
+            f"{thing}{f' ({when})' if when else ''} [{','.join(map(str, cited))}]"
+            for (thing, when), cited in objects.items()
+        )
+        parts.append(f"{predicate}: {', '.join(told)}")
+    return f"{subject} | {'; '.join(parts)}"

@@ -1,0 +1,1 @@
+"""Tenants and access keys, as they are stored."""

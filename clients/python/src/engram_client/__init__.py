@@ -1,0 +1,39 @@
+"""Engram's client: ask, judge, and ask again.
+
+    with Engram(collection="notes") as engram:
+        engram.wait(engram.ingest([{"id": "titan", "text": "Titan has lakes of liquid methane."}]))
+        found = engram.query("Which moon has lakes?")
+        engram.feedback(found.query_id, supporting=[found.passages[0].sentences[0].sentence_id])
+
+``AsyncEngram`` is the same with ``await``. Answers are the structs of ``models``, and what is sent the typed
+dictionaries of ``requests``, both made of the service's OpenAPI document.
+"""
+
+from engram_client import models, requests
+from engram_client._async import AsyncEngram
+from engram_client._core import (
+    BusyError,
+    DeniedError,
+    EngramError,
+    InvalidRequestError,
+    JobFailedError,
+    NotFoundError,
+    ProblemError,
+    UnreachableError,
+)
+from engram_client._sync import Engram
+
+__all__ = [
+    "AsyncEngram",
+    "BusyError",
+    "DeniedError",
+    "Engram",
+    "EngramError",
+    "InvalidRequestError",
+    "JobFailedError",
+    "NotFoundError",
+    "ProblemError",
+    "UnreachableError",
+    "models",
+    "requests",
+]

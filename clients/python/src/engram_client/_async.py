@@ -1,0 +1,390 @@
+"""The client. ``_sync.py`` is made of this file by ``generate.py``; change this one."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Self, TypeVar, Unpack
+from uuid import UUID
+
+import httpx
+
+from engram_client import models as m
+from engram_client import requests as r
+from engram_client._core import (
+    DEFAULT_URL,
+    FINISHED,
+    LOOPBACK,
+    Call,
+    JobFailedError,
+    UnreachableError,
+    lines,
+    once,
+    path_of,
+    problem,
+    read,
+    wait_seconds,
+)
+
+T = TypeVar("T")
+
+
+class AsyncEngram:
+    """A running Engram service.
+
+    Everything that happens once goes with an Idempotency-Key, so a try whose answer was lost is repeated without
+    doing it twice. Methods take what the API's documents do, by the same names, and answer with ``models``.
+
+    Every method raises:
+        UnreachableError: the service could not be reached in all tries.
+        ProblemError: it refused; see its subclasses.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        collection: str = "default",
+        key: str | None = None,
+        timeout_seconds: float = 60.0,
+        retries: int = 3,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        """
+        Args:
+            url: where the service is.
+            collection: that is meant where a method is not told another.
+            key: an access key, where the service asks for one.
+            timeout_seconds: of one try.
+            retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
+            transport: of httpx; for tests and proxies.
+        """
+        self.collection = collection
+        self.retries = retries
+        self._http = httpx.AsyncClient(
+            base_url=url,
+            timeout=timeout_seconds,
+            headers={} if key is None else {"authorization": f"Bearer {key}"},
+            # A proxy of the environment leads away from this machine, not to it.
+            trust_env=httpx.URL(url).host not in LOOPBACK,
+            transport=transport,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def send(self, call: Call[T]) -> T:
+        """Send a request, again while that may help, and read its answer."""
+        tried = 0
+        while True:
+            response: httpx.Response | None = None
+            try:
+                response = await self._http.send(call.request(self._http))
+                if not response.is_error:
+                    return read(call, response)
+                failure: Exception = problem(response)
+            except httpx.TransportError as error:
+                reason = str(error) or type(error).__name__
+                failure = UnreachableError(f"{self._http.base_url} is out of reach: {reason}")
+            wait = wait_seconds(tried, response)
+            if wait is None or tried >= self.retries:
+                raise failure
+            tried += 1
+            await asyncio.sleep(wait)
+
+    # Asking
+
+    async def query(self, query: str, **options: Unpack[r.QueryIn]) -> m.QueryOut:
+        """Passages for a question, the best first."""
+        return await self.send(Call(m.QueryOut, "POST", "/query", json=self._body(options, query=query)))
+
+    async def answer(self, query: str, **options: Unpack[r.AnswerIn]) -> m.AnswerOut:
+        """An answer in words, with the sentences it cites."""
+        return await self.send(Call(m.AnswerOut, "POST", "/answer", json=self._body(options, query=query)))
+
+    async def compare(self, query: str, **options: Unpack[r.CompareIn]) -> m.CompareOut:
+        """What two arms answer, side by side."""
+        body = self._body(options, query=query)
+        return await self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
+
+    async def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
+        """Other wordings of a question, to ask with and to send with its verdict."""
+        return await self.send(Call(m.ExpandOut, "POST", "/expand", json=self._body(options, query=query)))
+
+    async def episode(self, query_id: str | UUID, *, collection: str | None = None) -> m.EpisodeOut:
+        """A query that was answered, with what became of it."""
+        return await self._get(m.EpisodeOut, path_of("queries", query_id), collection=self._name(collection))
+
+    # Judging
+
+    async def feedback(
+        self, query_id: str | UUID, *, idempotency_key: str | None = None, **verdict: Unpack[r.FeedbackIn]
+    ) -> m.FeedbackOut:
+        """Say what of an answer helped."""
+        body = self._body(verdict, query_id=str(query_id))
+        return await self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
+
+    async def verdict(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackDetail:
+        """A verdict and what it changed."""
+        path = path_of("feedback", feedback_id)
+        return await self._get(m.FeedbackDetail, path, collection=self._name(collection))
+
+    async def verdicts(
+        self, *, collection: str | None = None, status: str | None = None
+    ) -> AsyncIterator[m.FeedbackOut]:
+        """All verdicts of a collection, in order of acceptance."""
+        after: int | None = None
+        while True:
+            page = await self._get(
+                m.FeedbackPage, "/feedback", collection=self._name(collection), status=status, after=after
+            )
+            for event in page.feedback:
+                yield event
+            after = page.next_after
+            if after is None:
+                return
+
+    async def revoke(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackDetail:
+        """Take a verdict back: what is learned is then as if it had never come."""
+        return await self.send(
+            Call(
+                m.FeedbackDetail,
+                "DELETE",
+                path_of("feedback", feedback_id),
+                params={"collection": self._name(collection)},
+            )
+        )
+
+    async def revoke_many(
+        self, *, idempotency_key: str | None = None, **which: Unpack[r.RevokeIn]
+    ) -> m.JobAccepted:
+        """Take back all verdicts of a judge, of a span of time, or all."""
+        return await self._job("/feedback/revoke", self._body(which), idempotency_key)
+
+    async def retry(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackOut:
+        """Try to apply a parked verdict again."""
+        path = path_of("feedback", feedback_id, "retry")
+        return await self.send(
+            Call(m.FeedbackOut, "POST", path, params={"collection": self._name(collection)}, json={})
+        )
+
+    async def retry_many(self, **which: Unpack[r.RetryIn]) -> m.RetryOut:
+        """Try to apply parked verdicts again: all, or those of a judge."""
+        return await self.send(Call(m.RetryOut, "POST", "/feedback/retry", json=self._body(which)))
+
+    # Passages and jobs
+
+    async def ingest(
+        self,
+        passages: Iterable[r.PassageIn],
+        *,
+        collection: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> m.JobAccepted:
+        """Hand in passages; a job makes them searchable, see ``wait``. All of them are held in memory."""
+        return await self.send(
+            Call(
+                m.JobAccepted,
+                "POST",
+                "/passages",
+                params={"collection": self._name(collection)},
+                content=lines(passages),
+                headers=once(idempotency_key) | {"content-type": "application/x-ndjson"},
+            )
+        )
+
+    async def wait(
+        self, job: m.JobAccepted, *, poll_seconds: float = 0.5, timeout_seconds: float | None = None
+    ) -> m.JobDetail:
+        """The job once it is finished.
+
+        Raises:
+            JobFailedError: it failed or was cancelled.
+            TimeoutError: it is not finished after ``timeout_seconds``.
+        """
+        began = time.monotonic()
+        while True:
+            state = await self.job(job.job_id, collection=job.collection)
+            if state.status in FINISHED:
+                if state.status != "succeeded":
+                    raise JobFailedError(state)
+                return state
+            if timeout_seconds is not None and time.monotonic() - began > timeout_seconds:
+                raise TimeoutError(f"job {job.job_id} is {state.status} after {timeout_seconds:g} s")
+            await asyncio.sleep(poll_seconds)
+
+    async def job(self, job_id: str | UUID, *, collection: str | None = None) -> m.JobDetail:
+        """A job as it stands."""
+        return await self._get(m.JobDetail, path_of("jobs", job_id), collection=self._name(collection))
+
+    async def jobs(self, *, collection: str | None = None) -> m.JobsOut:
+        """The latest jobs of a collection."""
+        return await self._get(m.JobsOut, path_of("collections", self._name(collection), "jobs"))
+
+    async def cancel(self, job_id: str | UUID, *, collection: str | None = None) -> m.JobOut:
+        """End a job at its next batch."""
+        params = {"collection": self._name(collection)}
+        return await self.send(Call(m.JobOut, "DELETE", path_of("jobs", job_id), params=params))
+
+    async def passage(self, passage_id: str, *, collection: str | None = None) -> m.PassageOut:
+        """A passage by your id."""
+        return await self._get(m.PassageOut, path_of("passages", passage_id), collection=self._name(collection))
+
+    async def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
+        """What a passage is found by, and what verdicts made of it."""
+        path = path_of("passages", passage_id, "key")
+        return await self._get(m.KeyOut, path, collection=self._name(collection))
+
+    async def delete_passage(self, passage_id: str, *, collection: str | None = None) -> None:
+        """Remove a passage, its text and its vectors."""
+        params = {"collection": self._name(collection)}
+        await self.send(Call(type(None), "DELETE", path_of("passages", passage_id), params=params))
+
+    async def memory(
+        self, sentence_id: int, *, collection: str | None = None, query: str | None = None
+    ) -> m.SentenceMemoryOut:
+        """What verdicts made of a sentence, and for a question, what that changes."""
+        path = path_of("sentences", sentence_id, "memory")
+        return await self._get(m.SentenceMemoryOut, path, collection=self._name(collection), query=query)
+
+    # Collections
+
+    async def collections(self) -> AsyncIterator[m.CollectionOut]:
+        """All collections, in name order."""
+        after: str | None = None
+        while True:
+            page = await self._get(m.CollectionsOut, "/collections", after=after)
+            for collection in page.collections:
+                yield collection
+            after = page.next_after
+            if after is None:
+                return
+
+    async def get_collection(self, name: str | None = None) -> m.CollectionOut:
+        """A collection and how it serves."""
+        return await self._get(m.CollectionOut, path_of("collections", self._name(name)))
+
+    async def change_collection(
+        self, name: str | None = None, **change: Unpack[r.CollectionPatch]
+    ) -> m.CollectionOut:
+        """Switch how a collection serves: live, in shadow, an experiment of arms, exploration."""
+        path = path_of("collections", self._name(name))
+        return await self.send(Call(m.CollectionOut, "PATCH", path, json=dict(change)))
+
+    async def delete_collection(self, name: str) -> None:
+        """Remove a collection and everything in it."""
+        await self.send(Call(type(None), "DELETE", path_of("collections", name)))
+
+    async def lift(
+        self,
+        name: str | None = None,
+        *,
+        baseline: str | None = None,
+        since: str | None = None,
+        before: str | None = None,
+    ) -> m.LiftOut:
+        """What each arm of an experiment is worth, by what verdicts say."""
+        path = path_of("collections", self._name(name), "lift")
+        return await self._get(m.LiftOut, path, baseline=baseline, **{"from": since, "to": before})
+
+    async def judges(self, name: str | None = None) -> m.JudgesOut:
+        """Who judges, how much, and how far each is believed."""
+        return await self._get(m.JudgesOut, path_of("collections", self._name(name), "judges"))
+
+    async def set_judge(
+        self, judge: str, *, collection: str | None = None, **noise: Unpack[r.JudgeIn]
+    ) -> m.JudgeOut:
+        """Say how far a judge is believed."""
+        path = path_of("collections", self._name(collection), "judges", judge)
+        return await self.send(Call(m.JudgeOut, "PUT", path, json=dict(noise)))
+
+    # Keys and the past
+
+    async def keys(self, name: str | None = None) -> m.KeysOut:
+        """Which generation of passage keys serves."""
+        return await self._get(m.KeysOut, path_of("collections", self._name(name), "keys"))
+
+    async def generations(self, name: str | None = None) -> m.GenerationsOut:
+        """The latest generations of passage keys."""
+        return await self._get(m.GenerationsOut, path_of("collections", self._name(name), "generations"))
+
+    async def evolve(self, name: str | None = None) -> m.EvolveOut:
+        """Let keys take in what verdicts validated."""
+        path = path_of("collections", self._name(name), "evolve")
+        return await self.send(Call(m.EvolveOut, "POST", path, json={}))
+
+    async def rollback(self, generation: int, *, name: str | None = None) -> m.KeysOut:
+        """Serve an earlier generation of keys."""
+        path = path_of("collections", self._name(name), "rollback")
+        return await self.send(Call(m.KeysOut, "POST", path, json={"generation": generation}))
+
+    async def rekey(
+        self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.RekeyIn]
+    ) -> m.JobAccepted:
+        """Make all base keys anew, of other parts of the passages."""
+        return await self._job(path_of("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
+
+    async def replay(
+        self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
+    ) -> m.JobAccepted:
+        """Make a collection of what was learned by a moment of the past."""
+        path = path_of("collections", self._name(collection), "replay")
+        return await self._job(path, dict(past), idempotency_key)
+
+    # Access
+
+    async def whoami(self) -> m.WhoOut:
+        """Whose the key is, and what it allows."""
+        return await self._get(m.WhoOut, "/access/me")
+
+    async def access_keys(self) -> AsyncIterator[m.AccessKeyOut]:
+        """All access keys of the tenant, in the order in which they were made."""
+        after: int | None = None
+        while True:
+            page = await self._get(m.AccessKeysOut, "/access/keys", after=after)
+            for key in page.keys:
+                yield key
+            after = page.next_after
+            if after is None:
+                return
+
+    async def make_access_key(self, **wanted: Unpack[r.AccessKeyIn]) -> m.AccessKeyMade:
+        """A new access key; this answer is the only one that shows it."""
+        return await self.send(Call(m.AccessKeyMade, "POST", "/access/keys", json=dict(wanted)))
+
+    async def rotate_access_key(self, key_id: int, **how: Unpack[r.RotateIn]) -> m.AccessKeyMade:
+        """An access key that follows another one, which counts a while longer."""
+        path = path_of("access", "keys", key_id, "rotate")
+        return await self.send(Call(m.AccessKeyMade, "POST", path, json=dict(how)))
+
+    async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
+        """Have an access key count no more."""
+        return await self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
+    # The service
+
+    async def health(self) -> m.Health:
+        """Whether the process lives."""
+        return await self._get(m.Health, "/healthz")
+
+    async def ready(self) -> m.Readiness:
+        """Whether the service can work, and what of it is away."""
+        return await self._get(m.Readiness, "/readyz")
+
+    def _name(self, collection: str | None) -> str:
+        return self.collection if collection is None else collection
+
+    def _body(self, options: Any, **named: Any) -> dict[str, Any]:
+        return {"collection": self.collection} | dict(options) | named
+
+    async def _get(self, returns: type[T], path: str, **params: Any) -> T:
+        return await self.send(Call(returns, "GET", path, params=params))
+
+    async def _job(self, path: str, body: dict[str, Any], key: str | None) -> m.JobAccepted:
+        return await self.send(Call(m.JobAccepted, "POST", path, json=body, headers=once(key)))

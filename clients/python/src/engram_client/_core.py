@@ -1,0 +1,164 @@
+"""What both clients share and that needs no network: requests, retries, answers, errors."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx
+import msgspec
+
+T = TypeVar("T")
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+TRANSIENT = frozenset({429, 502, 503, 504})
+"""Statuses that may be gone at the next try."""
+FINISHED = frozenset({"succeeded", "failed", "cancelled"})
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+FIRST_WAIT_SECONDS = 0.25
+LONGEST_WAIT_SECONDS = 20.0
+
+
+class EngramError(Exception):
+    """What this client raises."""
+
+
+class UnreachableError(EngramError):
+    """The service could not be reached, or answers as something else."""
+
+
+class JobFailedError(EngramError):
+    """A job did not succeed; ``job`` says how far it came."""
+
+    def __init__(self, job: Any) -> None:
+        super().__init__(f"job {job.job_id} {job.status}: {job.error or 'no reason was given'}")
+        self.job = job
+
+
+class ProblemError(EngramError):
+    """The service refused the request, by an RFC 9457 problem document.
+
+    Attributes:
+        status: of HTTP.
+        type: stable identifier of the kind of problem, such as ``urn:engram:problem:not-found``.
+        title: the kind in words.
+        detail: what is wrong with this request.
+        errors: for an invalid request, where each value is and what is wrong with it.
+    """
+
+    def __init__(self, status: int, document: Mapping[str, Any]) -> None:
+        self.status = status
+        self.type = str(document.get("type", "about:blank"))
+        self.title = str(document.get("title", f"HTTP {status}"))
+        self.detail = str(document.get("detail", ""))
+        self.errors: list[dict[str, Any]] = document.get("errors") or []
+        super().__init__(f"{self.title}: {self.detail}" if self.detail else self.title)
+
+
+class NotFoundError(ProblemError):
+    """What is asked for does not exist, or not for you."""
+
+
+class InvalidRequestError(ProblemError):
+    """The request says something that it cannot mean."""
+
+
+class DeniedError(ProblemError):
+    """No key, a key that is not known, or one that may not do this."""
+
+
+class BusyError(ProblemError):
+    """Too much is asked for at once, or something is away; every try was used up."""
+
+
+_BY_STATUS: dict[int, type[ProblemError]] = {
+    401: DeniedError,
+    403: DeniedError,
+    404: NotFoundError,
+    422: InvalidRequestError,
+    429: BusyError,
+    503: BusyError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request and what its answer is read as."""
+
+    returns: type[T]
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    json: Any = None
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def request(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
+        """As httpx sends it."""
+        params = {name: value for name, value in self.params.items() if value is not None}
+        return client.build_request(
+            self.method,
+            self.path,
+            params=params,
+            headers=dict(self.headers),
+            content=self.content,
+            json=self.json,
+        )
+
+
+def once(key: str | None) -> dict[str, str]:
+    """Headers of a request that must not happen twice, under the caller's key or one of its own."""
+    return {"idempotency-key": key or str(uuid4())}
+
+
+def path_of(*parts: object) -> str:
+    """A path of these parts, whatever they hold; full stops too, or an id ``..`` would lead elsewhere."""
+    return "".join(f"/{quote(str(part), safe='')}" for part in parts).replace(".", "%2E")
+
+
+def lines(passages: Any) -> bytes:
+    """Passages as NDJSON."""
+    encode = msgspec.json.Encoder().encode
+    return b"".join(encode(passage) + b"\n" for passage in passages)
+
+
+def read(call: Call[T], response: httpx.Response) -> T:
+    """The answer, typed.
+
+    Raises:
+        ProblemError: the service refused.
+        UnreachableError: what answers is not Engram, or one with an API that this client does not know.
+    """
+    if response.is_error:
+        raise problem(response)
+    if call.returns is type(None):
+        return None
+    try:
+        return msgspec.json.decode(response.content, type=call.returns)
+    except msgspec.MsgspecError as error:
+        raise UnreachableError(f"{response.url} does not answer as Engram does: {error}") from error
+
+
+def problem(response: httpx.Response) -> ProblemError:
+    """The error that a refusal is."""
+    try:
+        document = msgspec.json.decode(response.content, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        document = {"detail": f"from {response.url}"}
+    return _BY_STATUS.get(response.status_code, ProblemError)(response.status_code, document)
+
+
+def wait_seconds(tried: int, response: httpx.Response | None) -> float | None:
+    """How long to wait before another try; None if another would end like this one.
+
+    The service's own Retry-After, else a random part of a wait that doubles (full jitter), so that clients which
+    failed together do not come back together.
+    """
+    if response is not None and response.status_code not in TRANSIENT:
+        return None
+    named = response.headers.get("retry-after", "") if response is not None else ""
+    if named.isdigit():
+        return min(float(named), LONGEST_WAIT_SECONDS)
+    return random.uniform(0, min(FIRST_WAIT_SECONDS * 2**tried, LONGEST_WAIT_SECONDS))  # noqa: S311

@@ -1,0 +1,1684 @@
+"""Generated from openapi.json by ``generate.py``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+
+class AccessKeyMade(Struct):
+    """
+    A key that was made.
+    """
+
+    created_at: str
+    ends_in: str
+    """
+    The key's last characters.
+    """
+    expires_at: str | None
+    judge: str
+    key: str
+    """
+    The key itself, which is shown this once and stored nowhere.
+    """
+    key_id: int
+    llm_tokens: int | None
+    name: str
+    revoked_at: str | None
+    scopes: dict[str, list[str]]
+    """
+    Collection, or `*` for all -> what is allowed.
+    """
+    tenant: str
+    trusted: bool
+
+
+class AccessKeyOut(Struct):
+    """
+    A key as it is known: all but itself.
+    """
+
+    created_at: str
+    ends_in: str
+    """
+    The key's last characters.
+    """
+    expires_at: str | None
+    judge: str
+    key_id: int
+    llm_tokens: int | None
+    name: str
+    revoked_at: str | None
+    scopes: dict[str, list[str]]
+    """
+    Collection, or `*` for all -> what is allowed.
+    """
+    tenant: str
+    trusted: bool
+
+
+class AccessKeysOut(Struct):
+    """
+    Keys in the order in which they were made.
+    """
+
+    keys: list[AccessKeyOut]
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+
+
+class ActOut(Struct):
+    """
+    One act.
+    """
+
+    action: str
+    begun_at: str
+    client: str | None
+    """
+    The address it came from.
+    """
+    ended_at: str | None
+    """
+    Null while it goes on, or if its process was lost.
+    """
+    id: int
+    principal: str
+    """
+    Who did it; of a command, `cli:` and the system's user.
+    """
+    request_id: str | None
+    said: str | None
+    """
+    The body, its first 2,000 characters.
+    """
+    status: int | None
+    """
+    Of the answer: below 300 it was done.
+    """
+    target: str
+    """
+    The path, or what the command was given.
+    """
+
+
+class ActsOut(Struct):
+    """
+    Acts, the latest first.
+    """
+
+    acts: list[ActOut]
+    next_before: int | None
+    """
+    What to send as `before` for the next page; null at the end.
+    """
+
+
+class AddedTermOut(Struct):
+    """
+    By how much a term's frequency in the passage's lexical key was raised.
+    """
+
+    increment: float
+    term: str
+
+
+class ChangeOut(Struct):
+    """
+    What the event did to one state: a sentence's task or time memory, or its support for the question.
+    """
+
+    capped: bool
+    """
+    Whether a daily cap of the judge held the gain back.
+    """
+    channel: str
+    """
+    task, time or recall
+    """
+    gain: float
+    """
+    Kalman gain K in [0, 1).
+    """
+    observation_noise: float
+    perplexity_after: float
+    perplexity_before: float
+    residual: float
+    sentence_id: int
+    target: int
+    """
+    1 supported, 0 rejected
+    """
+
+
+class ChannelOut(Struct):
+    """
+    A channel of a sentence's memory as it stands.
+    """
+
+    base_similarity: float | None
+    """
+    Cosine of what it began as with `query`; null without one.
+    """
+    channel: Literal["task", "time"]
+    perplexity: float
+    """
+    1 where no verdict touched it.
+    """
+    similarity: float | None
+    """
+    Cosine of the memory as it stands with `query`; null without one.
+    """
+    update_count: int
+
+
+class CitationOut(Struct):
+    """
+    A sentence that the answer rests on.
+    """
+
+    passage_id: str
+    sentence_id: int
+    text: str
+
+
+class ComparedPassageOut(Struct):
+    """
+    A passage among the first of either arm.
+    """
+
+    passage_id: str
+    rank_a: int | None
+    """
+    May lie beyond top_k; null where the arm did not rank it.
+    """
+    rank_b: int | None
+    score_a: float | None
+    """
+    Scores of different profiles and strategies do not compare.
+    """
+    score_b: float | None
+    title: str | None
+
+
+class ConstantsOut(Struct):
+    """
+    By which verdicts are applied.
+    """
+
+    contested_share: float
+    """
+    The same for verdicts that go against what other judges said of the sentence.
+    """
+    daily_comparisons: int | None
+    """
+    Verdicts a day that may teach the ranking weights.
+    """
+    daily_share: float
+    """
+    How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
+    """
+    observation_noise_negative: float
+    observation_noise_positive: float
+
+
+class CreditOut(Struct):
+    """
+    What a verdict says of one unit and one passage.
+    """
+
+    gain: float
+    """
+    Alignment gain Δ (ERM, Eq. 5): a difference of cosines, can be negative.
+    """
+    passage_id: str
+    unit_id: int
+    weight: float
+    """
+    The unit's share among those that help the passage, in [0, 1]; 0 unless the gain is above 0.
+    """
+
+
+class DifferenceOut(Struct):
+    """
+    An arm's figure less the baseline's, with a 95% interval where the numbers give one.
+    """
+
+    high: float | None
+    low: float | None
+    value: float
+
+
+class EncoderOut(Struct):
+    """
+    The encoder of a collection's vectors.
+    """
+
+    fingerprint: str
+    """
+    SHA-256 of its weights: vectors are comparable only if these are equal.
+    """
+    model: str
+
+
+class EnoughInfluenceOut(Struct):
+    """
+    What one verdict did to the model's probability that the answer is enough.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    probability: float
+    """
+    As it is, less what it were without the verdict.
+    """
+    question: str
+
+
+class EntityOut(Struct):
+    """
+    A mention in the question and the entity it was aligned to.
+    """
+
+    entity_id: int
+    mention: str
+    name: str
+    similarity: float
+
+
+class ExpansionOut(Struct):
+    """
+    One piece of text that widens the question.
+    """
+
+    method: Literal["prf", "diver", "hyde", "decomposition", "facets", "contrastive", "specification", "rewriting"]
+    text: str
+
+
+class ExperimentArmOut(Struct):
+    """
+    An arm of an experiment.
+    """
+
+    memory: Literal["off", "read"]
+    name: str
+    percent: float
+    profile: Literal["paper", "default"]
+    strategy: Literal["graph", "dense", "lexical", "hybrid"]
+
+
+class ExperimentOut(Struct):
+    """
+    The arms that queries are given which say none themselves.
+    """
+
+    arms: list[ExperimentArmOut]
+
+
+class ExplorationOut(Struct):
+    """
+    How answers make room for passages that rank too low to be seen.
+    """
+
+    seed: int | None
+    share: float
+    slots: int
+
+
+class FeatureTraceOut(Struct):
+    """
+    A feature of a passage; value times weight is what it adds to the score.
+    """
+
+    value: float
+    weight: float
+    """
+    What is believed of it, with the verdicts that taught it.
+    """
+
+
+class FigureOut(Struct):
+    """
+    The mean of a figure.
+    """
+
+    difference: DifferenceOut | None
+    """
+    From the baseline; null for the baseline itself, and where either has no such query.
+    """
+    mean: float | None
+    """
+    Null if no query has it.
+    """
+    n: int
+    """
+    Queries that have it.
+    """
+
+
+class GenerationOut(Struct):
+    """
+    One evolution of a collection's keys.
+    """
+
+    active: bool
+    """
+    Whether what it took in counts: false once rolled back.
+    """
+    created_at: str
+    events: int
+    """
+    Verdicts it took in.
+    """
+    number: int
+    parent: int
+    """
+    The generation it went on from; 0: base keys.
+    """
+    passages: int
+    """
+    Passages whose keys it composed.
+    """
+    reason: str
+    """
+    saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_KEY_MOST_WAITING verdicts waited; requested: by POST /collections/{name}/evolve.
+    """
+    rules: dict[str, Any]
+    """
+    The constants its keys were composed with.
+    """
+
+
+class GenerationsOut(Struct):
+    """
+    A page of generations, the latest first.
+    """
+
+    collection: str
+    generations: list[GenerationOut]
+    next_before: int | None
+    """
+    Pass as before for the next page; null at the end.
+    """
+
+
+class Health(Struct):
+    """
+    The process answers.
+    """
+
+    status: str
+
+
+class JobAccepted(Struct):
+    """
+    Where to look for progress.
+    """
+
+    collection: str
+    job_id: str
+    status_url: str
+
+
+class JudgeOut(Struct):
+    """
+    A judge, its verdicts, and how far they move what is learned.
+    """
+
+    applied: int
+    constants: ConstantsOut
+    judge: str
+    parked: int
+    pending: int
+    revoked: int
+    set: list[str]
+    """
+    Which of the constants are its own.
+    """
+
+
+class JudgesOut(Struct):
+    """
+    Judges in name order.
+    """
+
+    collection: str
+    judges: list[JudgeOut]
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+
+
+class KeyCauseOut(Struct):
+    """
+    A verdict that brought a unit of a key; its credit is gain times weight.
+    """
+
+    applied_at: str
+    feedback_id: int
+    gain: float
+    judge: str
+    question: str
+    weight: float
+
+
+class KeyEffectOut(Struct):
+    """
+    What the expansions of a verdict came to.
+    """
+
+    credit_count: int
+    credits: list[CreditOut]
+    """
+    The 200 that count most, the most first.
+    """
+    gain: float
+    """
+    The highest alignment gain of its credits; 0 if none is above 0, or not validated.
+    """
+    gate: Literal["retrieval", "generation", "none"]
+    """
+    What validated them; 'none': they were not, and teach nothing.
+    """
+    generation: int | None
+    """
+    The evolution that took it in; null while it waits.
+    """
+    status: Literal["taken in", "waiting", "rolled back"] | None
+    """
+    Null if not validated.
+    """
+
+
+class KeyUnitTraceOut(Struct):
+    """
+    A unit of an evolved key.
+    """
+
+    event_count: int
+    events: list[KeyCauseOut]
+    """
+    The 10 verdicts that credit it most, of event_count.
+    """
+    method: str
+    share: float
+    """
+    Of what the key adds to its base, in (0, 1].
+    """
+    text: str
+    unit_id: int
+
+
+class KeysOut(Struct):
+    """
+    Where a collection's keys stand, and what waits for the next evolution.
+    """
+
+    batch_events: int
+    """
+    Of these, in the batch that is not full yet.
+    """
+    batch_gain: float
+    """
+    The highest alignment gain in that batch.
+    """
+    best_gain: float
+    """
+    The highest alignment gain of any full batch since the last evolution.
+    """
+    collection: str
+    due: str | None
+    """
+    Why an evolution is due: saturated or pending; null if none is.
+    """
+    generation: int
+    """
+    The serving generation; 0: base keys.
+    """
+    stale_batches: int
+    """
+    Batches in a row that brought nothing better.
+    """
+    waiting: int
+    """
+    Validated verdicts that no evolution took in yet.
+    """
+
+
+class LineError(Struct):
+    """
+    A line that was not ingested; the first line is 1.
+    """
+
+    line: int
+    reason: str
+
+
+class MemoryPartOut(Struct):
+    """
+    What an arm read of memory.
+    """
+
+    key_generation: int
+    """
+    The generation of passage keys that was searched; 0: base keys.
+    """
+    moved: int
+    """
+    Selected sentences whose memories a verdict had moved.
+    """
+    recalled: int
+    """
+    Sentences that verdicts on past questions brought in.
+    """
+    weight_events: int
+    """
+    Verdicts in the ranking weights.
+    """
+
+
+class MoveOut(Struct):
+    """
+    What a verdict did to one channel.
+    """
+
+    channel: Literal["task", "time", "recall"]
+    gain: float
+    perplexity_after: float
+    perplexity_before: float
+    residual: float
+    similarity_after: float
+    """
+    The same after the verdict.
+    """
+    similarity_before: float
+    """
+    Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
+    """
+    similarity_now: float | None
+    """
+    The same of the memory as it stands; null for 'recall'.
+    """
+    target: int
+    """
+    1: the verdict supports the sentence, 0: it does not.
+    """
+
+
+class PassageInfluenceOut(Struct):
+    """
+    What one verdict did to a passage's score: as it is, less what it were without the verdict.
+
+    Exact with one hop; with several, as far as the same entities and candidates are reached without the verdict.
+    What it did to evolved keys is told apart.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    memory: float
+    """
+    By the memories of sentences.
+    """
+    question: str
+    recall: float
+    """
+    By the supports of past questions.
+    """
+    score: float
+    """
+    By all of the following together, which need not be their sum.
+    """
+    weights: float
+    """
+    By the ranking weights.
+    """
+
+
+class PastOut(Struct):
+    """
+    What a copy is a copy of.
+    """
+
+    of: str
+    """
+    The collection's name at the time.
+    """
+    until: str
+
+
+class QueryExpansionOut(Struct):
+    """
+    An expansion that a question came with.
+    """
+
+    method: str
+    text: str
+
+
+class QuestionSupportOut(Struct):
+    """
+    How surely the sentence supports a past question.
+    """
+
+    complete: bool
+    """
+    Whether the last verdict claimed to name all evidence.
+    """
+    perplexity: float
+    question: str
+    question_id: int
+    support: float
+    update_count: int
+
+
+class Readiness(Struct):
+    """
+    What the process depends on, and who works on what waits.
+    """
+
+    disk_free_bytes: int | None
+    """
+    Of the embedded Postgres's disk; null of another Postgres.
+    """
+    encoder: str
+    language: str
+    llm: str
+    migrations: Literal["current", "newer"]
+    """
+    'newer': a later version has migrated the database.
+    """
+    oldest_job_seconds: float | None
+    """
+    The same of jobs, from when they might have been begun.
+    """
+    oldest_verdict_seconds: float | None
+    """
+    How long the oldest verdict that waits has waited; null where none waits.
+    """
+    postgres: str
+    redis: str
+    status: str
+    """
+    'degraded' without Redis or a worker, with a backlog of minutes, or with little disk left.
+    """
+    workers: int | None
+    """
+    Workers that beat lately; null without Redis, where they beat.
+    """
+
+
+class RecallOut(Struct):
+    """
+    A sentence that a verdict on a past question brought in.
+    """
+
+    past_question: str
+    perplexity: float
+    prior: float
+    sentence_id: int
+    similarity: float
+    support: float
+
+
+class ReplayOut(Struct):
+    """
+    What a job makes a collection of.
+    """
+
+    into: str
+    """
+    The collection that it makes.
+    """
+    until: str
+
+
+class RetryOut(Struct):
+    """
+    What a retry of many came to.
+    """
+
+    collection: str
+    retried: int
+    """
+    Verdicts that were parked and wait again.
+    """
+
+
+class RevocationOut(Struct):
+    """
+    Which verdicts a job revokes; where nothing is said, all that were accepted before it.
+    """
+
+    from_: str | None = field(name="from", default=None)
+    judge: str | None = None
+    to: str | None = None
+
+
+class SentenceEventOut(Struct):
+    """
+    A verdict that counts, and what it did to the sentence.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    moves: list[MoveOut]
+    query_id: str
+    question: str
+    sequence: int
+    """
+    Its place in the order in which verdicts were applied.
+    """
+
+
+class SentenceInfluenceOut(Struct):
+    """
+    What one verdict did to a selected sentence: each number as it is, less what it were without the verdict.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    question: str
+    recall_prior: float
+    """
+    Of the sentence, by what the verdict did to supports of past questions.
+    """
+    score: float
+    """
+    Of the sentence in its hop, by what the verdict did to memories.
+    """
+
+
+class SentenceMemoryOut(Struct):
+    """
+    What is remembered of a sentence, and why.
+    """
+
+    channels: list[ChannelOut]
+    """
+    'time' only of a sentence that speaks of a time.
+    """
+    collection: str
+    history: list[SentenceEventOut]
+    """
+    In the order in which verdicts were applied.
+    """
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    passage_id: str
+    position: int
+    sentence_id: int
+    support_count: int
+    supports: list[QuestionSupportOut]
+    """
+    At most 100, those it supports most surely.
+    """
+    text: str
+    title: str | None
+
+
+class SentenceOut(Struct):
+    """
+    A sentence of an answered passage.
+    """
+
+    hops: list[int]
+    position: int
+    score: float | None
+    """
+    Its best score in any hop or its recall prior; null if no hop selected it.
+    """
+    sentence_id: int
+    text: str
+
+
+class SentenceTraceOut(Struct):
+    """
+    Every factor of a selected sentence's score: activation x semantic x task x time, over their sum.
+    """
+
+    activated_by: list[str]
+    activation: float
+    passage_id: str
+    recall_prior: float
+    score: float
+    semantic: float
+    sentence_id: int
+    task_factor: float
+    task_perplexity: float
+    text: str
+    time_factor: float
+    time_perplexity: float
+    influences: list[SentenceInfluenceOut] | None = None
+    """
+    The verdicts that moved it, at most 10, the strongest first.
+    """
+    influences_cut: bool = False
+    """
+    Whether there may be more.
+    """
+
+
+class SourceOut(Struct):
+    """
+    A verdict behind a unit of a passage's expansion memory.
+    """
+
+    feedback_id: int
+    gain: float
+    """
+    Alignment gain: how much nearer the unit brings the passage's base key to the question.
+    """
+    generation: int | None
+    """
+    The evolution that took it in; null while it waits.
+    """
+    judge: str
+    query_id: str
+    question: str
+    status: Literal["taken in", "waiting", "rolled back"]
+    weight: float
+    """
+    The unit's share among those of the same verdict that help.
+    """
+
+
+class StoredSentenceOut(Struct):
+    """
+    A sentence of a stored passage.
+    """
+
+    position: int
+    sentence_id: int
+    text: str
+
+
+class TimingsOut(Struct):
+    """
+    Where the time went, in milliseconds.
+    """
+
+    analyse_ms: float
+    embed_ms: float
+    search_ms: float
+    total_ms: float
+
+
+class UnitOut(Struct):
+    """
+    A unit of a passage's expansion memory.
+    """
+
+    event_count: int
+    events: list[SourceOut]
+    """
+    The 20 latest verdicts behind it, the latest first.
+    """
+    in_key: bool
+    """
+    Whether the serving key is composed of it, among others.
+    """
+    method: str
+    score: float | None
+    """
+    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
+    """
+    terms: list[AddedTermOut]
+    """
+    What it adds to the serving lexical key: the 50 most raised.
+    """
+    text: str
+    unit_id: int
+
+
+class WarningOut(Struct):
+    """
+    A step that the LLM endpoint failed, and that was done without it or left out.
+    """
+
+    detail: str
+    """
+    How the endpoint failed.
+    """
+    type: Literal["sufficiency-not-judged", "time-by-rules", "not-answered", "not-widened"]
+
+
+class WhoOut(Struct):
+    """
+    Whose a request is.
+    """
+
+    judge: str | None
+    """
+    Whose its verdicts are; null: whom each names.
+    """
+    llm_tokens: int | None
+    name: str
+    scopes: dict[str, list[str]]
+    tenant: str
+    trusted: bool
+
+
+class ArmLiftOut(Struct):
+    """
+    What one arm came to.
+    """
+
+    arm: str | None
+    """
+    Null: queries that no arm was given to, for whatever reason.
+    """
+    evidence_recall: FigureOut
+    """
+    Of the passages that the verdict supports or calls missed, the share that was in the answer.
+    """
+    generation_success: FigureOut
+    """
+    The verdict's word, else whether its score reaches ENGRAM_KEY_GENERATION_THRESHOLD.
+    """
+    hops: FigureOut
+    """
+    Of all queries, judged or not.
+    """
+    judged: int
+    """
+    Queries that a verdict counts for: of several, the one applied last.
+    """
+    median_total_ms: float | None
+    """
+    Of all queries.
+    """
+    queries: int
+    reciprocal_rank: FigureOut
+    """
+    Of the first of these passages; 0 if none was in the answer.
+    """
+    retrieval_success: FigureOut
+    """
+    The verdict's word, else whether a passage that it supports was in the answer.
+    """
+    unjudged: int
+    """
+    Queries that no verdict was ever accepted for: nothing is known of them, and they need not be like the judged ones.
+    """
+
+
+class CollectionOut(Struct):
+    """
+    A collection and what it holds.
+    """
+
+    encoder: EncoderOut
+    """
+    What its vectors are made with. A process that runs another one refuses what would embed text.
+    """
+    entity_count: int
+    experiment: ExperimentOut | None
+    exploration: ExplorationOut | None
+    key_building: Literal["full", "title", "abstract", "keywords"]
+    """
+    What the keys are made of by which passages are found.
+    """
+    name: str
+    passage_count: int
+    past: PastOut | None
+    """
+    Of a copy that `engram replay` made: of what, and as of when.
+    """
+    sentence_count: int
+    serving: Literal["live", "shadow"]
+    """
+    'shadow': it learns, and serves without memory.
+    """
+
+
+class CollectionsOut(Struct):
+    """
+    A page of collections, in name order.
+    """
+
+    collections: list[CollectionOut]
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+
+
+class EnoughOut(Struct):
+    """
+    Why the answer is believed to be enough with its probability.
+    """
+
+    events: int
+    """
+    Verdicts in the weights.
+    """
+    features: dict[str, FeatureTraceOut]
+    """
+    By name (docs/enough.md). None where nothing was found.
+    """
+    model: float
+    """
+    By the features: 1 / (1 + exp(-sum of value times weight)).
+    """
+    probability: float
+    """
+    The higher one of model and vouched.
+    """
+    vouched: float
+    """
+    By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
+    """
+    influences: list[EnoughInfluenceOut] | None = None
+    """
+    At most 10 of them, the strongest first; where the query asked for a trace.
+    """
+    influences_cut: bool = False
+    """
+    Whether there are more.
+    """
+
+
+class EvolveOut(Struct):
+    """
+    What an evolution came to.
+    """
+
+    changed: bool
+    """
+    False where nothing waited that moves a key.
+    """
+    collection: str
+    generation: GenerationOut | None
+    """
+    The new generation; null where nothing changed.
+    """
+    serving: int
+    """
+    The serving generation; 0: base keys.
+    """
+
+
+class ExpandOut(Struct):
+    """
+    What widens a question, in the order of the methods; a method that finds nothing new has no entry.
+    """
+
+    collection: str
+    expansions: list[ExpansionOut]
+    query: str
+    warnings: list[WarningOut] | None = None
+    """
+    Methods that the endpoint failed; if it failed all, the answer is 502.
+    """
+
+
+class FeedbackDetail(Struct):
+    """
+    An event with the verdict as it was resolved.
+    """
+
+    applied_at: str | None
+    changes: list[ChangeOut] | None
+    """
+    What it changed; null where nobody waited for it.
+    """
+    collection: str
+    error: str | None
+    """
+    Why the last try to apply it failed, or what it waits for.
+    """
+    feedback_id: int
+    judge: str
+    keys: KeyEffectOut | None
+    """
+    What its expansions came to; null where it carried none, or nobody waited for it.
+    """
+    query_id: str
+    received_at: str
+    revoked_at: str | None
+    status: str
+    """
+    pending, applied, parked or revoked
+    """
+    verdict: dict[str, Any]
+
+
+class FeedbackOut(Struct):
+    """
+    An accepted verdict and what became of it.
+    """
+
+    applied_at: str | None
+    changes: list[ChangeOut] | None
+    """
+    What it changed; null where nobody waited for it.
+    """
+    collection: str
+    error: str | None
+    """
+    Why the last try to apply it failed, or what it waits for.
+    """
+    feedback_id: int
+    judge: str
+    keys: KeyEffectOut | None
+    """
+    What its expansions came to; null where it carried none, or nobody waited for it.
+    """
+    query_id: str
+    received_at: str
+    revoked_at: str | None
+    status: str
+    """
+    pending, applied, parked or revoked
+    """
+
+
+class FeedbackPage(Struct):
+    """
+    Events in order of acceptance.
+    """
+
+    feedback: list[FeedbackOut]
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+
+
+class HopOut(Struct):
+    """
+    One propagation round.
+    """
+
+    candidates: int
+    coverage: float | None
+    entities: dict[str, float]
+    hop: int
+    sentences: list[SentenceTraceOut]
+
+
+class JobDetail(Struct):
+    """
+    A job, with the lines of an ingest that were rejected.
+    """
+
+    ahead: int | None
+    """
+    Of a queued job: how many of the collection's jobs are done before it; null: it does not wait.
+    """
+    cancel_requested_at: str | None
+    """
+    When its end was asked for; a job still running ends as soon as what is in hand is whole.
+    """
+    collection: str
+    created: int
+    created_at: str
+    error: str | None
+    """
+    The last failure; a job still queued or running is tried again.
+    """
+    errors: list[LineError]
+    """
+    Rejected lines, a page of them.
+    """
+    finished_at: str | None
+    job_id: str
+    key_building: Literal["full", "title", "abstract", "keywords"] | None
+    """
+    Of a re-key job: what keys are made of once it has succeeded; null: another job.
+    """
+    kind: str
+    """
+    ingest, rekey, revocation or replay
+    """
+    next_errors_after: int | None
+    """
+    Pass as errors_after for the next page; null at the end.
+    """
+    received: int
+    rejected: int
+    replay: ReplayOut | None
+    """
+    Of a job that brings back a past moment; null: another job.
+    """
+    result: dict[str, Any] | None
+    """
+    Of a replay that succeeded: what the collection holds.
+    """
+    revocation: RevocationOut | None
+    """
+    Of a job that revokes verdicts; null: another job.
+    """
+    stage: str | None
+    """
+    What a job that has several stages is at.
+    """
+    status: str
+    """
+    receiving, queued, running, succeeded, failed or cancelled
+    """
+    unchanged: int
+    updated: int
+    updated_at: str
+    waiting: int
+
+
+class JobOut(Struct):
+    """
+    A job: what it is about, and how far it is.
+
+    Counted are lines of an ingest, passages of a re-key job, verdicts of a revocation (`updated`: by it,
+    `unchanged`: by others meanwhile), and what the stage of a replay is about: received = created + updated +
+    unchanged + rejected + waiting. Of a job that failed or was cancelled, what was done by then stays done, but for
+    the keys of a re-key job and the collection of a replay, which are there whole or not at all.
+    """
+
+    ahead: int | None
+    """
+    Of a queued job: how many of the collection's jobs are done before it; null: it does not wait.
+    """
+    cancel_requested_at: str | None
+    """
+    When its end was asked for; a job still running ends as soon as what is in hand is whole.
+    """
+    collection: str
+    created: int
+    created_at: str
+    error: str | None
+    """
+    The last failure; a job still queued or running is tried again.
+    """
+    finished_at: str | None
+    job_id: str
+    key_building: Literal["full", "title", "abstract", "keywords"] | None
+    """
+    Of a re-key job: what keys are made of once it has succeeded; null: another job.
+    """
+    kind: str
+    """
+    ingest, rekey, revocation or replay
+    """
+    received: int
+    rejected: int
+    replay: ReplayOut | None
+    """
+    Of a job that brings back a past moment; null: another job.
+    """
+    result: dict[str, Any] | None
+    """
+    Of a replay that succeeded: what the collection holds.
+    """
+    revocation: RevocationOut | None
+    """
+    Of a job that revokes verdicts; null: another job.
+    """
+    stage: str | None
+    """
+    What a job that has several stages is at.
+    """
+    status: str
+    """
+    receiving, queued, running, succeeded, failed or cancelled
+    """
+    unchanged: int
+    updated: int
+    updated_at: str
+    waiting: int
+
+
+class JobsOut(Struct):
+    """
+    A page of a collection's jobs, the latest first.
+    """
+
+    collection: str
+    jobs: list[JobOut]
+    next_before: int | None
+    """
+    Pass as before for the next page; null at the end.
+    """
+
+
+class KeyOut(Struct):
+    """
+    A passage's key as it serves, and why.
+    """
+
+    collection: str
+    cosine: float
+    """
+    Of the serving key and the base key.
+    """
+    displacement: float
+    """
+    Distance of the serving key from the base key, both of length 1.
+    """
+    displacement_bound: float
+    """
+    What the displacement cannot exceed.
+    """
+    evolved: bool
+    generation: int
+    """
+    The collection's serving generation; 0: base keys.
+    """
+    key_building: Literal["full", "title", "abstract", "keywords"]
+    """
+    What the base key is made of.
+    """
+    key_generation: int | None
+    """
+    The latest evolution that took in evidence for this key; null for a base key.
+    """
+    passage_id: str
+    term_count: int
+    terms: list[AddedTermOut]
+    """
+    What the units add to the lexical key: the 50 most raised.
+    """
+    unit_count: int
+    units: list[UnitOut]
+    """
+    The passage's expansion memory, best first.
+    """
+
+
+class KeyTraceOut(Struct):
+    """
+    The evolved key that a passage was found by.
+    """
+
+    base_similarity: float
+    """
+    The same of its base key.
+    """
+    similarity: float
+    """
+    Cosine of the key with the question, expansions included.
+    """
+    units: list[KeyUnitTraceOut]
+    """
+    What it is composed of, best first.
+    """
+
+
+class LiftOut(Struct):
+    """
+    The arms of a collection, side by side.
+    """
+
+    arms: list[ArmLiftOut]
+    """
+    The experiment's in its order, then former ones that were asked by name, then what was given to none. That last one was not drawn by chance if callers chose arms themselves.
+    """
+    baseline: str | None
+    """
+    The arm that the others are compared with; null: there is no arm.
+    """
+    collection: str
+    from_: str | None = field(name="from")
+    to: str | None
+
+
+class PassageHit(Struct):
+    """
+    A ranked passage with the sentences that speak for it.
+    """
+
+    metadata: dict[str, Any]
+    passage_id: str
+    score: float
+    sentences: list[SentenceOut]
+    text: str
+    title: str | None
+    explored: bool = False
+    """
+    Whether it is there by chance, from below the passages wanted.
+    """
+
+
+class PassageOut(Struct):
+    """
+    A passage as it is stored.
+    """
+
+    id: str
+    metadata: dict[str, Any]
+    sentences: list[StoredSentenceOut]
+    text: str
+    title: str | None
+
+
+class PassageTraceOut(Struct):
+    """
+    Why a returned passage has its score, and what memory did to it.
+    """
+
+    completes: str | None
+    """
+    Of the passages found first, the one that it adds most to: a passage_id. Null if to none.
+    """
+    features: dict[str, FeatureTraceOut]
+    """
+    Those that are not 0, by name (docs/ranking.md). None where features do not rank: with profile 'paper', and with strategies other than 'graph'.
+    """
+    influences: list[PassageInfluenceOut]
+    """
+    At most 10, the strongest first.
+    """
+    influences_cut: bool
+    """
+    Whether there may be more.
+    """
+    key: KeyTraceOut | None
+    """
+    Null where the passage has its base key.
+    """
+    passage_id: str
+    rank: int
+    rank_without_memory: int | None
+    """
+    Null where it would not have been among the candidates. The question is searched again for it.
+    """
+    recall: float
+    """
+    What recalled sentences add to the score.
+    """
+    score: float
+    """
+    The sum of value times weight over the features, and recall.
+    """
+    weight_events: int
+    """
+    Verdicts in the ranking weights.
+    """
+    weights: float
+    """
+    What verdicts changed of the score by the ranking weights.
+    """
+
+
+class SideOut(Struct):
+    """
+    How one arm came to its answer.
+    """
+
+    hops: int
+    memory: Literal["off", "read"]
+    profile: Literal["paper", "default"]
+    read: MemoryPartOut
+    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+    strategy: Literal["graph", "dense", "lexical", "hybrid"]
+    timings: TimingsOut
+    warnings: list[WarningOut] | None = None
+    """
+    What the LLM endpoint failed, and was done without it.
+    """
+
+
+class TraceOut(Struct):
+    """
+    How the answer came about.
+    """
+
+    entities: list[EntityOut]
+    hops: list[HopOut]
+    recalled: list[RecallOut]
+    time_constraint: str | None
+    enough: EnoughOut | None = None
+    """
+    Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    passages: list[PassageTraceOut] | None = None
+    """
+    What memory did to each returned passage; null where the query did not ask for a trace.
+    """
+
+
+class CompareOut(Struct):
+    """
+    One question under two arms. It leaves no query behind that feedback could refer to.
+    """
+
+    a: SideOut
+    b: SideOut
+    collection: str
+    passages: list[ComparedPassageOut]
+    """
+    The first top_k of either arm, by the better of their two ranks.
+    """
+    query: str
+    top_k: int
+
+
+class EpisodeOut(Struct):
+    """
+    An answered query, read again, with its trace.
+    """
+
+    collection: str
+    created_at: str
+    hops: int
+    judged: int
+    """
+    Feedback events accepted for it.
+    """
+    memory: Literal["off", "read"]
+    passages: list[PassageHit]
+    profile: Literal["paper", "default"]
+    query: str
+    query_id: str
+    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+    sufficiency: Literal["none", "coverage", "learned", "llm"]
+    timings: TimingsOut
+    arm: str | None = None
+    """
+    The arm of the collection's experiment that answered; null: none was given.
+    """
+    enough: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    entities: list[EntityOut] | None = None
+    expanded: bool = False
+    """
+    Whether the question came with expansions.
+    """
+    expansions: list[QueryExpansionOut] | None = None
+    """
+    What the question came with, as a verdict takes it.
+    """
+    filter: dict[str, Any] | None = None
+    """
+    What passages' metadata had to contain.
+    """
+    insufficient: bool = False
+    """
+    Whether passages are withheld because enough is below the query's min_sufficiency.
+    """
+    shadow: bool = False
+    """
+    Whether memory was off because the collection serves in shadow.
+    """
+    strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    trace: TraceOut | None = None
+    warnings: list[WarningOut] | None = None
+    """
+    What the LLM endpoint failed, and was done without it. Not kept.
+    """
+
+
+class QueryOut(Struct):
+    """
+    The answer to a query; feedback refers to it by ``query_id``.
+    """
+
+    collection: str
+    hops: int
+    memory: Literal["off", "read"]
+    passages: list[PassageHit]
+    profile: Literal["paper", "default"]
+    query: str
+    query_id: str
+    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+    sufficiency: Literal["none", "coverage", "learned", "llm"]
+    timings: TimingsOut
+    arm: str | None = None
+    """
+    The arm of the collection's experiment that answered; null: none was given.
+    """
+    enough: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    entities: list[EntityOut] | None = None
+    expanded: bool = False
+    """
+    Whether the question came with expansions.
+    """
+    insufficient: bool = False
+    """
+    Whether passages are withheld because enough is below the query's min_sufficiency.
+    """
+    shadow: bool = False
+    """
+    Whether memory was off because the collection serves in shadow.
+    """
+    strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    trace: TraceOut | None = None
+    warnings: list[WarningOut] | None = None
+    """
+    What the LLM endpoint failed, and was done without it. Not kept.
+    """
+
+
+class AnswerOut(Struct):
+    """
+    An answer in words with the sentences it cites, and the retrieval it rests on.
+    """
+
+    answer: str
+    """
+    Empty where the evidence gives no answer.
+    """
+    citations: list[CitationOut]
+    retrieval: QueryOut
+    sufficient: bool
+    """
+    Whether the model found the evidence sufficient.
+    """
+    warnings: list[WarningOut] | None = None
+    """
+    That the LLM endpoint failed to answer: there is what was retrieved.
+    """

@@ -1,0 +1,491 @@
+"""Generated from openapi.json by ``generate.py``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class AccessKeyIn(TypedDict):
+    """
+    A key to make.
+    """
+
+    days: NotRequired[float | None]
+    """
+    For how long it counts.
+    """
+    judge: NotRequired[str | None]
+    """
+    Whose its verdicts are; by default the principal's.
+    """
+    llm_tokens: NotRequired[int | None]
+    """
+    What a language model may read and write for it on a day (UTC).
+    """
+    name: str
+    """
+    Whose key it is. One principal may have several.
+    """
+    scopes: dict[
+        str, list[Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]]
+    ]
+    """
+    What it allows, by collection; `*` stands for all of the tenant's, those to come included.
+    """
+    trusted: NotRequired[bool]
+    """
+    Whether that judge counts in full from its first verdict on; see docs/access.md.
+    """
+
+
+class ArmIn(TypedDict):
+    """
+    Which of Engram's two arms, profiles and strategies answers.
+    """
+
+    memory: NotRequired[Literal["off", "read"]]
+    """
+    Whether learned state is read.
+    """
+    profile: NotRequired[Literal["paper", "default"]]
+    """
+    'paper': the published method, as far as docs/paper.md says; 'default': ours. Makes no difference to strategies other than 'graph'.
+    """
+    strategy: NotRequired[Literal["graph", "dense", "lexical", "hybrid"]]
+    """
+    'graph': walk the entity-sentence-passage graph. The others rank passages by their keys alone, with neither hops nor recall: 'dense' by cosine, 'lexical' by BM25, 'hybrid' by both, fused by reciprocal ranks. With memory 'read' a passage's key is its evolved one, if it has one.
+    """
+
+
+class CompareIn(TypedDict):
+    """
+    A question for two arms.
+    """
+
+    a: NotRequired[ArmIn]
+    """
+    Absent: without memory.
+    """
+    b: NotRequired[ArmIn]
+    """
+    Absent: with memory.
+    """
+    collection: NotRequired[str]
+    filter: NotRequired[dict[str, Any] | None]
+    """
+    Only passages whose metadata contain this JSON object.
+    """
+    max_hops: NotRequired[int | None]
+    """
+    As of POST /query: only where both arms have strategy 'graph'.
+    """
+    sufficiency: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
+    """
+    As of POST /query: only where both arms have strategy 'graph'.
+    """
+    time_constraint: NotRequired[str | None]
+    """
+    As of POST /query.
+    """
+    top_k: NotRequired[int]
+    """
+    Passages of each arm.
+    """
+
+
+class ExpandIn(TypedDict):
+    """
+    A question to widen.
+    """
+
+    collection: NotRequired[str]
+    methods: list[
+        Literal["prf", "diver", "hyde", "decomposition", "facets", "contrastive", "specification", "rewriting"]
+    ]
+    """
+    'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a passage that might answer; 'diver', the question refined by the passages it finds, twice; 'decomposition', the questions it depends on; 'facets', its sides with their key terms; 'contrastive', terms that tell its evidence from what resembles it; 'specification', the question made specific; 'rewriting', the question in the words of its field.
+    """
+    passages: NotRequired[int]
+    """
+    How many of the passages found first 'prf' and 'diver' learn from.
+    """
+
+
+class ExpansionIn(TypedDict):
+    """
+    A query expansion; passage keys evolve by those that a verdict validates.
+    """
+
+    method: str
+    text: str
+
+
+class ExperimentArmIn(TypedDict):
+    """
+    An arm: how a part of the units is served.
+    """
+
+    memory: NotRequired[Literal["off", "read"]]
+    name: str
+    percent: float
+    """
+    Of all units; nobody is asked by an arm of 0.
+    """
+    profile: NotRequired[Literal["paper", "default"]]
+    strategy: NotRequired[Literal["graph", "dense", "lexical", "hybrid"]]
+
+
+class ExperimentIn(TypedDict):
+    """
+    Arms that queries are given which say none themselves.
+    """
+
+    arms: list[ExperimentArmIn]
+    """
+    Percentages add up to 100 at most; what is left over goes to no arm.
+    """
+
+
+class ExplorationIn(TypedDict):
+    """
+    How answers make room for passages that rank too low to be seen.
+    """
+
+    seed: NotRequired[int | None]
+    """
+    With a seed, draws follow from it, the unit (without one the query's id) and the question's text, and can be made again; without one, from the query's id.
+    """
+    share: NotRequired[float | None]
+    """
+    Of the queries, in [0, 1].
+    """
+    slots: NotRequired[int | None]
+    """
+    Positions at the end of an answer, at most; never its first. By default 1.
+    """
+
+
+SupportingPassage: TypeAlias = str
+
+
+class JudgeIn(TypedDict):
+    """
+    What is to differ for a judge; what is left out or null is as for every judge.
+    """
+
+    contested_share: NotRequired[float | None]
+    """
+    The same for verdicts that go against what other judges said of the sentence.
+    """
+    daily_comparisons: NotRequired[int | None]
+    """
+    Verdicts a day that may teach the ranking weights.
+    """
+    daily_share: NotRequired[float | None]
+    """
+    How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
+    """
+    observation_noise_negative: NotRequired[float | None]
+    """
+    R_neg: unreliability of its rejections.
+    """
+    observation_noise_positive: NotRequired[float | None]
+    """
+    R_pos: unreliability of its support.
+    """
+
+
+Sentence: TypeAlias = str
+
+
+class PassageIn(TypedDict):
+    """
+    A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well.
+    """
+
+    id: str
+    """
+    Yours; the same id again replaces the passage.
+    """
+    metadata: NotRequired[dict[str, Any]]
+    """
+    Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
+    """
+    sentences: NotRequired[list[Sentence] | None]
+    """
+    The passage's sentences in order, together no longer than a text may be; without them Engram splits the text itself.
+    """
+    text: str
+    title: NotRequired[str | None]
+
+
+class PassagesIn(TypedDict):
+    """
+    Up to 1,000 passages in one JSON document.
+    """
+
+    passages: list[PassageIn]
+
+
+class QueryIn(TypedDict):
+    """
+    A question.
+    """
+
+    arm: NotRequired[ArmIn]
+    """
+    Absent: an arm of the collection's experiment, if it has one, else the defaults.
+    """
+    collection: NotRequired[str]
+    expansions: NotRequired[list[ExpansionIn]]
+    """
+    Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
+    """
+    filter: NotRequired[dict[str, Any] | None]
+    """
+    Only passages whose metadata contain this JSON object.
+    """
+    include: NotRequired[list[Literal["sentences", "entities", "trace"]]]
+    """
+    'sentences': all sentences of each passage; 'entities'; 'trace'.
+    """
+    max_hops: NotRequired[int | None]
+    """
+    Null: the profile's own. Only with strategy 'graph'.
+    """
+    min_sufficiency: NotRequired[float | None]
+    """
+    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+    """
+    sufficiency: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
+    """
+    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+    """
+    time_constraint: NotRequired[str | None]
+    """
+    Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
+    """
+    top_k: NotRequired[int]
+    """
+    Passages wanted.
+    """
+    unit: NotRequired[str | None]
+    """
+    Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
+    """
+
+
+class RekeyIn(TypedDict):
+    """
+    What a collection's keys shall be made of.
+    """
+
+    key_building: Literal["full", "title", "abstract", "keywords"]
+    """
+    'full': title and text; 'title': the title, of a passage without one its first sentence; 'abstract': the title and the first three sentences; 'keywords': the twenty terms that tell most of the passage.
+    """
+
+
+class ReplayIn(TypedDict):
+    """
+    Which moment, and what to call the collection that is made of it.
+    """
+
+    into: NotRequired[str | None]
+    """
+    The name of the new collection; by default the collection's and the moment.
+    """
+    until: str
+    """
+    What was learned by then; not yet to come.
+    """
+
+
+class RetryIn(TypedDict):
+    """
+    Which parked verdicts to retry: all of a collection, or those of a judge.
+    """
+
+    collection: NotRequired[str]
+    judge: NotRequired[str | None]
+    """
+    Only this judge's.
+    """
+
+
+RevokeIn = TypedDict(
+    "RevokeIn",
+    {
+        "all": NotRequired[bool],
+        "collection": NotRequired[str],
+        "from": NotRequired[str | None],
+        "judge": NotRequired[str | None],
+        "to": NotRequired[str | None],
+    },
+)
+
+
+class RollbackIn(TypedDict):
+    """
+    The generation to serve.
+    """
+
+    generation: int
+    """
+    A generation of the collection, earlier or later than the serving one; 0: base keys.
+    """
+
+
+class RotateIn(TypedDict):
+    """
+    How to let another key follow one.
+    """
+
+    grace_seconds: NotRequired[float]
+    """
+    For how long the old one counts beside the new one.
+    """
+
+
+class SentenceById(TypedDict):
+    """
+    A sentence by its id, as answers give it.
+    """
+
+    sentence_id: int
+
+
+class SentenceByText(TypedDict):
+    """
+    A sentence by your id of its passage and its text.
+    """
+
+    passage_id: str
+    text: str
+
+
+class AnswerIn(TypedDict):
+    """
+    A question to answer in words.
+    """
+
+    arm: NotRequired[ArmIn]
+    """
+    Absent: an arm of the collection's experiment, if it has one, else the defaults.
+    """
+    collection: NotRequired[str]
+    expansions: NotRequired[list[ExpansionIn]]
+    """
+    Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
+    """
+    filter: NotRequired[dict[str, Any] | None]
+    """
+    Only passages whose metadata contain this JSON object.
+    """
+    include: NotRequired[list[Literal["sentences", "entities", "trace"]]]
+    """
+    'sentences': all sentences of each passage; 'entities'; 'trace'.
+    """
+    max_hops: NotRequired[int | None]
+    """
+    Null: the profile's own. Only with strategy 'graph'.
+    """
+    min_sufficiency: NotRequired[float | None]
+    """
+    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. Only with strategy 'graph' and profile 'default'.
+    """
+    sufficiency: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
+    """
+    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+    """
+    time_constraint: NotRequired[str | None]
+    """
+    Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
+    """
+    top_k: NotRequired[int]
+    """
+    Passages wanted.
+    """
+    unit: NotRequired[str | None]
+    """
+    Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
+    """
+
+
+class CollectionPatch(TypedDict):
+    """
+    What to change of how a collection serves; what is absent stays, null clears.
+    """
+
+    experiment: NotRequired[ExperimentIn | None]
+    """
+    Replaces the arms as a whole. Null: none.
+    """
+    exploration: NotRequired[ExplorationIn | None]
+    """
+    Null: none.
+    """
+    serving: NotRequired[Literal["live", "shadow"] | None]
+    """
+    'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
+    """
+
+
+class FeedbackIn(TypedDict):
+    """
+    What a judge says of one answered query.
+    """
+
+    collection: NotRequired[str]
+    confidence: NotRequired[float]
+    """
+    Divides the observation noise of this verdict; has no say in what keys learn.
+    """
+    expansions: NotRequired[list[ExpansionIn]]
+    """
+    What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in.
+    """
+    generation_score: NotRequired[float | None]
+    """
+    How good the answer was, where `generation_success` is null: from ENGRAM_KEY_GENERATION_THRESHOLD on it was right.
+    """
+    generation_success: NotRequired[bool | None]
+    """
+    Whether the answer was right. Where retrieval did not validate the expansions: true does, false does not, null leaves it to `generation_score`.
+    """
+    judge: NotRequired[str | None]
+    """
+    Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
+    """
+    missed: NotRequired[list[int | SentenceById | SentenceByText]]
+    """
+    Evidence that retrieval did not return, learned like support.
+    """
+    none_helped: NotRequired[bool]
+    """
+    True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing is named that helped and the verdict is not partial.
+    """
+    partial: NotRequired[bool]
+    """
+    True: only what is named is judged. False: activated sentences not named count as rejected.
+    """
+    rejected: NotRequired[list[int | SentenceById | SentenceByText]]
+    """
+    Sentences that did not help.
+    """
+    retrieval_success: NotRequired[bool | None]
+    """
+    Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
+    """
+    supporting: NotRequired[list[int | SentenceById | SentenceByText]]
+    """
+    Sentences that helped.
+    """
+    supporting_passages: NotRequired[list[SupportingPassage]]
+    """
+    Passages that helped as a whole: their keys and the ranking learn from it; their sentences that are not named are left alone.
+    """
+    wait: NotRequired[bool]
+    """
+    Apply before answering, and say what changed.
+    """

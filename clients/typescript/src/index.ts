@@ -1,0 +1,166 @@
+/**
+ * Engram's client: ask, judge, and ask again.
+ *
+ * Types are generated from the service's OpenAPI document (`schema.ts`). `Engram.api` has every route, typed;
+ * the methods are those that a frontend needs.
+ */
+
+import createClient, { type Client } from "openapi-fetch";
+
+import { retrying } from "./retries.js";
+import type { components, paths } from "./schema.js";
+
+export type Schemas = components["schemas"];
+type Options<Body, Positional extends keyof Body> = Omit<Body, Positional>;
+export type QueryOptions = Options<Schemas["QueryIn"], "query">;
+export type AnswerOptions = Options<Schemas["AnswerIn"], "query">;
+export type Verdict = Options<Schemas["FeedbackIn"], "query_id"> & { idempotencyKey?: string };
+export type Passage = Schemas["PassageIn"];
+
+export interface EngramOptions {
+  /** Where the service is; `http://127.0.0.1:8000` by default. */
+  url?: string;
+  /** The collection that is meant where a call names no other; `default` by default. */
+  collection?: string;
+  /** An access key, where the service asks for one. */
+  key?: string;
+  /** Further tries of what may succeed then: no connection, 429, 502, 503, 504. Three by default. */
+  retries?: number;
+  /** Of one try, in milliseconds; a minute by default. */
+  timeout?: number;
+  /** Instead of the platform's. */
+  fetch?: typeof fetch;
+}
+
+/** The service refused, by an RFC 9457 problem document; `status` 0: it could not be reached. */
+export class EngramError extends Error {
+  override readonly name = "EngramError";
+
+  constructor(
+    readonly status: number,
+    /** Stable identifier of the kind of problem, such as `urn:engram:problem:not-found`. */
+    readonly type: string,
+    readonly title: string,
+    readonly detail: string,
+    /** For an invalid request: where each value is and what is wrong with it. */
+    readonly errors: readonly Record<string, unknown>[] = [],
+    options?: ErrorOptions,
+  ) {
+    super(detail ? `${title}: ${detail}` : title, options);
+  }
+}
+
+export class Engram {
+  /** Every route of the service, typed; answers as `{data, error, response}`. */
+  readonly api: Client<paths>;
+  readonly collection: string;
+
+  constructor(options: EngramOptions = {}) {
+    this.collection = options.collection ?? "default";
+    this.api = createClient<paths>({
+      baseUrl: options.url ?? "http://127.0.0.1:8000",
+      headers: options.key === undefined ? {} : { authorization: `Bearer ${options.key}` },
+      fetch: retrying(options.fetch ?? fetch, options.retries ?? 3, options.timeout ?? 60_000),
+    });
+  }
+
+  /** Passages for a question, the best first. */
+  query(question: string, options: QueryOptions = {}): Promise<Schemas["QueryOut"]> {
+    const body = { collection: this.collection, ...options, query: question };
+    return read(this.api.POST("/query", { body }));
+  }
+
+  /** An answer in words, with the sentences it cites. */
+  answer(question: string, options: AnswerOptions = {}): Promise<Schemas["AnswerOut"]> {
+    const body = { collection: this.collection, ...options, query: question };
+    return read(this.api.POST("/answer", { body }));
+  }
+
+  /** Say what of an answer helped. A try whose answer was lost is not counted twice. */
+  feedback(queryId: string, { idempotencyKey, ...verdict }: Verdict): Promise<Schemas["FeedbackOut"]> {
+    const body = { collection: this.collection, ...verdict, query_id: queryId };
+    return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
+  }
+
+  /** Take a verdict back: what is learned is then as if it had never come. */
+  revoke(feedbackId: number, collection = this.collection): Promise<Schemas["FeedbackDetail"]> {
+    const params = { path: { feedback_id: feedbackId }, query: { collection } };
+    return read(this.api.DELETE("/feedback/{feedback_id}", { params }));
+  }
+
+  /** What verdicts made of a sentence, and for a question, what that changes. */
+  memory(sentenceId: number, query?: string): Promise<Schemas["SentenceMemoryOut"]> {
+    const params = { path: { sentence_id: sentenceId }, query: { collection: this.collection, query } };
+    return read(this.api.GET("/sentences/{sentence_id}/memory", { params }));
+  }
+
+  /** Hand in passages; a job makes them searchable, see `wait`. */
+  ingest(passages: readonly Passage[], idempotencyKey?: string): Promise<Schemas["JobAccepted"]> {
+    const params = { query: { collection: this.collection }, header: once(idempotencyKey) };
+    return read(this.api.POST("/passages", { body: { passages: [...passages] }, params }));
+  }
+
+  /** The job once it has succeeded; throws if it failed, was cancelled, or `signal` says so. */
+  async wait(
+    job: Schemas["JobAccepted"],
+    { poll = 500, signal }: { poll?: number; signal?: AbortSignal } = {},
+  ): Promise<Schemas["JobDetail"]> {
+    const params = { path: { job_id: job.job_id }, query: { collection: job.collection } };
+    for (;;) {
+      signal?.throwIfAborted();
+      const state = await read<Schemas["JobDetail"]>(this.api.GET("/jobs/{job_id}", { params }));
+      if (state.status === "succeeded") return state;
+      if (state.status === "failed" || state.status === "cancelled") {
+        throw new EngramError(200, "urn:engram:problem:job", `Job ${state.job_id} ${state.status}`, state.error ?? "");
+      }
+      await new Promise((resolve) => setTimeout(resolve, poll));
+    }
+  }
+
+  /** A passage by your id. */
+  passage(id: string): Promise<Schemas["PassageOut"]> {
+    const params = { path: { passage_id: id }, query: { collection: this.collection } };
+    return read(this.api.GET("/passages/{passage_id}", { params }));
+  }
+
+  /** Remove a passage, its text and its vectors. */
+  async deletePassage(id: string): Promise<void> {
+    const params = { path: { passage_id: id }, query: { collection: this.collection } };
+    await read(this.api.DELETE("/passages/{passage_id}", { params }));
+  }
+
+  /** Remove a collection and everything in it. */
+  async deleteCollection(name: string): Promise<void> {
+    await read(this.api.DELETE("/collections/{name}", { params: { path: { name } } }));
+  }
+}
+
+function once(key?: string): { "idempotency-key": string } {
+  return { "idempotency-key": key ?? crypto.randomUUID() };
+}
+
+interface Outcome {
+  data?: unknown;
+  error?: unknown;
+  response: Response;
+}
+
+/** The answer, or what went wrong as an `EngramError`. */
+async function read<T>(request: Promise<Outcome>): Promise<T> {
+  let outcome: Outcome;
+  try {
+    outcome = await request;
+  } catch (cause) {
+    const detail = cause instanceof Error ? cause.message : String(cause);
+    throw new EngramError(0, "urn:engram:problem:unreachable", "Out of reach", detail, [], { cause });
+  }
+  if (outcome.response.ok) return outcome.data as T;
+  const problem = (outcome.error ?? {}) as Partial<Schemas["Problem"]>;
+  throw new EngramError(
+    outcome.response.status,
+    problem.type ?? "about:blank",
+    problem.title ?? `HTTP ${outcome.response.status}`,
+    problem.detail ?? "",
+    problem.errors ?? [],
+  );
+}

@@ -1,0 +1,89 @@
+/** The built client against a running service (ENGRAM_URL, where somebody does the jobs), and against ones that fail. */
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+
+import { Engram, EngramError } from "../dist/index.js";
+
+const LIVE = process.env.ENGRAM_URL;
+
+/** A service that answers as `answers` say, one after another; `null` breaks the connection. */
+async function scripted(answers, story) {
+  const asked = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (part) => (body += part));
+    request.on("end", () => {
+      asked.push({ headers: request.headers, body });
+      const answer = answers[asked.length - 1];
+      if (answer === null) return request.socket.destroy();
+      response.writeHead(answer[0], { "content-type": "application/json", ...answer[2] });
+      response.end(JSON.stringify(answer[1]));
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    await story(`http://127.0.0.1:${server.address().port}`, asked);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test("what may be gone is tried again under one key", async () => {
+  const answers = [null, [503, { title: "Away" }, { "retry-after": "0" }], [202, { feedback_id: 7 }]];
+  await scripted(answers, async (url, asked) => {
+    const engram = new Engram({ url, key: "secret", collection: "notes" });
+    const said = await engram.feedback("0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11", { none_helped: true });
+    assert.equal(said.feedback_id, 7);
+    assert.equal(asked.length, 3);
+    assert.equal(new Set(asked.map((one) => one.headers["idempotency-key"])).size, 1);
+    assert.equal(asked[0].headers.authorization, "Bearer secret");
+    assert.deepEqual(JSON.parse(asked[2].body), JSON.parse(asked[1].body));
+    assert.equal(JSON.parse(asked[2].body).collection, "notes");
+  });
+});
+
+test("it gives up, and says what was refused", async () => {
+  await scripted([[429, { title: "Busy", detail: "later" }, { "retry-after": "0" }]].concat([[429, { title: "Busy" }]]), async (url, asked) => {
+    await assert.rejects(new Engram({ url, retries: 1 }).query("x"), { status: 429, title: "Busy" });
+    assert.equal(asked.length, 2);
+  });
+  const refused = { type: "urn:engram:problem:invalid-request", title: "Invalid", detail: "no", errors: [{ loc: [] }] };
+  await scripted([[422, refused]], async (url, asked) => {
+    await assert.rejects(new Engram({ url }).query("x"), (error) => {
+      assert.ok(error instanceof EngramError);
+      assert.deepEqual([error.status, error.type, error.errors.length], [422, refused.type, 1]);
+      return true;
+    });
+    assert.equal(asked.length, 1);
+  });
+});
+
+test("nobody there", async () => {
+  await assert.rejects(new Engram({ url: "http://127.0.0.1:1", retries: 0 }).query("x"), { status: 0, title: "Out of reach" });
+});
+
+test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, async () => {
+  const engram = new Engram({ url: LIVE, collection: `ts-${crypto.randomUUID()}` });
+  const job = await engram.ingest([
+    { id: "titan", title: "Titan", text: "Titan is a moon of Saturn. It has lakes of liquid methane." },
+    { id: "rhea", title: "Rhea", text: "Rhea is a moon of Saturn. Its ice is full of craters." },
+  ]);
+  assert.equal((await engram.wait(job, { poll: 50 })).status, "succeeded");
+
+  const found = await engram.query("Which moon has lakes of methane?", { top_k: 2 });
+  assert.equal(found.passages[0].passage_id, "titan");
+  const sentence = found.passages[0].sentences[0].sentence_id;
+  const said = await engram.feedback(found.query_id, { supporting: [sentence], wait: true });
+  assert.equal(said.status, "applied");
+  assert.deepEqual((await engram.memory(sentence)).history.map((event) => event.feedback_id), [said.feedback_id]);
+  assert.equal((await engram.revoke(said.feedback_id)).status, "revoked");
+
+  const { data } = await engram.api.GET("/collections/{name}", { params: { path: { name: engram.collection } } });
+  assert.equal(data.passage_count, 2);
+  await engram.deletePassage("rhea");
+  await assert.rejects(engram.passage("rhea"), { status: 404, type: "urn:engram:problem:not-found" });
+  await engram.deleteCollection(engram.collection);
+});

@@ -1,0 +1,108 @@
+"""Verdicts on what a chain retrieved, given by the run that a user saw."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+
+from engram_client import Engram
+from engram_client.models import FeedbackOut
+from engram_client.requests import FeedbackIn
+
+REMEMBERED = 10_000
+"""Runs, by default, whose queries a handler knows."""
+
+
+class EngramFeedback(BaseCallbackHandler):
+    """Remembers which queries a run asked, so that its user can be heard long after.
+
+    Put it among a chain's ``callbacks`` with a ``run_id`` of your own, and keep that with the answer you show::
+
+        heard = EngramFeedback(Engram(collection="notes"))
+        chain.invoke(question, {"callbacks": [heard], "run_id": run})
+        heard.helped(run, ["titan"])   # or heard.nothing(run)
+
+    It lives in this process: where thumbs arrive in another, keep ``query_id`` of the documents' metadata instead
+    and call the client.
+    """
+
+    def __init__(self, engram: Engram, *, judge: str | None = None, remember: int = REMEMBERED) -> None:
+        """
+        Args:
+            engram: the client that verdicts go through; stays the caller's to close.
+            judge: whose verdicts these are.
+            remember: runs that are kept, the latest.
+        """
+        self._engram = engram
+        self._said: FeedbackIn = {} if judge is None else {"judge": judge}
+        self._remember = remember
+        self._roots: OrderedDict[UUID, UUID] = OrderedDict()
+        self._asked: OrderedDict[UUID, dict[str, str]] = OrderedDict()
+
+    def on_chain_start(
+        self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
+    ) -> None:
+        """Note which run is part of which."""
+        self._belongs(run_id, parent_run_id)
+
+    def on_retriever_start(
+        self, serialized: Any, query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
+    ) -> None:
+        """Note which run is part of which."""
+        self._belongs(run_id, parent_run_id)
+
+    def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **_: Any) -> None:
+        """Note the queries that were asked."""
+        asked = self._asked.setdefault(self._roots.get(run_id, run_id), {})
+        for document in documents:
+            found = document.metadata.get("engram")
+            if found:
+                asked[found["query_id"]] = found["collection"]
+        while len(self._asked) > self._remember:
+            self._asked.popitem(last=False)
+
+    def queries(self, run_id: UUID) -> dict[str, str]:
+        """Query -> its collection, of all that the run asked.
+
+        Raises:
+            KeyError: the run is not known here, or no longer.
+        """
+        if run_id not in self._asked:
+            raise KeyError(f"run {run_id} asked nothing that is remembered here")
+        return dict(self._asked[run_id])
+
+    def helped(self, run_id: UUID, passage_ids: Iterable[str]) -> list[FeedbackOut]:
+        """These passages helped; of the others nothing is said.
+
+        Sent again, it counts once.
+
+        Raises:
+            KeyError: as ``queries``.
+            EngramError: as the client.
+        """
+        passages = sorted(set(passage_ids))
+        said = FeedbackIn(supporting_passages=passages, partial=True)
+        return self._judge_all(run_id, f"helped:{','.join(passages)}", said)
+
+    def nothing(self, run_id: UUID) -> list[FeedbackOut]:
+        """Nothing of what was found helped; raises as ``helped``."""
+        return self._judge_all(run_id, "nothing", FeedbackIn(none_helped=True))
+
+    def _judge_all(self, run_id: UUID, what: str, said: FeedbackIn) -> list[FeedbackOut]:
+        said |= self._said
+        return [
+            self._engram.feedback(
+                query_id,
+                idempotency_key=f"{run_id}:{query_id}:{what}",
+                **(said | FeedbackIn(collection=collection)),
+            )
+            for query_id, collection in self.queries(run_id).items()
+        ]
+
+    def _belongs(self, run_id: UUID, parent: UUID | None) -> None:
+        self._roots[run_id] = run_id if parent is None else self._roots.get(parent, parent)
+        while len(self._roots) > 16 * self._remember:
+            self._roots.popitem(last=False)

@@ -1,0 +1,26 @@
+"""``engram-mcp``: the tools on standard input and output, or over HTTP."""
+
+import argparse
+import os
+
+from engram_client import AsyncEngram
+from engram_mcp.server import server
+
+
+def main() -> None:
+    """Serve until the other side goes."""
+    options = argparse.ArgumentParser(prog="engram-mcp", description="Engram as tools of an agent.")
+    options.add_argument("--url", default=os.environ.get("ENGRAM_URL", "http://127.0.0.1:8000"))
+    options.add_argument("--collection", default=os.environ.get("ENGRAM_COLLECTION", "default"))
+    options.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP on this port")
+    said = options.parse_args()
+    # A key on the command line would stand in every list of processes.
+    tools = server(AsyncEngram(said.url, collection=said.collection, key=os.environ.get("ENGRAM_KEY")))
+    if said.http is None:
+        tools.run("stdio")
+    else:
+        tools.run("streamable-http", port=said.http)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""Access: every route with every scope, other tenants, and keys that do not count (any more)."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.api.access.authenticated import is_public
+from app.api.dependencies import Needs
+from app.composition import Application
+from app.core.access_keys import ADMIN, SCOPES, made_of
+from app.main import create_app, needed
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
+from tests.api.conftest import Variant
+from tests.api.operations import DOCUMENT, OPERATIONS, assert_problem, url, well_formed
+
+Keyed = Callable[..., TestClient]
+OWN = "/access/me"
+NEEDED: dict[tuple[str, str], Needs] = {
+    (method, route.path_format): need for route, need in needed() for method in route.methods or ()
+}
+REMEMBERED_SECONDS = 0.3
+
+
+@pytest.fixture
+def guarded(variant: Variant) -> Application:
+    """The application, needing keys."""
+    return variant(access="keys", access_remember_seconds=REMEMBERED_SECONDS)
+
+
+@pytest.fixture
+def keyed(guarded: Application) -> Keyed:
+    """Clients with keys of their own: ``keyed(name, {"docs": ["read"]}, tenant=...)``."""
+    app = create_app(guarded)
+
+    def client(
+        name: str = "ada", scopes: dict[str, list[str]] | None = None, tenant: str = "local", **more: Any
+    ) -> TestClient:
+        wanted = Wanted(name=name, scopes=scopes or {"*": ["admin"]}, **more)
+        made = guarded.access_keys.make(LOCAL, wanted, tenant)
+        found = TestClient(app, raise_server_exceptions=False, headers={"authorization": f"Bearer {made.key}"})
+        found.headers["x-key-id"] = str(made.stored.id)
+        return found
+
+    return client
+
+
+def test_every_route_says_what_it_takes_and_so_does_the_document() -> None:
+    assert set(OPERATIONS) - NEEDED.keys() == {
+        (method, path) for method, path in OPERATIONS if is_public(path) or path == OWN
+    }
+    assert {need.scope for need in NEEDED.values()} == set(SCOPES) - {"vouch", "llm"}
+    for (method, path), need in NEEDED.items():
+        operation = DOCUMENT["paths"][path][method.lower()]
+        assert operation["security"] == [{"accessKey": [need.scope]}]
+        assert {"401", "403"} <= operation["responses"].keys()
+    assert DOCUMENT["components"]["securitySchemes"]["accessKey"]["scheme"] == "bearer"
+
+
+def test_every_route_lets_its_scope_in_and_no_other(guarded: Application, keyed: Keyed, curie: str) -> None:
+    for scope in SCOPES:
+        client = keyed(f"{scope}-only", {curie: [scope]})
+        for (method, path), need in NEEDED.items():
+            target = url(path.replace("{name}", curie))
+            if (method, path) == ("DELETE", "/collections/{name}") and scope == ADMIN:
+                continue
+            answer = client.request(method, target, **well_formed(method, path, curie))
+            if scope in {need.scope, ADMIN} and not need.everywhere:
+                assert answer.status_code not in {401, 403}, (scope, method, path, answer.text)
+            else:
+                assert answer.status_code == 403, (scope, method, path, answer.text)
+                assert answer.json()["scope"] == need.scope
+                assert_problem(answer)
+    assert keyed("owner").delete(f"/collections/{curie}").status_code == 204
+
+
+def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None:
+    own = keyed()
+    stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{curie}")
+    asked = own.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
+    assert asked["passages"]
+    for method, path in NEEDED:
+        if (
+            path.startswith("/access")
+            or path in {"/collections", "/passages"}
+            or (method, path) == ("POST", "/answer")
+        ):
+            continue  # of its own tenant; an answer needs an endpoint first
+        target = url(path.replace("{name}", curie).replace("{query_id}", asked["query_id"]))
+        answer = stranger.request(method, target, **well_formed(method, path, curie))
+        unknown = stranger.request(method, url(path), **well_formed(method, path, "no-such-collection"))
+        assert answer.status_code == unknown.status_code == 404, (method, path, answer.text)
+        assert answer.json()["detail"] == unknown.json()["detail"].replace("no-such-collection", curie)
+    assert stranger.get("/collections").json()["collections"] == []
+    assert stranger.get("/access/keys").json()["keys"][0]["name"] == "eve"
+    assert stranger.delete(f"/access/keys/{own.headers['x-key-id']}").status_code == 404
+    assert own.get(f"/collections/{curie}").json()["passage_count"] == 5
+
+
+def test_a_collection_without_any_right_is_as_if_it_were_not_there(keyed: Keyed, curie: str) -> None:
+    client = keyed("bob", {"elsewhere": ["admin"]})
+    answer = client.get(f"/collections/{curie}")
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no collection {curie!r}.")
+    assert client.post("/passages", params={"collection": curie}, json={"passages": []}).status_code == 404
+    listed = client.get("/collections").json()["collections"]
+    assert curie not in {row["name"] for row in listed}
+
+
+def test_two_tenants_have_collections_of_one_name(keyed: Keyed, curie: str) -> None:
+    stranger = keyed("eve", {"*": ["admin"]}, tenant=f"tenant-{curie}")
+    body = {"passages": [{"id": "a", "text": "The Thames flows through London."}]}
+    assert stranger.post("/passages", params={"collection": curie}, json=body).status_code == 202
+    assert stranger.get(f"/collections/{curie}").json()["passage_count"] == 0
+    assert keyed().get(f"/collections/{curie}").json()["passage_count"] == 5
+
+
+def test_queries_and_verdicts_are_their_principals_own(keyed: Keyed, curie: str) -> None:
+    one, two = (keyed(name, {curie: ["query", "judge", "read"]}) for name in ("one", "two"))
+    auditor = keyed("auditor", {curie: ["query", "judge", "audit"]})
+    asked = one.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
+    seen = f"/queries/{asked['query_id']}"
+    where = {"collection": curie}
+    assert [client.get(seen, params=where).status_code for client in (one, two, auditor)] == [200, 404, 200]
+
+    verdict = {"query_id": asked["query_id"], "collection": curie, "partial": True}
+    given = one.post("/feedback", json=verdict, headers={"idempotency-key": "own"}).json()
+    assert given["judge"] == "one"
+    path = f"/feedback/{given['feedback_id']}"
+    assert [client.get(path, params=where).status_code for client in (one, two, auditor)] == [200, 404, 200]
+    lists = [len(client.get("/feedback", params=where).json()["feedback"]) for client in (one, two, auditor)]
+    assert lists == [1, 0, 1]
+    assert [client.delete(path, params=where).status_code for client in (two, auditor, one)] == [404, 403, 200]
+
+
+def test_a_key_judges_under_its_own_name(keyed: Keyed, curie: str) -> None:
+    plain = keyed("plain", {curie: ["query", "judge"]}, judge="Editor")
+    moderator = keyed("chief", {curie: ["query", "judge", "moderate", "vouch"]})
+    asked = plain.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
+
+    def judged(client: TestClient, key: str, **more: Any) -> Any:
+        body = {"query_id": asked["query_id"], "collection": curie, "partial": True} | more
+        return client.post("/feedback", json=body, headers={"idempotency-key": key})
+
+    assert judged(plain, "a").json()["judge"] == "editor"
+    assert judged(plain, "b", judge="EDITOR ").json()["judge"] == "editor"
+    refused = judged(plain, "c", judge="chief")
+    assert (refused.status_code, refused.json()["scope"]) == (403, "moderate")
+    assert judged(moderator, "d", judge="crowd").json()["judge"] == "crowd"
+    assert judged(plain, "e", retrieval_success=True).status_code == 403
+    assert judged(plain, "f", generation_success=True).status_code == 403
+    assert judged(plain, "g", retrieval_success=False).status_code == 202
+    assert judged(moderator, "h", retrieval_success=True).status_code == 202
+    assert judged(plain, "i", judge="еditor").status_code == 422
+
+
+def test_keys_that_do_not_count(guarded: Application, keyed: Keyed, curie: str) -> None:
+    anonymous = TestClient(create_app(guarded), raise_server_exceptions=False)
+    for header in (None, "Basic YTpi", "Bearer", "Bearer engram_x", f"Bearer {made_of(bytes(32))}"):
+        answer = anonymous.get("/collections", headers={} if header is None else {"authorization": header})
+        assert_problem(answer)
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    for path in ("/healthz", "/readyz", "/openapi.json", "/docs"):
+        assert anonymous.get(path).status_code == 200, path
+    assert anonymous.get("/no-such-path").status_code == 401
+
+    short = keyed("short", {"*": ["read"]}, days=1)
+    with guarded.database.write() as writer:
+        writer.execute(
+            "UPDATE access_key SET expires_at = now() WHERE id = %(id)s", {"id": int(short.headers["x-key-id"])}
+        )
+    assert short.get("/collections").status_code == 401
+
+
+def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: Keyed, guarded: Application) -> None:
+    owner, client = keyed("owner"), keyed("reader", {"*": ["read"]})
+    key_id = client.headers["x-key-id"]
+    made = owner.post(f"/access/keys/{key_id}/rotate", json={"grace_seconds": 60}).json()
+    assert made["key"].startswith("engram_")
+    follower = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made['key']}"})
+    assert follower.get("/access/me").json()["scopes"] == {"*": ["read"]}
+    assert client.get("/collections").status_code == 200, "for as long as it is given"
+
+    assert owner.delete(f"/access/keys/{key_id}").json()["revoked_at"] is not None
+    deadline = time.monotonic() + 5
+    while client.get("/collections").status_code == 200 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert client.get("/collections").status_code == 401
+    listed = owner.get("/access/keys", params={"limit": 1000}).json()["keys"]
+    assert not any("key" in row or made["key"] in str(row) for row in listed)
+    assert owner.post(f"/access/keys/{key_id}/rotate", json={}).status_code == 409
+
+
+def test_a_key_makes_none_that_allows_more(keyed: Keyed, curie: str) -> None:
+    owner = keyed("owner")
+    assert owner.post("/access/keys", json={"name": "sub", "scopes": {curie: ["query"]}}).status_code == 201
+    more = {"name": "more", "scopes": {"*": ["query"]}, "trusted": True}
+    assert owner.post("/access/keys", json=more).status_code == 403
+    taken = {"name": "other", "scopes": {curie: ["judge"]}, "judge": "Sub"}
+    assert owner.post("/access/keys", json=taken).status_code == 409
+    assert owner.post("/access/keys", json={"name": "x", "scopes": {curie: ["write"]}}).status_code == 422
+
+
+def test_a_key_is_looked_up_once_in_a_while(guarded: Application, keyed: Keyed) -> None:
+    from tests.support.statements import watched
+
+    client = keyed("often", {"*": ["read"]})
+    client.get("/access/me")
+    with watched() as sent:
+        for _ in range(20):
+            client.get("/access/me")
+    assert sent.statements <= 1
+
+
+def test_where_no_key_is_needed_one_still_counts(http: TestClient, application: Application, curie: str) -> None:
+    made = application.access_keys.make(LOCAL, Wanted(name="reader", scopes={curie: ["read"]}))
+    named = {"authorization": f"Bearer {made.key}"}
+    assert http.get("/access/me").json()["name"] == "local"
+    assert http.get("/access/me", headers=named).json()["name"] == "reader"
+    assert http.delete(f"/collections/{curie}", headers=named).status_code == 403
+    assert http.get("/access/me", headers={"authorization": "Basic YTpi"}).json()["name"] == "local"

@@ -1,0 +1,241 @@
+"""The Python client against a running service, and against connections that fail."""
+
+import asyncio
+import inspect
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from engram_client import (
+    AsyncEngram,
+    BusyError,
+    DeniedError,
+    Engram,
+    InvalidRequestError,
+    JobFailedError,
+    NotFoundError,
+    ProblemError,
+    UnreachableError,
+    _core,
+)
+from tests.conftest import CURIE
+from tests.support.command import NOWHERE
+from tests.support.forks import ROOT
+
+CALLED = {
+    "delete_access_key": "revoke_access_key",
+    "delete_collection": "delete_collection",
+    "delete_feedback": "revoke",
+    "delete_job": "cancel",
+    "delete_passage": "delete_passage",
+    "get_access_keys": "access_keys",
+    "get_collection": "get_collection",
+    "get_collections": "collections",
+    "get_feedback": "verdict",
+    "get_generations": "generations",
+    "get_health": "health",
+    "get_job": "job",
+    "get_jobs": "jobs",
+    "get_judges": "judges",
+    "get_key": "passage_key",
+    "get_keys": "keys",
+    "get_lift": "lift",
+    "get_passage": "passage",
+    "get_own_access": "whoami",
+    "get_query": "episode",
+    "get_readiness": "ready",
+    "get_sentence_memory": "memory",
+    "list_feedback": "verdicts",
+    "patch_collection": "change_collection",
+    "post_access_key": "make_access_key",
+    "post_answer": "answer",
+    "post_compare": "compare",
+    "post_evolve": "evolve",
+    "post_expand": "expand",
+    "post_feedback": "feedback",
+    "post_passages": "ingest",
+    "post_query": "query",
+    "post_rekey": "rekey",
+    "post_replay": "replay",
+    "post_retry": "retry_many",
+    "post_retry_one": "retry",
+    "post_revoke": "revoke_many",
+    "post_rollback": "rollback",
+    "post_rotate_access_key": "rotate_access_key",
+    "put_judge": "set_judge",
+}
+"""Operation of the OpenAPI document -> the client's method."""
+
+
+@pytest.fixture
+def engram(service: str, collection: str) -> Iterator[Engram]:
+    with Engram(service, collection=collection) as client:
+        yield client
+
+
+def client_of(answers: list[Any], asked: list[httpx.Request], **options: Any) -> Engram:
+    """A client whose tries come out as ``answers`` say, each a response or an error."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        answer = answers[len(asked) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(answer[0], json=answer[1], headers=answer[2] if len(answer) > 2 else {})
+
+    return Engram(transport=httpx.MockTransport(handle), **options)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Waits that would have been, without waiting."""
+    waits: list[float] = []
+    monkeypatch.setattr("engram_client._sync.time", SimpleNamespace(sleep=waits.append))
+    return waits
+
+
+ACCEPTED = {
+    "feedback_id": 1, "query_id": str(uuid4()), "collection": "c", "status": "pending", "judge": "anonymous",
+    "received_at": "2026-05-01T00:00:00Z", "applied_at": None, "revoked_at": None, "error": None, "changes": None,
+    "keys": None,
+}  # fmt: skip
+
+
+class TestService:
+    @pytest.mark.usefixtures("working")
+    def test_ask_judge_ask_again(self, engram: Engram, collection: str) -> None:
+        done = engram.wait(engram.ingest(CURIE), poll_seconds=0.05)
+        assert (done.status, done.collection) == ("succeeded", collection)
+        assert engram.get_collection().passage_count == len(CURIE)
+        assert collection in [one.name for one in engram.collections()]
+
+        found = engram.query("Where was Marie Curie born?", top_k=3, include=["trace"])
+        assert found.passages
+        assert found.trace is not None
+        sentence = found.passages[0].sentences[0].sentence_id
+        said = engram.feedback(found.query_id, supporting=[sentence], wait=True)
+        assert (said.status, said.judge) == ("applied", "anonymous")
+        assert said.changes
+        again = engram.query("Where was Marie Curie born?")
+        assert again.hops <= found.hops
+        assert engram.memory(sentence).sentence_id == sentence
+        assert [one.feedback_id for one in engram.verdicts()] == [said.feedback_id]
+        assert engram.episode(found.query_id).query_id == found.query_id
+
+        assert engram.revoke(said.feedback_id).status == "revoked"
+        engram.delete_passage(CURIE[0]["id"])
+        with pytest.raises(NotFoundError) as missing:
+            engram.passage(CURIE[0]["id"])
+        assert (missing.value.status, missing.value.type) == (404, "urn:engram:problem:not-found")
+        engram.delete_collection(collection)
+        with pytest.raises(NotFoundError):
+            engram.query("Where was Marie Curie born?")
+
+    @pytest.mark.usefixtures("working")
+    def test_the_same_with_await(self, service: str, collection: str) -> None:
+        async def story() -> list[str]:
+            async with AsyncEngram(service, collection=collection) as engram:
+                await engram.wait(await engram.ingest(CURIE), poll_seconds=0.05)
+                found = await asyncio.gather(*(engram.query("Who discovered radium?") for _ in range(4)))
+                said = await engram.feedback(found[0].query_id, none_helped=True)
+                assert [one.feedback_id async for one in engram.verdicts()] == [said.feedback_id]
+                await engram.delete_collection(collection)
+                return [one.query_id for one in found]
+
+        assert len(set(asyncio.run(story()))) == 4
+
+    def test_what_is_refused_says_why(self, engram: Engram) -> None:
+        with pytest.raises(InvalidRequestError, match="say what helped") as refused:
+            engram.feedback(uuid4())
+        assert refused.value.errors
+
+    def test_a_job_that_does_not_succeed_is_an_error(self, engram: Engram) -> None:
+        job = engram.ingest(CURIE)
+        with pytest.raises(TimeoutError, match="queued"):
+            engram.wait(job, poll_seconds=0.05, timeout_seconds=0)
+        assert engram.cancel(job.job_id).status == "cancelled"
+        assert [one.job_id for one in engram.jobs().jobs] == [job.job_id]
+        with pytest.raises(JobFailedError) as failed:
+            engram.wait(job)
+        assert failed.value.job.status == "cancelled"
+
+    def test_keys_are_made_used_and_revoked(self, service: str) -> None:
+        with Engram(service) as engram:
+            assert engram.whoami().name == "local"
+            made = engram.make_access_key(name=f"asker-{uuid4().hex}", scopes={"*": ["query"]})
+            with Engram(service, key=made.key) as limited:
+                assert limited.whoami().scopes == {"*": ["query"]}
+                with pytest.raises(DeniedError) as refused:
+                    limited.evolve()
+                assert refused.value.status == 403
+            again = engram.rotate_access_key(made.key_id, grace_seconds=0)
+            engram.revoke_access_key(again.key_id)
+            assert {made.key_id, again.key_id} <= {key.key_id for key in engram.access_keys()}
+
+    def test_nobody_there(self) -> None:
+        with pytest.raises(UnreachableError, match="out of reach"), Engram(NOWHERE, retries=0) as engram:
+            engram.health()
+
+
+class TestRetries:
+    def test_what_may_be_gone_is_tried_again_under_one_key(self, at_once: list[float]) -> None:
+        asked: list[httpx.Request] = []
+        answers = [httpx.ConnectError("refused"), (503, {}, {"retry-after": "2"}), (202, ACCEPTED)]
+        with client_of(answers, asked) as engram:
+            assert engram.feedback(uuid4(), none_helped=True).feedback_id == 1
+        assert len({request.headers["idempotency-key"] for request in asked}) == 1
+        assert len({request.content for request in asked}) == 1
+        assert at_once[1] == 2
+        assert at_once[0] <= _core.FIRST_WAIT_SECONDS
+
+    def test_it_gives_up(self, at_once: list[float]) -> None:
+        asked: list[httpx.Request] = []
+        with client_of([(429, {"title": "Busy"})] * 3, asked, retries=2) as engram, pytest.raises(BusyError):
+            engram.query("x")
+        assert (len(asked), len(at_once)) == (3, 2)
+
+    def test_what_stays_is_not_tried_again(self, at_once: list[float]) -> None:
+        asked: list[httpx.Request] = []
+        with client_of([(422, {"title": "Invalid"})], asked) as engram, pytest.raises(InvalidRequestError):
+            engram.query("x")
+        assert (len(asked), at_once) == (1, [])
+
+    @pytest.mark.parametrize("body", [[], {"feedback_id": "one"}, "text"])
+    def test_another_service_is_told_from_engram(self, body: Any) -> None:
+        with client_of([(200, body)], []) as engram, pytest.raises(UnreachableError, match="as Engram does"):
+            engram.feedback(uuid4(), none_helped=True)
+
+    def test_a_refusal_without_a_document(self) -> None:
+        transport = httpx.MockTransport(lambda _: httpx.Response(500, text="<html>"))
+        with Engram(transport=transport) as engram, pytest.raises(ProblemError, match="HTTP 500"):
+            engram.health()
+
+    def test_a_key_goes_with_every_request(self) -> None:
+        asked: list[httpx.Request] = []
+        with client_of([(200, {"status": "ok"})], asked, key="secret") as engram:
+            engram.health()
+        assert asked[0].headers["authorization"] == "Bearer secret"
+
+
+class TestDocument:
+    def test_every_operation_has_a_method(self) -> None:
+        document = json.loads((ROOT / "openapi" / "openapi.json").read_text())
+        operations = {o["operationId"] for path in document["paths"].values() for o in path.values()}
+        assert operations == CALLED.keys()
+        for method in CALLED.values():
+            assert inspect.getdoc(getattr(Engram, method)) == inspect.getdoc(getattr(AsyncEngram, method))
+
+    def test_it_imports_nothing_of_the_service(self) -> None:
+        code = "import sys, engram_client; print([n for n in sys.modules if n in ('app', 'torch', 'pydantic')])"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path("/")
+        )
+        assert done.stdout == "[]\n"

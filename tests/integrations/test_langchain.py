@@ -1,0 +1,77 @@
+"""The retriever and the verdicts, in LangChain's own runs."""
+
+import asyncio
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+
+from app.composition import Application
+from engram_client import Engram, NotFoundError
+from engram_langchain import EngramFeedback, EngramRetriever
+from tests.conftest import CURIE, Ingest
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture
+def retriever(service: str, curie: str) -> EngramRetriever:
+    return EngramRetriever(url=service, collection=curie, top_k=3)
+
+
+@pytest.fixture
+def heard(service: str, curie: str) -> Iterator[EngramFeedback]:
+    with Engram(service) as engram:
+        yield EngramFeedback(engram, judge="thumbs")
+
+
+def test_passages_are_documents(retriever: EngramRetriever, curie: str) -> None:
+    documents = retriever.invoke(QUESTION)
+    assert [document.metadata["engram"]["rank"] for document in documents] == list(range(1, len(documents) + 1))
+    assert {document.id for document in documents} <= {passage["id"] for passage in CURIE}
+    best = documents[0]
+    assert best.page_content == next(passage["text"] for passage in CURIE if passage["id"] == best.id)
+    assert best.metadata["engram"]["collection"] == curie
+    assert all(sentence["text"] in best.page_content for sentence in best.metadata["engram"]["sentences"])
+    assert [d.id for d in asyncio.run(retriever.ainvoke(QUESTION))] == [d.id for d in documents]
+    assert len(retriever.batch([QUESTION, "Who discovered radium?"])) == 2
+
+
+def test_metadata_filter_and_come_back(retriever: EngramRetriever, ingest: Ingest, curie: str) -> None:
+    ingest({"id": "kept", "text": "Titan has lakes of methane.", "metadata": {"source": "probe"}})
+    only = retriever.model_copy(update={"filter": {"source": "probe"}})
+    assert [(d.id, d.metadata["source"]) for d in only.invoke("What does Titan have?")] == [("kept", "probe")]
+
+
+def test_a_thumb_reaches_the_queries_of_its_run(
+    retriever: EngramRetriever, heard: EngramFeedback, application: Application, curie: str
+) -> None:
+    chain = retriever | RunnableLambda(lambda documents: documents[0].id)
+    run = uuid4()
+    best = chain.invoke(QUESTION, {"callbacks": [heard], "run_id": run})
+    chain.invoke("Who discovered radium?", {"callbacks": [heard], "run_id": uuid4()})
+    assert len(heard.queries(run)) == 1
+
+    first, again = heard.helped(run, [best]), heard.helped(run, [best])
+    assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
+    assert [(one.judge, one.collection) for one in first] == [("thumbs", curie)]
+    assert heard.nothing(run)[0].feedback_id != first[0].feedback_id
+    with pytest.raises(KeyError, match="asked nothing"):
+        heard.helped(uuid4(), [best])
+
+
+def test_only_the_latest_runs_are_remembered(retriever: EngramRetriever, service: str) -> None:
+    with Engram(service) as engram:
+        short = EngramFeedback(engram, remember=1)
+        runs = [uuid4(), uuid4()]
+        for run in runs:
+            retriever.invoke(QUESTION, {"callbacks": [short]}, run_id=run)
+        assert short.queries(runs[1])
+        with pytest.raises(KeyError):
+            short.queries(runs[0])
+
+
+def test_what_the_service_refuses_is_an_error(retriever: EngramRetriever) -> None:
+    with pytest.raises(NotFoundError):
+        retriever.model_copy(update={"collection": "nowhere"}).invoke(QUESTION)

