@@ -85,7 +85,7 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
     for method, path in NEEDED:
         if (
             path.startswith("/access")
-            or path in {"/collections", "/passages"}
+            or path in {"/collections", "/passages", "/audit"}
             or (method, path) == ("POST", "/answer")
         ):
             continue  # of its own tenant; an answer needs an endpoint first
@@ -96,6 +96,7 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
         assert answer.json()["detail"] == unknown.json()["detail"].replace("no-such-collection", curie)
     assert stranger.get("/collections").json()["collections"] == []
     assert stranger.get("/access/keys").json()["keys"][0]["name"] == "eve"
+    assert {act["principal"] for act in stranger.get("/audit").json()["acts"]} <= {"eve"}
     assert stranger.delete(f"/access/keys/{own.headers['x-key-id']}").status_code == 404
     assert own.get(f"/collections/{curie}").json()["passage_count"] == 5
 

@@ -4,6 +4,7 @@ Nothing else runs it: ``pytest -m containers tests/deploy/test_containers.py``, 
 debootstrap and a way to Debian's and Python's packages. CONTAINERS_DIR keeps images for the next run.
 """
 
+import json
 import os
 import secrets
 import socket
@@ -117,7 +118,12 @@ def _url(service: Service, setting: str = "ENGRAM_PORT") -> str:
 @pytest.fixture(scope="module")
 def api(compose: Compose) -> Iterator[httpx.Client]:
     """A client of the API in its container."""
-    with httpx.Client(base_url=_url(compose.running["api"]), trust_env=False, timeout=60.0) as client:
+    made = compose.run_in("api", "engram", "keygen", "tester", "--scope", "admin", "--json")
+    assert made.returncode == 0, made.stderr
+    headers = {"authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+    address = _url(compose.running["api"])
+    assert httpx.get(f"{address}/collections", trust_env=False).status_code == 401
+    with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=60.0) as client:
         until(lambda: client.get("/readyz").status_code == 200)
         yield client
 
@@ -186,18 +192,15 @@ def test_they_go_on_with_a_file_system_that_cannot_be_written(
         subprocess.run(["mount", "-o", "remount,rw", str(service.folder)], check=True)
 
 
-def test_the_doctor_finds_nothing_wrong_but_an_old_pgvector(buildah: Buildah, compose: Compose) -> None:
-    worker = compose.running["worker"]
-    env = [option for key, value in worker.said["environment"].items() for option in ("--env", f"{key}={value}")]
-    done = subprocess.run(
-        ["buildah", *buildah._options, "run", *env, worker.container, "--", "engram", "doctor"],
-        env=buildah._env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_the_doctor_finds_nothing_wrong_but_an_old_pgvector(compose: Compose, api: httpx.Client) -> None:
+    done = compose.run_in("worker", "engram", "doctor")
     assert "WRONG" not in done.stdout, done.stdout
     assert "pgvector" in done.stdout
+
+
+def test_a_backup_is_made_and_proved_inside(compose: Compose, api: httpx.Client) -> None:
+    done = compose.run_in("worker", "engram", "backup", "/tmp/backup", "--check")
+    assert "1 collections verified" in done.stdout, (done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("name", ["judge", "api", "worker"])

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,14 @@ class Buildah:
         self._options = ["--root", str(folder / "store"), "--runroot", str(folder / "run")]
         self._env = os.environ | {"BUILDAH_ISOLATION": "chroot"}
 
-    def __call__(self, *arguments: str) -> str:
-        done = subprocess.run(
+    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """One to its end."""
+        return subprocess.run(
             ["buildah", *self._options, *arguments], env=self._env, capture_output=True, text=True, check=False
         )
+
+    def __call__(self, *arguments: str) -> str:
+        done = self.run(*arguments)
         assert done.returncode == 0, (arguments, done.stdout[-3000:], done.stderr[-3000:])
         return done.stdout.strip()
 
@@ -98,7 +102,8 @@ class Service:
     folder: Path
     process: "subprocess.Popen[bytes]"
     log: Path
-    health: Sequence[str] = field(default_factory=list)
+    options: Sequence[str]
+    health: Sequence[str]
 
     def inside(self) -> list[psutil.Process]:
         """Its processes, without those of buildah."""
@@ -152,7 +157,8 @@ class Compose:
         log = self._folder / f"{name}.log"
         process = self._buildah.start(log, "run", *options, container, "--", *command)
         check = said.get("healthcheck", {}).get("test", [])
-        service = Service(name, said, container, folder, process, log, self._check(check, options, container, ours))
+        health = self._check(check, options, container, ours)
+        service = Service(name, said, container, folder, process, log, options, health)
         self.running[name] = service
         return service
 
@@ -167,6 +173,11 @@ class Compose:
             case ["CMD-SHELL", line]:
                 return ["run", *options, container, "--", "sh", "-c", line]
         return []
+
+    def run_in(self, name: str, *command: str) -> "subprocess.CompletedProcess[str]":
+        """As ``docker compose exec``: with the service's user and environment."""
+        service = self.running[name]
+        return self._buildah.run("run", *service.options, service.container, "--", *command)
 
     def is_healthy(self, service: Service) -> bool:
         """What its health check says."""
