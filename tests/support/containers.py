@@ -84,12 +84,15 @@ class Buildah:
         """The image of the Dockerfile, as it is now.
 
         CONTAINERS_PIP_ARGS is its PIP_ARGS, CONTAINERS_VOLUMES what that needs, as HOST:THERE,...
+        With CONTAINERS_BUILD=no one that is there is taken as it is.
         """
+        if os.environ.get("CONTAINERS_BUILD") == "no" and self.has(OURS):
+            return
         volumes = [part for part in os.environ.get("CONTAINERS_VOLUMES", "").split(",") if part]
         mounted = [option for volume in volumes for option in ("--volume", f"{volume}:ro")]
         arguments = {"PYTHON_IMAGE": BASE, "PIP_ARGS": os.environ.get("CONTAINERS_PIP_ARGS", "")}
         given = [option for name, value in arguments.items() for option in ("--build-arg", f"{name}={value}")]
-        self("bud", "--format", "docker", "--network", "host", *mounted, *given, "--tag", OURS, str(ROOT))
+        self("bud", "--layers", "--format", "docker", "--network", "host", *mounted, *given, "--tag", OURS, str(ROOT))
 
 
 @dataclass
