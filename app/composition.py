@@ -12,6 +12,7 @@ from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
+from app.services.access.quotas import QuotaService
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -112,12 +113,19 @@ class Application(Upkeep):
         """Tells whose requests are."""
         settings = self.settings
         needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
-        return Authentication(self.database, needed=needed, remember_seconds=settings.access_remember_seconds)
+        return Authentication(
+            self.database, needed=needed, remember_seconds=settings.access_remember_seconds, tokens=self.tokens
+        )
 
     @cached_property
     def access_keys(self) -> KeysService:
         """Makes access keys and takes them back."""
         return KeysService(self.database)
+
+    @cached_property
+    def quotas(self) -> QuotaService:
+        """Counts what tenants take."""
+        return QuotaService(self.database, remember_seconds=self.settings.access_remember_seconds)
 
     def check_access(self) -> None:
         """See that whoever reaches the port does not reach everything without being told so.
@@ -127,6 +135,8 @@ class Application(Upkeep):
         """
         if self.settings.access == "auto":
             self.authentication.check_start(self.settings.host)
+        if self.settings.row_security:
+            self.database.check_row_security()
 
     @cached_property
     def ingest(self) -> IngestService:

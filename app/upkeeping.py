@@ -37,6 +37,7 @@ class Upkeep(Parts):
             pool_size=settings.database_pool_size,
             statement_timeout_seconds=settings.statement_timeout_seconds,
             hnsw_ef_search=settings.hnsw_ef_search,
+            row_security=settings.row_security,
         )
         self.stream = WakeStream(redis_url, consumer)
         self._database_url = database_url

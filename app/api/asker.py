@@ -4,7 +4,7 @@ from ipaddress import IPv6Address, ip_address
 
 from starlette.types import Scope
 
-from app.api.access.authenticated import PRINCIPAL
+from app.api.authenticated import PRINCIPAL
 from app.services.access.scope import LOCAL, Principal
 
 

@@ -12,8 +12,8 @@ from fastapi import FastAPI, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api import problems
-from app.api.access.authenticated import PRINCIPAL
 from app.api.asker import client
+from app.api.authenticated import PRINCIPAL
 from app.api.throttle import Bounds, Throttle
 from app.composition import Application, Servers
 from app.main import create_app

@@ -92,7 +92,9 @@ class Buildah:
         mounted = [option for volume in volumes for option in ("--volume", f"{volume}:ro")]
         arguments = {"PYTHON_IMAGE": BASE, "PIP_ARGS": os.environ.get("CONTAINERS_PIP_ARGS", "")}
         given = [option for name, value in arguments.items() for option in ("--build-arg", f"{name}={value}")]
-        self("bud", "--layers", "--format", "docker", "--network", "host", *mounted, *given, "--tag", OURS, str(ROOT))
+        self(
+            "bud", "--layers", "--format", "docker", "--network", "host", *mounted, *given, "--tag", OURS, str(ROOT)
+        )
 
 
 @dataclass
@@ -105,7 +107,6 @@ class Service:
     folder: Path
     process: "subprocess.Popen[bytes]"
     log: Path
-    options: Sequence[str]
     health: Sequence[str]
 
     def inside(self) -> list[psutil.Process]:
@@ -160,33 +161,44 @@ class Compose:
         log = self._folder / f"{name}.log"
         process = self._buildah.start(log, "run", *options, container, "--", *command)
         check = said.get("healthcheck", {}).get("test", [])
-        health = self._check(check, options, container, ours)
-        service = Service(name, said, container, folder, process, log, options, health)
+        service = Service(name, said, container, folder, process, log, self._check(check, ours=ours))
         self.running[name] = service
         return service
 
-    def _check(self, test: Sequence[str], options: Sequence[str], container: str, ours: bool) -> list[str]:
+    def _check(self, test: Sequence[str], *, ours: bool) -> list[str]:
         """The health check as it is run: the service's, or the image's."""
         if not test and ours:
             image = json.loads(self._buildah("inspect", "--type", "image", OURS))
             test = image["Docker"]["config"]["Healthcheck"]["Test"]
         match list(test):
             case ["CMD", *command]:
-                return ["run", *options, container, "--", *command]
+                return command
             case ["CMD-SHELL", line]:
-                return ["run", *options, container, "--", "sh", "-c", line]
+                return ["sh", "-c", line]
         return []
 
     def run_in(self, name: str, *command: str) -> "subprocess.CompletedProcess[str]":
-        """As ``docker compose exec``: with the service's user and environment."""
-        service = self.running[name]
-        return self._buildah.run("run", *service.options, service.container, "--", *command)
+        """As ``docker compose exec``: beside the service's process, with its user, environment and mounts."""
+        inside = self.running[name].inside()
+        assert inside, self.running[name].log.read_text()
+        process = inside[0]
+        user, group = process.uids().real, process.gids().real
+        entered = [
+            "nsenter",
+            f"--target={process.pid}",
+            "--mount",
+            "--root",
+            f"--setuid={user}",
+            f"--setgid={group}",
+        ]
+        return subprocess.run(
+            [*entered, "--", *command], env=process.environ(), capture_output=True, text=True, check=False
+        )
 
     def is_healthy(self, service: Service) -> bool:
         """What its health check says."""
         assert service.process.poll() is None, service.log.read_text()
-        log = self._folder / f"{service.name}.health.log"
-        return bool(service.health) and self._buildah.start(log, *service.health).wait(PATIENCE_SECONDS) == 0
+        return bool(service.inside()) and self.run_in(service.name, *service.health).returncode == 0
 
     def healthy(self, service: Service) -> None:
         """Wait until its health check says so."""

@@ -21,7 +21,7 @@ def shown(settings: Settings) -> bool:
 @router.get("/metrics", include_in_schema=False)
 async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
     """In Prometheus's text format; where keys are needed, with one that may audit everything."""
-    await _NEEDED(request, asker)
+    await _NEEDED(request, app, asker)
     if not shown(app.settings):
         raise NotFoundError("Metrics are not shown here; ENGRAM_METRICS_PORT gives them a port of their own.")
     page = await run_in_threadpool(metrics.exposition, app.state.metrics)

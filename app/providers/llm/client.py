@@ -12,7 +12,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from app.core.expansion import WordedMethod
 from app.errors import ConfigurationError, LlmError
-from app.providers.llm import prompts, replies
+from app.providers.llm import fact_replies, meter, prompts, replies
+from app.providers.llm.fact_replies import Maintenance, Relation
 from app.providers.llm.replies import DraftAnswer, Grade, Judgement, UnusableReplyError, Usage
 from app.telemetry import metrics, stages
 
@@ -169,6 +170,39 @@ class Llm:
         evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
         return self._ask("refine", prompts.refinement(question, draft, evidence), replies.read_question)
 
+    def extract_entities(self, title: str | None, sentences: Sequence[str]) -> list[str]:
+        """The names that a text says something of, its title first if it has one; each once."""
+        if not sentences:
+            return []
+        evidence = prompts.number_sentences(enumerate(sentences))
+        found = self._ask("entities", prompts.entities(title, evidence), fact_replies.read_entities)
+        return replies.distinct([*([title.strip()] if title else []), *found])
+
+    def extract_relations(
+        self, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]
+    ) -> list[Relation]:
+        """What the sentences, given by id, say of the entities; subject and object are among them."""
+        if not sentences or len(entities) < 2:
+            return []
+        evidence = prompts.number_sentences(sentences)
+        return self._ask(
+            "relations",
+            prompts.relations(title, evidence, entities),
+            lambda reply: fact_replies.read_relations(reply, entities, evidence.ids),
+        )
+
+    def maintain_facts(self, facts: Sequence[tuple[str, str, str]], correction: str) -> Maintenance:
+        """What a correction in words changes in facts: places of those that it contradicts, and what it adds."""
+        if not correction.strip():
+            return Maintenance((), ())
+        lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]
+        evidence = prompts.number_sentences(lines)
+        return self._ask(
+            "maintenance",
+            prompts.maintenance(evidence, correction),
+            lambda reply: fact_replies.read_maintenance(reply, len(evidence.ids)),
+        )
+
     def _ask(self, use: str, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
         """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first."""
         with stages.asking(use):
@@ -187,6 +221,7 @@ class Llm:
 
     def _complete(self, messages: list[prompts.Message]) -> str:
         """Return the model's text, leaving out options that the endpoint refuses, then and from then on."""
+        meter.check()
         while True:
             sent = {name: value for name, value in _OPTIONS.items() if name not in self._refused}
             status, body = self._send({"model": self._model, "messages": messages, **sent})
@@ -205,6 +240,7 @@ class Llm:
         with self._lock:
             self._usage += usage
         metrics.tokens(usage.prompt_tokens, usage.completion_tokens, self._prices)
+        meter.add(usage.prompt_tokens + usage.completion_tokens)
         return text
 
     def _send(self, request: Mapping[str, Any]) -> tuple[int, bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import structlog
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from app import tenancy
 from app.errors import EngramError
 from app.storage.database import Database
 from app.storage.stream import WakeStream
@@ -59,7 +60,8 @@ class StateService:
         return found
 
     def _stored(self) -> Iterable[Metric]:
-        with self._database.snapshot() as reader:
+        # Of all tenants, whoever asks: what is seen is told to others as well.
+        with tenancy.of(None), self._database.snapshot() as reader:
             waiting, counts = backlog(reader), state.counts(reader)
             jobs, indexes = state.open_jobs(reader), state.vector_indexes(reader)
         seconds = {"verdicts": waiting.verdict_seconds or 0.0, "jobs": waiting.job_seconds or 0.0}

@@ -2536,6 +2536,11 @@ export interface components {
              * @description R_pos: unreliability of its support.
              */
             observation_noise_positive?: number | null;
+            /**
+             * Trusted
+             * @description Whether it counts in full, whoever brings its verdicts.
+             */
+            trusted?: boolean | null;
         };
         /**
          * JudgeOut
@@ -2558,6 +2563,7 @@ export interface components {
              * @description Which of the constants are its own.
              */
             set: string[];
+            standing: components["schemas"]["StandingOut"];
         };
         /**
          * JudgesOut
@@ -3391,8 +3397,11 @@ export interface components {
          * @description A sentence that a verdict on a past question brought in.
          */
         RecallOut: {
-            /** Past Question */
-            past_question: string;
+            /**
+             * Past Question
+             * @description Null to whom what others asked is not to be shown.
+             */
+            past_question: string | null;
             /** Perplexity */
             perplexity: number;
             /** Prior */
@@ -3808,6 +3817,26 @@ export interface components {
             /**
              * Weight
              * @description The unit's share among those of the same verdict that help.
+             */
+            weight: number;
+        };
+        /**
+         * StandingOut
+         * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+         */
+        StandingOut: {
+            /** Agreed */
+            agreed: number;
+            /** Disagreed */
+            disagreed: number;
+            /**
+             * Mean
+             * @description Of the belief in its agreement, a Beta distribution that begins as 1 in 5.
+             */
+            mean: number;
+            /**
+             * Weight
+             * @description 1 from a mean of 0.75 on: then it counts as every other judge.
              */
             weight: number;
         };
