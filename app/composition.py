@@ -9,7 +9,6 @@ from functools import cached_property
 import structlog
 
 from app.errors import ConfigurationError
-from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
@@ -46,14 +45,9 @@ from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
 from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
-from app.services.upkeep.health import HealthService
-from app.services.upkeep.maintain import MaintainService, Thresholds
-from app.services.upkeep.retention import Keep, RetentionService
-from app.services.upkeep.statistics import StatisticsService
-from app.settings import Settings, is_loopback
+from app.settings import Settings
 from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.stream import WakeStream
+from app.upkeeping import Upkeep
 
 log = structlog.get_logger(__name__)
 
@@ -103,19 +97,11 @@ def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
         yield Servers(database_url, redis_url)
 
 
-class Application(Parts):
+class Application(Upkeep):
     """Everything one process needs; what is heavy is loaded when first used."""
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
-        super().__init__(settings)
-        self.database = Database(
-            addresses.database_url,
-            pool_size=settings.database_pool_size,
-            statement_timeout_seconds=settings.statement_timeout_seconds,
-            hnsw_ef_search=settings.hnsw_ef_search,
-            row_security=settings.row_security,
-        )
-        self.stream = WakeStream(addresses.redis_url, consumer)
+        super().__init__(settings, addresses.database_url, addresses.redis_url, consumer)
 
     @cached_property
     def access(self) -> AccessService:
@@ -126,7 +112,7 @@ class Application(Parts):
     def authentication(self) -> Authentication:
         """Tells whose requests are."""
         settings = self.settings
-        needed = settings.access == "keys" or (settings.access == "auto" and not is_loopback(settings.host))
+        needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
         return Authentication(
             self.database, needed=needed, remember_seconds=settings.access_remember_seconds, tokens=self.tokens
         )
@@ -291,30 +277,6 @@ class Application(Parts):
         return ForgetService(self.database)
 
     @cached_property
-    def maintain(self) -> MaintainService:
-        """Keeps the vector indexes healthy."""
-        settings = self.settings
-        thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(
-            self.database,
-            thresholds,
-            memory_mb=settings.maintenance_memory_mb,
-            exact_search_limit=settings.exact_search_limit,
-        )
-
-    @cached_property
-    def retention(self) -> RetentionService:
-        """Removes what was kept long enough."""
-        settings = self.settings
-        keep = Keep(settings.keep_queries_days, settings.keep_jobs_days, settings.keep_idempotency_days)
-        return RetentionService(self.database, keep)
-
-    @cached_property
-    def statistics(self) -> StatisticsService:
-        """Keeps the planner informed."""
-        return StatisticsService(self.database)
-
-    @cached_property
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
         return DenseService(self.database, self.encoder)
@@ -352,19 +314,6 @@ class Application(Parts):
             window_hours=settings.judge_window_hours,
         )
 
-    @cached_property
-    def health(self) -> HealthService:
-        """Looks at what the process depends on."""
-        settings = self.settings
-        return HealthService(
-            self.database,
-            self.stream,
-            self.encoder,
-            self.language,
-            settings.llm_base_url,
-            embedded=None if settings.database_url else settings.data_dir,
-        )
-
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
@@ -375,21 +324,6 @@ class Application(Parts):
         # What is loaded by now stays: the collector need not look through it again and again.
         gc.collect()
         gc.freeze()
-
-    def check_dimension(self) -> None:
-        """Make sure that the encoder's vectors fit into the database.
-
-        Raises:
-            ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
-        """
-        encoder = self.embedder
-        if encoder.dimension != self.settings.embedding_dimension:
-            raise ConfigurationError(
-                f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
-                f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
-            )
-        with self.database.read() as reader:
-            collections.check_dimension(reader, encoder.model, encoder.dimension)
 
     def _name_others(self) -> None:
         """Say which collections this process cannot serve: better now than with the first question."""
@@ -407,10 +341,7 @@ class Application(Parts):
         """Let go of every connection."""
         if "intake" in self.__dict__:
             self.intake.close()
-        self.database.close()
-        self.stream.close()
-        if "llm" in self.__dict__ and self.llm is not None:
-            self.llm.close()
+        super().close()
 
 
 @contextmanager

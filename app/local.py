@@ -98,7 +98,12 @@ class _Supervisor:
             )
         env |= self._language()
         roles = ("The API", self._commands.serve), ("The worker", self._commands.worker)
-        services = [self._start_child(Child(name, command, env)) for name, command in roles]
+        port = self._settings.metrics_port
+        beside = env if not port else {**env, "ENGRAM_METRICS_PORT": str(port + 1)}
+        services = [
+            self._start_child(Child(name, command, beside if command is self._commands.worker else env))
+            for name, command in roles
+        ]
         if self._wait_until_ready(services):
             self._watched += [Watched(service.name, service) for service in services]
             say(f"Engram answers at {self._address} (documentation: {self._address}/docs). Ctrl-C stops it.")

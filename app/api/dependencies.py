@@ -39,7 +39,9 @@ from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
+from app.services.upkeep.acts import ActsService
 from app.services.upkeep.health import HealthService
+from app.services.upkeep.state import StateService
 from app.settings import Settings
 
 
@@ -92,6 +94,10 @@ class Services(Protocol):
     def explain(self) -> ExplainService: ...
     @property
     def health(self) -> HealthService: ...
+    @property
+    def state(self) -> StateService: ...
+    @property
+    def acts(self) -> ActsService: ...
 
 
 async def _services(request: Request) -> Services:

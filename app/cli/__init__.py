@@ -5,6 +5,9 @@ from typing import Any
 
 from app.cli import (
     access,
+    audit,
+    backup,
+    doctor,
     enough,
     evaluate,
     explain,
@@ -28,7 +31,10 @@ from app.errors import EngramError
 
 __all__ = [
     "access",
+    "audit",
+    "backup",
     "cli",
+    "doctor",
     "enough",
     "evaluate",
     "explain",

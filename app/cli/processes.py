@@ -43,6 +43,7 @@ def serve() -> None:
     with application(configured) as services:
         services.check_dimension()
         services.check_access()
+        services.observe("api")
         Server(create_app(services), configured).run()
     abandon_threads()
 
@@ -64,6 +65,7 @@ def worker(
     from app.worker import Worker
 
     with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
+        services.observe("worker")
         process = Worker(services)
         on_stop(process.stop)
         process.run()
@@ -78,6 +80,7 @@ def judge(
     from app.composition import application
 
     with application(settings()) as services:
+        services.observe("judge")
         service = services.judge
         on_stop(service.stop)
         judged = service.run(lambda: services.access.scope(collection), once=once)

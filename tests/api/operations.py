@@ -112,7 +112,7 @@ def provoking(method: str, path: str, status: int) -> Arguments:
         case 422 if method in WITH_BODIES:
             return {"content": b'{"unknown": 1}', "headers": json_type}
         case 422:
-            return {"params": {"collection": "not a name", "after": "not a name"}}
+            return {"params": {"collection": "not a name", "after": "not a name", "before": "not a number"}}
         case _:
             return well_formed(method, path)
 

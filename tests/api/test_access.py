@@ -94,7 +94,7 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
     for method, path in NEEDED:
         if (
             path.startswith("/access")
-            or path in {"/collections", "/passages", "/queries:batch"}
+            or path in {"/collections", "/passages", "/queries:batch", "/audit"}
             or (method, path) == ("POST", "/answer")
         ):
             continue  # of its own tenant; an answer needs an endpoint first
@@ -110,6 +110,7 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
     assert (answered["answer"], answered["problem"]["status"]) == (None, 404)
     assert stranger.get("/collections").json()["collections"] == []
     assert stranger.get("/access/keys").json()["keys"][0]["name"] == "eve"
+    assert {act["principal"] for act in stranger.get("/audit").json()["acts"]} <= {"eve"}
     assert stranger.delete(f"/access/keys/{own.headers['x-key-id']}").status_code == 404
     assert own.get(f"/collections/{curie}").json()["passage_count"] == 5
 

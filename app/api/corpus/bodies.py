@@ -20,7 +20,8 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 INLINE_BYTES = 4 * 1024
 """Of NDJSON, what arrives in pieces up to here is read where it is."""
 LINES_PER_WRITE = 500
-BYTES_PER_WRITE = 16 * 1024 * 1024
+BYTES_PER_WRITE = 4 * 1024 * 1024
+"""From which on a batch is staged: one statement with more takes seconds."""
 MISTAKES_NAMED = 3
 UNKNOWN = "is no field here; what is your own belongs into metadata"
 NAME_CHARACTERS = 200
@@ -81,11 +82,27 @@ def _read_document(body: bytes) -> tuple[str | None, Lines]:
 
 
 def _stage_document(lines: Lines, reception: Reception) -> None:
+    """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
     try:
-        reception.add(lines, [])
+        for piece in pieces(lines):
+            reception.add(piece, [])
     except BaseException:
         reception.abort()
         raise
+
+
+def pieces(lines: Lines) -> Iterator[Lines]:
+    """The lines in their order, in batches that one statement takes."""
+    batch: Lines = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(orjson.dumps(line[1]))
+        if len(batch) >= LINES_PER_WRITE or size >= BYTES_PER_WRITE:
+            yield batch
+            batch, size = [], 0
+    if batch or not lines:
+        yield batch
 
 
 async def _stage_lines(request: Request, reception: Reception) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +40,7 @@ from app.storage.corpus.lexical import TermCounts
 from app.storage.corpus.passages import PassageRow, StoredSentence
 from app.storage.database import Database, Writer
 from app.storage.jobs.jobs import Job
+from app.telemetry.stages import stage
 
 MAX_REPLANS = 5
 Vectors = dict[str, NDArray[np.float32]]
@@ -92,14 +94,14 @@ class IndexService:
         """
         job = work.job
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
-            planned = ahead.submit(self._plan, job, 0, frozenset())
+            planned = ahead.submit(copy_context().run, self._plan, job, 0, frozenset())
             while not work.should_stop():
                 plan = planned.result()
                 if plan is None:
                     with self._database.write() as writer:
                         work.finish(writer)
                     return
-                planned = ahead.submit(self._plan, job, plan.lines[-1], frozenset(plan.names))
+                planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1], frozenset(plan.names))
                 self._write(work, plan)
 
     def let_go(self, writer: Writer, job: Job) -> None:
@@ -113,7 +115,7 @@ class IndexService:
             if current is None:
                 return
             try:
-                with self._database.write() as writer:
+                with stage("write"), self._database.write() as writer:
                     self._write_plan(writer, work, current)
             except _StaleError:
                 current = self._plan(work.job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
@@ -140,11 +142,23 @@ class IndexService:
                 return None
             collection = collections.by_id(reader, collection_id)
         self._encoder.check(collection)
+        with stage("draft"):
+            return self._drafted(collection, staged, versions, arriving, whole=limit is not None)
+
+    def _drafted(
+        self,
+        collection: Collection,
+        staged: list[tuple[int, dict[str, Any]]],
+        versions: dict[str, tuple[int, bytes]],
+        arriving: frozenset[str],
+        *,
+        whole: bool,
+    ) -> _Plan:
         hashes = {line: content_hash_of(body) for line, body in staged}
         changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
         read = self._language.analyse_passages([_passage(body) for _, body in changed])
         analyses = {line: sentences for (line, _), sentences in zip(changed, read, strict=True)}
-        if limit is None:  # what is planned anew has to be the same lines
+        if not whole:  # what is planned anew has to be the same lines
             staged = _fitting(staged, analyses)
         plan = _Plan(
             lines=[line for line, _ in staged],

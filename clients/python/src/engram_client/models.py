@@ -71,6 +71,53 @@ class AccessKeysOut(Struct):
     """
 
 
+class ActOut(Struct):
+    """
+    One act.
+    """
+
+    action: str
+    begun_at: str
+    client: str | None
+    """
+    The address it came from.
+    """
+    ended_at: str | None
+    """
+    Null while it goes on, or if its process was lost.
+    """
+    id: int
+    principal: str
+    """
+    Who did it; of a command, `cli:` and the system's user.
+    """
+    request_id: str | None
+    said: str | None
+    """
+    The body, its first 2,000 characters.
+    """
+    status: int | None
+    """
+    Of the answer: below 300 it was done.
+    """
+    target: str
+    """
+    The path, or what the command was given.
+    """
+
+
+class ActsOut(Struct):
+    """
+    Acts, the latest first.
+    """
+
+    acts: list[ActOut]
+    next_before: int | None
+    """
+    What to send as `before` for the next page; null at the end.
+    """
+
+
 class AddedTermOut(Struct):
     """
     By how much a term's frequency in the passage's lexical key was raised.
