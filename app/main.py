@@ -26,6 +26,7 @@ from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
+from app.api.sessions import sessions
 from app.api.undo import past
 from app.api.upkeep import health
 from app.composition import Application
@@ -42,6 +43,7 @@ ROUTERS = tuple(
         judges,
         passages,
         jobs,
+        sessions,
         serving,
         keys,
         past,

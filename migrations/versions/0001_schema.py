@@ -25,6 +25,7 @@ ROOMS = (
     "jobs",
     "staging",
     "keys",
+    "sessions",
 )  # each refers to earlier ones only
 
 # The planner takes any collection for as large as its table, and so looks rows up by more than their collection.

@@ -1,12 +1,13 @@
 """Verdicts on the wire."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from app.api.keys.key_schemas import KeyEffectOut
+from app.api.learning.references import SentenceList, named
 from app.api.retrieval.expansion_schemas import ExpansionIn
 from app.api.schemas import (
     DEFAULT_COLLECTION,
@@ -16,48 +17,11 @@ from app.api.schemas import (
     JudgeName,
     Model,
     Moment,
-    RowId,
     Text,
 )
-from app.core.sizes import SENTENCE_CHARACTERS
 from app.core.verdict import Expansion
 from app.services.access.scope import Scope
-from app.services.learning.verdict import Named, Verdict
-
-MAX_NAMED = 1_000
-
-
-class SentenceById(Model):
-    """A sentence by its id, as answers give it."""
-
-    sentence_id: RowId
-
-
-class SentenceByText(Model):
-    """A sentence by your id of its passage and its text."""
-
-    passage_id: ExternalId
-    text: Text = Field(max_length=SENTENCE_CHARACTERS)
-
-
-def _way(reference: Any) -> str:
-    if isinstance(reference, dict):
-        return "by_id" if "sentence_id" in reference else "by_text"
-    return "id"
-
-
-def _named(reference: int | SentenceById | SentenceByText) -> Named:
-    if isinstance(reference, SentenceByText):
-        return Named(passage_id=reference.passage_id, text=reference.text)
-    return Named(sentence_id=reference.sentence_id if isinstance(reference, SentenceById) else reference)
-
-
-Reference = Annotated[
-    Annotated[RowId, Tag("id")] | Annotated[SentenceById, Tag("by_id")] | Annotated[SentenceByText, Tag("by_text")],
-    Discriminator(_way),
-]
-SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]
-
+from app.services.learning.verdict import Verdict
 
 _QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
 _LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
@@ -168,9 +132,9 @@ class FeedbackIn(Model):
         return Verdict(
             query_id=self.query_id,
             scope=scope,
-            supporting=[_named(reference) for reference in self.supporting],
-            rejected=[_named(reference) for reference in self.rejected],
-            missed=[_named(reference) for reference in self.missed],
+            supporting=[named(reference) for reference in self.supporting],
+            rejected=[named(reference) for reference in self.rejected],
+            missed=[named(reference) for reference in self.missed],
             partial=self.partial,
             retrieval_success=self.retrieval_success,
             generation_success=self.generation_success,

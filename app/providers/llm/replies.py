@@ -86,62 +86,62 @@ def _plain(text: str) -> str:
 _Text = Annotated[str, AfterValidator(_plain)]
 
 
-class _Reply(BaseModel):
+class Reply(BaseModel):
     # Models add fields of their own ("reasoning" is even asked for); a wrong type, however, is a wrong reply.
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
-class _TimeReply(_Reply):
+class _TimeReply(Reply):
     time_constraint: Annotated[_Text, Field(max_length=200)] | None
 
 
-class _SufficiencyReply(_Reply):
+class _SufficiencyReply(Reply):
     sufficient: bool
 
 
-class _SupportReply(_Reply):
+class _SupportReply(Reply):
     supporting: list[int]
     confidence: Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)] | None = None
 
 
-class _AnswerReply(_Reply):
+class _AnswerReply(Reply):
     answer: _Text
     cited: list[int]
     sufficient: bool
 
 
-class _GradeReply(_Reply):
+class _GradeReply(Reply):
     strict: bool
     lenient: bool
 
 
-_Line = Annotated[str, AfterValidator(lambda text: " ".join(_plain(text).split()))]
-_Term = Annotated[_Line, Field(max_length=200)]
-_Question = Annotated[_Line, Field(max_length=2_000)]
+Line = Annotated[str, AfterValidator(lambda text: " ".join(_plain(text).split()))]
+_Term = Annotated[Line, Field(max_length=200)]
+QuestionText = Annotated[Line, Field(max_length=2_000)]
 
 
-class _PassageReply(_Reply):
+class _PassageReply(Reply):
     passage: Annotated[_Text, Field(min_length=1, max_length=10_000)]
 
 
-class _QuestionReply(_Reply):
-    question: Annotated[_Question, Field(min_length=1)]
+class _QuestionReply(Reply):
+    question: Annotated[QuestionText, Field(min_length=1)]
 
 
-class _PartsReply(_Reply):
-    parts: list[_Question]
+class _PartsReply(Reply):
+    parts: list[QuestionText]
 
 
-class _Facet(_Reply):
+class _Facet(Reply):
     name: _Term
     terms: list[_Term]
 
 
-class _FacetsReply(_Reply):
+class _FacetsReply(Reply):
     facets: list[_Facet]
 
 
-class _ContrastReply(_Reply):
+class _ContrastReply(Reply):
     wanted: list[_Term]
     unwanted: list[_Term] = []
 
@@ -226,20 +226,20 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 
 def read_time_constraint(text: str) -> str | None:
     """Read the time phrase, or None where the model found none, in whichever words it says so."""
-    phrase = _read(_TimeReply, text).time_constraint
+    phrase = read(_TimeReply, text).time_constraint
     return None if phrase is None or phrase.casefold() in _NO_TIME else phrase
 
 
 def read_sufficiency(text: str) -> bool:
     """Read the yes or no."""
-    return _read(_SufficiencyReply, text).sufficient
+    return read(_SufficiencyReply, text).sufficient
 
 
 def read_judgement(text: str, ids: Sequence[int]) -> Judgement:
     """Read the supporting sentences; ``ids[n - 1]`` is the id behind number ``n``."""
-    reply = _read(_SupportReply, text)
+    reply = read(_SupportReply, text)
     return Judgement(
-        supporting=_to_ids("supporting", reply.supporting, ids),
+        supporting=to_ids("supporting", reply.supporting, ids),
         confidence=reply.confidence,
         judged=tuple(ids),
     )
@@ -247,10 +247,10 @@ def read_judgement(text: str, ids: Sequence[int]) -> Judgement:
 
 def read_draft_answer(text: str, ids: Sequence[int]) -> DraftAnswer:
     """Read the answer; one that claims to be settled and says nothing contradicts itself."""
-    reply = _read(_AnswerReply, text)
+    reply = read(_AnswerReply, text)
     if reply.sufficient and not reply.answer:
         raise UnusableReplyError("answer: empty although sufficient is true")
-    return DraftAnswer(text=reply.answer, cited=_to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
+    return DraftAnswer(text=reply.answer, cited=to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
 
 
 def read_grade(text: str) -> Grade:
@@ -259,7 +259,7 @@ def read_grade(text: str) -> Grade:
     Raises:
         UnusableReplyError: it is said to be right strictly and wrong leniently.
     """
-    reply = _read(_GradeReply, text)
+    reply = read(_GradeReply, text)
     if reply.strict and not reply.lenient:
         raise UnusableReplyError("what is right strictly is right leniently")
     return Grade(strict=reply.strict, lenient=reply.lenient)
@@ -267,25 +267,25 @@ def read_grade(text: str) -> Grade:
 
 def read_question(text: str) -> str:
     """Read a question in new words, as one line."""
-    return _read(_QuestionReply, text).question
+    return read(_QuestionReply, text).question
 
 
 def read_expansion(method: WordedMethod, text: str) -> list[str]:
     """Read the texts that widen a question, at least one; of lists longer than asked for, the beginning."""
     match method:
         case "hyde":
-            return [_read(_PassageReply, text).passage]
+            return [read(_PassageReply, text).passage]
         case "decomposition":
-            parts = _distinct(_read(_PartsReply, text).parts)
+            parts = distinct(read(_PartsReply, text).parts)
             if len(parts) < 2:
                 raise UnusableReplyError("parts: at least two different questions are needed")
             return parts[:_MOST_PARTS]
         case "facets":
-            return _facets(_read(_FacetsReply, text).facets)
+            return _facets(read(_FacetsReply, text).facets)
         case "contrastive":
-            reply = _read(_ContrastReply, text)
+            reply = read(_ContrastReply, text)
             unwanted = {term.casefold() for term in reply.unwanted}
-            wanted = [term for term in _distinct(reply.wanted) if term.casefold() not in unwanted]
+            wanted = [term for term in distinct(reply.wanted) if term.casefold() not in unwanted]
             if not wanted:
                 raise UnusableReplyError("wanted: at least one term is needed that is not unwanted")
             return [", ".join(wanted[:_MOST_TERMS])]
@@ -297,15 +297,15 @@ def _facets(facets: Sequence[_Facet]) -> list[str]:
     """One line per facet: its name and its terms; a facet without either says nothing."""
     lines = []
     for facet in facets:
-        terms = ", ".join(_distinct(facet.terms)[:_MOST_TERMS])
+        terms = ", ".join(distinct(facet.terms)[:_MOST_TERMS])
         if facet.name and terms:
             lines.append(f"{facet.name}: {terms}")
     if not lines:
         raise UnusableReplyError("facets: at least one with a name and terms is needed")
-    return _distinct(lines)[:_MOST_FACETS]
+    return distinct(lines)[:_MOST_FACETS]
 
 
-def _distinct(texts: Iterable[str]) -> list[str]:
+def distinct(texts: Iterable[str]) -> list[str]:
     """Those that say anything, each once, whatever its case."""
     first: dict[str, str] = {}
     for text in texts:
@@ -313,14 +313,14 @@ def _distinct(texts: Iterable[str]) -> list[str]:
     return [text for key, text in first.items() if key]
 
 
-def _to_ids(field: str, numbers: Sequence[int], ids: Sequence[int]) -> tuple[int, ...]:
+def to_ids(field: str, numbers: Sequence[int], ids: Sequence[int]) -> tuple[int, ...]:
     unknown = [number for number in numbers if not 1 <= number <= len(ids)]
     if unknown:
         raise UnusableReplyError(f"{field}: {unknown[0]} is not a sentence number, they run from 1 to {len(ids)}")
     return tuple(dict.fromkeys(ids[number - 1] for number in numbers))
 
 
-def _read(schema: type[_ReplyT], text: str) -> _ReplyT:
+def read(schema: type[_ReplyT], text: str) -> _ReplyT:
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         text = text[3:-3].removeprefix("json")

@@ -20,9 +20,9 @@ SCANNED_PASSAGES = 1_000
 
 
 def begin(reader: Reader, plan: Plan, start: Frontier) -> Walk:
-    """A walk before its first hop, with what past questions recall."""
+    """A walk before its first hop, with what past questions recall and what a session's pool holds."""
     if not (plan.profile.recalls and plan.focus.use_memory):
-        return Walk(start)
+        return Walk(start, plan.query.pool)
     recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
         recalled = [
@@ -30,7 +30,8 @@ def begin(reader: Reader, plan: Plan, start: Frontier) -> Walk:
             for past in recalled
         ]
     priors, vouched = heard(recalled, plan.recall_gate)
-    return Walk(start, list(priors), recalled=recalled, priors=priors, vouched=vouched)
+    joining = list(dict.fromkeys([*priors, *plan.query.pool]))
+    return Walk(start, joining, recalled=recalled, priors=priors, vouched=vouched)
 
 
 def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:

@@ -1,0 +1,182 @@
+"""Planner "pool" (RFM-RAG): an evidence pool, what of the question's triples it covers, and a query for what is
+missing.
+
+Without a language model all of it goes by rules: the question's triples by patterns (``core.question_triples``),
+their unknowns bound by sentences that were read (``core.binding``), the gap the first triple that can be looked
+up and is not bound yet, its query that part of the question with what is bound put in.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from app.core.binding import Binding, Told, bind
+from app.core.curation import words
+from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
+from app.core.session import Gap, Note, PoolSentence, StopReason
+from app.services.sessions.planner import Step
+from app.services.sessions.rules import ranked_by_rules, stops
+from app.services.sessions.state import SessionState
+from app.services.sessions.tools import AskedQuery, Tools
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The planner's state: what the question asks, and what is bound so far."""
+
+    triples: Sequence[Triple]
+    bindings: Mapping[str, Binding]
+
+    @property
+    def values(self) -> dict[str, str]:
+        return {unknown: binding.value for unknown, binding in self.bindings.items()}
+
+    @property
+    def missing(self) -> list[Triple]:
+        """Triples whose unknown is still to be found, but for the answer's."""
+        return [triple for triple in self.triples if triple.unknown not in (ANSWER, *self.bindings)]
+
+    def known(self, triple: Triple) -> str | None:
+        """The known end of a triple in words; None while it is not known."""
+        said = filled(triple.known, self.values)
+        return None if open_unknowns(said) else said
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "triples": [asdict(triple) for triple in self.triples],
+            "bindings": [asdict(binding) for binding in self.bindings.values()],
+        }
+
+
+class PoolPlanner:
+    """Rounds by the gaps of the evidence pool."""
+
+    name = "pool"
+    needs_llm = False
+
+    def step(self, state: SessionState, tools: Tools) -> Step:
+        """The question itself first; then a query for the first gap, until there is none."""
+        known = self._known(state, tools)
+        asked_before = {_plain(text) for text in state.queries}
+        gap = None if not state.rounds else _gap(state, known, asked_before)
+        if state.rounds and gap is None:
+            return Step(action=None, stop="no_gap" if known.missing else "covered")
+        text = state.question if gap is None else gap.text
+        asked = [tools.ask(text, pool=[sentence.sentence_id for sentence in state.pool])]
+        found, curated = tools.curated(asked)
+        known, bound = _bound(state, tools, known, asked, found)
+        found = _with(found, bound, asked, state)
+        ordered = ranked_by_rules(state, tools, asked, found)
+        after = {*asked_before, _plain(text)}
+        stop: StopReason | None = None
+        if _gap(state, known, after) is None:
+            stop = "no_gap" if known.missing else "covered"
+        return Step(
+            action="ask" if gap is None else "fill",
+            sub_question=None if gap is None else gap.text,
+            gap=gap,
+            asked=asked,
+            found=found,
+            curated=curated,
+            notes=[*state.notes, *_notes(state, known, bound)],
+            ranked=ordered.ranked,
+            enough=ordered.enough,
+            covered=_covered(known, ordered.covered),
+            plan_state=known.stored(),
+            stop=stops(state, ordered, stop),
+        )
+
+    def _known(self, state: SessionState, tools: Tools) -> _Known:
+        kept = state.plan_state
+        if "triples" in kept:
+            stored = [Binding(**binding) for binding in kept["bindings"]]
+            return _Known([Triple(**triple) for triple in kept["triples"]], {one.unknown: one for one in stored})
+        names = tools.language.analyse_question(state.question).entities
+        return _Known(triples(state.question, names), {})
+
+
+def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
+    """The first triple that can be looked up and was not."""
+    for triple in known.triples:
+        if triple.unknown in known.bindings or known.known(triple) is None:
+            continue
+        text = filled(triple.phrase, known.values).replace("⟨", "").strip()
+        if open_unknowns(text) and triple.unknown == ANSWER:
+            continue
+        text = " ".join(text.replace(triple.unknown, "").split()) if triple.unknown != ANSWER else text
+        if _plain(text) not in asked and _plain(text) != _plain(state.question):
+            return Gap(text, (triple.subject, triple.relation, triple.object))
+    return None
+
+
+def _bound(
+    state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery], found: Sequence[PoolSentence]
+) -> tuple[_Known, list[Binding]]:
+    """What the sentences that were read bind: one triple leads to the next."""
+    told = _told(tools, state, asked)
+    own = tools.language.analyse_question(state.question).entities
+    fresh: list[Binding] = []
+    for triple in known.triples:
+        subject = known.known(triple)
+        if triple.unknown in (ANSWER, *known.bindings) or subject is None:
+            continue
+        binding = bind(triple, subject, told, [*own, *known.values.values()])
+        if binding is not None:
+            known = replace(known, bindings={**known.bindings, binding.unknown: binding})
+            fresh.append(binding)
+    return known, fresh
+
+
+def _told(tools: Tools, state: SessionState, asked: Sequence[AskedQuery]) -> list[Told]:
+    """All sentences of the passages that the round read, and those of the pool."""
+    read = {
+        sentence.id: (sentence.text, passage.title)
+        for query in asked
+        for passage in query.passages
+        for sentence in passage.sentences
+    }
+    texts = {one.sentence_id: (one.text, None) for one in state.pool} | read
+    named = tools.names([text for text, _ in texts.values()])
+    return [Told(key, text, names, title) for (key, (text, title)), names in zip(texts.items(), named, strict=True)]
+
+
+def _with(
+    found: Sequence[PoolSentence], bound: Sequence[Binding], asked: Sequence[AskedQuery], state: SessionState
+) -> list[PoolSentence]:
+    """What was found, with the gap that each sentence that binds fills; such a sentence enters in any case."""
+    fills = {binding.sentence_id: f"{binding.unknown} = {binding.value}" for binding in bound}
+    kept = [replace(one, gap=fills.get(one.sentence_id)) for one in found]
+    there = {one.sentence_id for one in (*state.pool, *kept)}
+    for at, query in enumerate(asked):
+        for passage in query.passages:
+            for one in passage.sentences:
+                if one.id in fills and one.id not in there:
+                    there.add(one.id)
+                    score = passage.scores.get(one.id)
+                    kept.append(PoolSentence(one.id, passage.id, one.text, state.number, at, fills[one.id], score))
+    return kept
+
+
+def _notes(state: SessionState, known: _Known, bound: Sequence[Binding]) -> list[Note]:
+    by_unknown = {triple.unknown: triple for triple in known.triples}
+    return [
+        Note(
+            "binding",
+            f"{filled(by_unknown[one.unknown].phrase, known.values)}: {one.value}",
+            (one.sentence_id,),
+            state.number,
+        )
+        for one in bound
+    ]
+
+
+def _covered(known: _Known, said: float) -> float:
+    """Of the question's words and of its unknowns, what the pool has, in [0, 1]."""
+    unknown = {triple.unknown for triple in known.triples} - {ANSWER}
+    share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
+    return min(said, share)
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))
