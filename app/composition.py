@@ -40,10 +40,12 @@ from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
+from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
 from app.services.sessions.pool import PoolPlanner
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
+from app.services.sessions.socratic import SocraticPlanner
 from app.services.sessions.teach import Teacher
 from app.services.undo.as_of import PastService
 from app.services.undo.forget import ForgetService
@@ -225,8 +227,10 @@ class Application(Parts):
     @cached_property
     def session_planners(self) -> dict[str, SessionPlanner]:
         """What decides on the rounds of sessions, by name."""
-        planners: list[SessionPlanner] = [PoolPlanner()]
-        return {planner.name: planner for planner in planners}
+        pool = PoolPlanner()
+        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool)]
+        by_name = {planner.name: planner for planner in planners}
+        return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 
     @cached_property
     def teacher(self) -> Teacher:

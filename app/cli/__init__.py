@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from app.cli import (
     access,
+    ask,
     enough,
     evaluate,
     explain,
@@ -28,6 +29,7 @@ from app.settings import Settings
 
 __all__ = [
     "access",
+    "ask",
     "cli",
     "enough",
     "evaluate",

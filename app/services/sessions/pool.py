@@ -14,8 +14,15 @@ from app.core.binding import Binding, Told, bind
 from app.core.curation import words
 from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
 from app.core.session import Gap, Note, PoolSentence, StopReason
+from app.errors import LlmError
+from app.providers.llm import Llm
+from app.providers.llm import sessions as asking
+from app.providers.llm.session_prompts import VERSION
+from app.services.retrieval.fallback import Fallback
+from app.services.sessions.drift import invented, sources
 from app.services.sessions.planner import Step
 from app.services.sessions.rules import ranked_by_rules, stops
+from app.services.sessions.sifting import sift
 from app.services.sessions.state import SessionState
 from app.services.sessions.tools import AskedQuery, Tools
 
@@ -49,6 +56,17 @@ class _Known:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a round's evidence comes to; ``query``: what to ask next, empty where nothing is to be."""
+
+    known: _Known
+    bound: Sequence[Binding]
+    query: str
+    stop: StopReason | None
+    warnings: Sequence[Fallback]
+
+
 class PoolPlanner:
     """Rounds by the gaps of the evidence pool."""
 
@@ -56,7 +74,11 @@ class PoolPlanner:
     needs_llm = False
 
     def step(self, state: SessionState, tools: Tools) -> Step:
-        """The question itself first; then a query for the first gap, until there is none."""
+        """The question itself first; then a query for what is missing, until nothing is."""
+        return self.by_rules(state, tools) if tools.llm is None else self._by_llm(state, tools, tools.llm)
+
+    def by_rules(self, state: SessionState, tools: Tools) -> Step:
+        """The same without a language model."""
         known = self._known(state, tools)
         asked_before = {_plain(text) for text in state.queries}
         gap = None if not state.rounds else _gap(state, known, asked_before)
@@ -65,7 +87,7 @@ class PoolPlanner:
         text = state.question if gap is None else gap.text
         asked = [tools.ask(text, pool=[sentence.sentence_id for sentence in state.pool])]
         found, curated = tools.curated(asked)
-        known, bound = _bound(state, tools, known, asked, found)
+        known, bound = _bound(state, tools, known, asked)
         found = _with(found, bound, asked, state)
         ordered = ranked_by_rules(state, tools, asked, found)
         after = {*asked_before, _plain(text)}
@@ -86,6 +108,85 @@ class PoolPlanner:
             plan_state=known.stored(),
             stop=stops(state, ordered, stop),
         )
+
+    def _by_llm(self, state: SessionState, tools: Tools, llm: Llm) -> Step:
+        """The same, where the model says what the question asks for, what is to be kept, what is settled and
+        missing.
+        """
+        known, warnings = self._split(state, tools, llm)
+        wanted = str(state.plan_state.get("query", "")) if state.rounds else ""
+        gap = Gap(wanted) if wanted else None
+        if state.rounds and gap is None:
+            gap = _gap(state, known, {_plain(text) for text in state.queries})
+            if gap is None:
+                return Step(action=None, stop="no_gap" if known.missing else "covered")
+        text = state.question if gap is None else gap.text
+        asked = [tools.ask(text, pool=[sentence.sentence_id for sentence in state.pool])]
+        sifted = sift(state, tools, asked, text, gap)
+        judged = self._judged(state, tools, llm, known, asked, sifted.found)
+        found = _with(sifted.found, judged.bound, asked, state)
+        ordered = ranked_by_rules(state, tools, asked, found)
+        return Step(
+            action="ask" if gap is None else "fill",
+            sub_question=None if gap is None else gap.text,
+            gap=gap,
+            asked=asked,
+            found=found,
+            curated=sifted.curated,
+            notes=[*state.notes, *_notes(state, judged.known, judged.bound), *sifted.contradictions],
+            ranked=ordered.ranked,
+            enough=ordered.enough,
+            covered=_covered(judged.known, ordered.covered),
+            plan_state=judged.known.stored() | {"query": judged.query},
+            said={"prompts": VERSION},
+            stop=stops(state, ordered, judged.stop),
+            warnings=[*warnings, *sifted.warnings, *judged.warnings],
+        )
+
+    def _split(self, state: SessionState, tools: Tools, llm: Llm) -> tuple[_Known, list[Fallback]]:
+        if "triples" in state.plan_state:
+            return self._known(state, tools), []
+        try:
+            return _Known(asking.split(llm, state.question), {}), []
+        except LlmError as error:
+            return self._known(state, tools), [Fallback("planned-by-rules", error.detail)]
+
+    def _judged(
+        self,
+        state: SessionState,
+        tools: Tools,
+        llm: Llm,
+        known: _Known,
+        asked: Sequence[AskedQuery],
+        found: Sequence[PoolSentence],
+    ) -> _Judged:
+        """What the pool settles and what to ask next, by the model (R-Feedback and the gap), else by rules."""
+        pool = [(one.sentence_id, one.text) for one in (*found, *reversed(state.pool))]
+        before = {_plain(text) for text in (*state.queries, *(query.text for query in asked))}
+        facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
+        warnings: list[Fallback] = []
+        try:
+            told = asking.gaps(llm, state.question, facts, pool)
+            marks = {triple.unknown for triple in known.triples} - {ANSWER, *known.bindings}
+            bound = [
+                Binding(one.mark, one.value, one.cites[0], 1.0)
+                for one in told.settled
+                if one.mark in marks and _states(one.value, one.cites, pool)
+            ]
+            known = replace(known, bindings={**known.bindings, **{one.unknown: one for one in bound}})
+            if told.sufficient:
+                return _Judged(known, bound, "", "answered", warnings)
+            names = invented(tools, told.query, sources(state, *(text for _, text in pool)))
+            if not names and _plain(told.query) not in before:
+                return _Judged(known, bound, told.query, None, warnings)
+            why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
+            warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
+        except LlmError as error:
+            warnings.append(Fallback("planned-by-rules", error.detail))
+            known, bound = _bound(state, tools, known, asked)
+        gap = _gap(state, known, before)
+        stop: StopReason | None = None if gap else "no_gap" if known.missing else "covered"
+        return _Judged(known, bound, "" if gap is None else gap.text, stop, warnings)
 
     def _known(self, state: SessionState, tools: Tools) -> _Known:
         kept = state.plan_state
@@ -111,7 +212,7 @@ def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
 
 
 def _bound(
-    state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery], found: Sequence[PoolSentence]
+    state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery]
 ) -> tuple[_Known, list[Binding]]:
     """What the sentences that were read bind: one triple leads to the next."""
     told = _told(tools, state, asked)
@@ -176,6 +277,12 @@ def _covered(known: _Known, said: float) -> float:
     unknown = {triple.unknown for triple in known.triples} - {ANSWER}
     share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
     return min(said, share)
+
+
+def _states(value: str, cites: Sequence[int], pool: Sequence[tuple[int, str]]) -> bool:
+    """Whether one of the cited sentences has the value in its words."""
+    texts = dict(pool)
+    return any(f" {_plain(value)} " in f" {_plain(texts[one])} " for one in cites if one in texts)
 
 
 def _plain(text: str) -> str:

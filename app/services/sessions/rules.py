@@ -57,7 +57,7 @@ def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) 
     """
     rule = state.asked.stop
     is_enough = ordered.enough is not None and ordered.enough >= state.asked.threshold
-    if rule == "rounds":
+    if rule in ("rounds", "llm"):
         return None
     if rule == "enough":
         return "enough" if is_enough else None

@@ -85,6 +85,8 @@ class SessionRunner:
             step = replace(step, stop=spent(state.budget, after))
         if step.stop is None and given is not None:
             step = replace(step, stop="asked")
+        if step.stop is None and state.asked.stop == "llm":
+            step = _judged(state, step, tools)
         if step.stop is not None:
             step = _concluded(state, step, tools)
         cost = tools.meter.cost + Cost(rounds=int(step.action is not None))
@@ -147,6 +149,17 @@ def load(reader: Reader, collection_id: int, session: UUID) -> SessionState | No
         sessions.evidence(reader, collection_id, session),
         sessions.read_passages(reader, collection_id, session),
     )
+
+
+def _judged(state: SessionState, step: Step, tools: Tools) -> Step:
+    """The step, stopped if the model says that the pool answers the question."""
+    if tools.llm is None:
+        return step
+    try:
+        sufficient = tools.llm.is_sufficient(state.question, [one.text for one in (*state.pool, *step.found)])
+    except LlmError as error:
+        return replace(step, warnings=(*step.warnings, Fallback("sufficiency-not-judged", error.detail)))
+    return replace(step, stop="answered") if sufficient else step
 
 
 def _concluded(state: SessionState, step: Step, tools: Tools) -> Step:

@@ -91,6 +91,11 @@ class SessionState:
         return len(self.rounds) + 1
 
     @property
+    def sub_questions(self) -> list[str]:
+        """What its rounds went after, in order."""
+        return [str(said) for one in self.rounds if (said := one.said.get("sub_question"))]
+
+    @property
     def queries(self) -> list[str]:
         """All that its rounds asked, in order."""
         return [query for one in self.rounds for query in one.said.get("queries", ())]
