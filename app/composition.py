@@ -243,7 +243,6 @@ class Application(Parts):
         return SessionRunner(
             self.database,
             self.serving,
-            self.retrieve,
             self.language,
             self.llm,
             self.session_planners,

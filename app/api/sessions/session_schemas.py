@@ -200,6 +200,7 @@ class RoundOut(BaseModel):
     def of(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
         said = dict(one.said)
+        said.pop("shown", None)  # ids and scores that the order of passages follows from
         return cls(
             number=one.number,
             action=one.action,

@@ -39,7 +39,7 @@ def given_step(state: SessionState, tools: Tools, given: Given) -> Step:
     found, curated = tools.curated(asked, pool=pool)
     lost = len(given.evidence) - len(brought)
     found = [*brought, *found]
-    ranking = ranked_by_rules(state, tools, asked, found)
+    ranking = ranked_by_rules(state, asked, found)
     return Step(
         action="given",
         sub_question=given.question,

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from app.core.binding import Binding, Told, bind
+from app.core.coverage import content_words
 from app.core.curation import words
 from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
 from app.core.session import Gap, Note, PoolSentence, StopReason
@@ -21,7 +22,7 @@ from app.providers.llm.session_prompts import VERSION
 from app.services.retrieval.fallback import Fallback
 from app.services.sessions.drift import invented, sources
 from app.services.sessions.planner import Step
-from app.services.sessions.rules import ranked_by_rules, stops
+from app.services.sessions.rules import evidence_first, ranked_by_rules, stops
 from app.services.sessions.sifting import sift
 from app.services.sessions.state import SessionState
 from app.services.sessions.tools import AskedQuery, Tools
@@ -81,7 +82,7 @@ class PoolPlanner:
         """The same without a language model."""
         known = self._known(state, tools)
         asked_before = {_plain(text) for text in state.queries}
-        gap = None if not state.rounds else _gap(state, known, asked_before)
+        gap = None if not state.rounds else _gap(state, known, asked_before) or self._bridge(state, tools, known)
         if state.rounds and gap is None:
             return Step(action=None, stop="no_gap" if known.missing else "covered")
         text = state.question if gap is None else gap.text
@@ -89,11 +90,10 @@ class PoolPlanner:
         found, curated = tools.curated(asked)
         known, bound = _bound(state, tools, known, asked)
         found = _with(found, bound, asked, state)
-        ordered = ranked_by_rules(state, tools, asked, found)
-        after = {*asked_before, _plain(text)}
+        ordered = ranked_by_rules(state, asked, found)
         stop: StopReason | None = None
-        if _gap(state, known, after) is None:
-            stop = "no_gap" if known.missing else "covered"
+        if not known.missing and _gap(state, known, {*asked_before, _plain(text)}) is None and known.bindings:
+            stop = "covered"
         return Step(
             action="ask" if gap is None else "fill",
             sub_question=None if gap is None else gap.text,
@@ -108,6 +108,36 @@ class PoolPlanner:
             plan_state=known.stored(),
             stop=stops(state, ordered, stop),
         )
+
+    def _bridge(self, state: SessionState, tools: Tools, known: _Known) -> Gap | None:
+        """A query through a name that the pool leads on to, where no triple says what to ask.
+
+        Of the names in the pool that the question does not have, that which stands in the sentence that has most of
+        the question's words, and was not asked for yet; with it, what the question says and the pool does not.
+        """
+        own = content_words(state.question)
+        asked = " ".join(f" {_plain(text)} " for text in state.queries)
+        named = tools.names([sentence.text for sentence in state.pool])
+        places = {passage: at for at, passage in enumerate(state.ranked)}
+        best: tuple[float, str] | None = None
+        for sentence, names in zip(state.pool, named, strict=True):
+            said = content_words(sentence.text)
+            share = len(own & said) / (1 + places.get(sentence.passage_id, len(places)))
+            for name in names:
+                if f" {_plain(name)} " in asked or not content_words(name) - own or _plain(name).isdigit():
+                    continue
+                if share > 0 and (best is None or share > best[0]):
+                    best = (share, name)
+        if best is None:
+            return None
+        triple = next((one for one in known.triples if one.unknown == ANSWER), None)
+        missing = [] if triple is None else open_unknowns(triple.phrase)
+        if triple is not None and missing:
+            text = filled(triple.phrase, {**known.values, missing[0]: best[1]})
+            return Gap(" ".join(text.replace(" ? ", " ").split()))
+        there = frozenset[str]().union(*(content_words(one.text) for one in state.pool))
+        rest = [word for word in state.question.rstrip("?").split() if content_words(word) - there]
+        return Gap(" ".join([best[1], *rest]))
 
     def _by_llm(self, state: SessionState, tools: Tools, llm: Llm) -> Step:
         """The same, where the model says what the question asks for, what is to be kept, what is settled and
@@ -125,7 +155,7 @@ class PoolPlanner:
         sifted = sift(state, tools, asked, text, gap)
         judged = self._judged(state, tools, llm, known, asked, sifted.found)
         found = _with(sifted.found, judged.bound, asked, state)
-        ordered = ranked_by_rules(state, tools, asked, found)
+        ordered = ranked_by_rules(state, asked, found)
         return Step(
             action="ask" if gap is None else "fill",
             sub_question=None if gap is None else gap.text,
@@ -134,7 +164,7 @@ class PoolPlanner:
             found=found,
             curated=sifted.curated,
             notes=[*state.notes, *_notes(state, judged.known, judged.bound), *sifted.contradictions],
-            ranked=ordered.ranked,
+            ranked=ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found]),
             enough=ordered.enough,
             covered=_covered(judged.known, ordered.covered),
             plan_state=judged.known.stored() | {"query": judged.query},

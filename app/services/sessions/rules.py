@@ -1,15 +1,14 @@
 """What sessions go by without an LLM: the passages in order, and how much of the question the pool has."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from app.core.coverage import coverage
+from app.core.pool_ranking import order
 from app.core.session import PoolSentence, StopReason
 from app.services.sessions.state import SessionState
-from app.services.sessions.tools import AskedQuery, Tools
-
-LOOKED_AT = 100
-"""Passages among which those that were read are put in order."""
+from app.services.sessions.tools import AskedQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +16,8 @@ class Ordered:
     """The passages that were read, best first, and what that comes to.
 
     Attributes:
-        enough: probability that the best five hold all the evidence; None where features do not rank.
+        enough: probability that the first five of the session's own question hold all the evidence; None where
+            features do not rank, or that was not asked in this round.
         covered: of the question's words, what the pool names, in [0, 1].
     """
 
@@ -26,27 +26,24 @@ class Ordered:
     covered: float
 
 
-def ranked_by_rules(
-    state: SessionState, tools: Tools, asked: Sequence[AskedQuery], found: Sequence[PoolSentence]
-) -> Ordered:
-    """All that was read, by the collection's learned ranking for the session's own question.
+def ranked_by_rules(state: SessionState, asked: Sequence[AskedQuery], found: Sequence[PoolSentence]) -> Ordered:
+    """All that was read, see ``core.pool_ranking``; what a caller brought comes last."""
+    lists = [(text, scored) for one in state.rounds for text, scored in _shown(one.said)]
+    lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in asked]
+    own: Sequence[tuple[int, float]] = next((scored for text, scored in lists if text == state.question), ())
+    ranked = order(own, [scored for text, scored in lists if text != state.question])
+    brought = [one.passage_id for one in (*state.pool, *found)]
+    said = coverage(state.question, [sentence.text for sentence in (*state.pool, *found)])
+    enough = next((query.enough for query in asked if query.text == state.question), None)
+    return Ordered(list(dict.fromkeys([*ranked, *brought])), enough, said)
 
-    The ranking is that of a query that starts from the pool as well, so what a round adds competes with what was
-    there by the same weights.
+
+def evidence_first(ordered: Sequence[int], pool: Sequence[PoolSentence]) -> list[int]:
+    """The passages that have a sentence in the pool before those that have none, as a model that sifted them
+    judges.
     """
-    pool = [*state.pool, *found]
-    read = dict.fromkeys(
-        [*state.ranked, *(passage.id for query in asked for passage in query.passages)]
-        + [sentence.passage_id for sentence in found]
-    )
-    said = coverage(state.question, [sentence.text for sentence in pool])
-    if not state.rounds and len(asked) == 1 and asked[0].text == state.question:
-        return Ordered([passage.id for passage in asked[0].passages], asked[0].enough, said)
-    seen = tools.look(state.question, top_k=LOOKED_AT, pool=[sentence.sentence_id for sentence in pool])
-    order = {passage: at for at, (passage, _) in enumerate(seen.ranking.ordered)}
-    ranked = sorted(read, key=lambda passage: order.get(passage, len(order)))
-    enough = seen.ranking.enough
-    return Ordered(ranked, None if enough is None else enough.probability, said)
+    holding = {sentence.passage_id for sentence in pool}
+    return sorted(ordered, key=lambda passage: passage not in holding)
 
 
 def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) -> StopReason | None:
@@ -64,3 +61,11 @@ def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) 
     if rule == "covered":
         return "covered" if ordered.covered >= 1.0 else None
     return by_planner or ("enough" if is_enough else None)
+
+
+def _shown(said: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:
+    """The queries of a round that was made, each with what it showed."""
+    return [
+        (text, [(passage, score) for passage, score in scored])
+        for text, scored in zip(said.get("queries", ()), said.get("shown", ()), strict=False)
+    ]

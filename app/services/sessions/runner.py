@@ -17,7 +17,6 @@ from app.providers.llm import Llm
 from app.services.access.scope import LOCAL, Scope
 from app.services.jobs.work import Work
 from app.services.retrieval.fallback import Fallback
-from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.arms import ServingService
 from app.services.sessions.given import Given, given_of, given_step
 from app.services.sessions.planner import Planner, Step
@@ -41,7 +40,6 @@ class SessionRunner:
         self,
         database: Database,
         serving: ServingService,
-        retrieve: RetrieveService,
         language: Language,
         llm: Llm | None,
         planners: Mapping[str, Planner],
@@ -49,7 +47,6 @@ class SessionRunner:
     ) -> None:
         self._database = database
         self._serving = serving
-        self._retrieve = retrieve
         self._language = language
         self._llm = llm
         self._planners = planners
@@ -78,7 +75,7 @@ class SessionRunner:
             return Scope(LOCAL, collections.by_id(reader, job.collection_id))
 
     def _step(self, work: Work, scope: Scope, state: SessionState, given: Given | None) -> None:
-        tools = Tools(self._database, self._serving, self._retrieve, self._language, self._llm, scope, state)
+        tools = Tools(self._database, self._serving, self._language, self._llm, scope, state)
         step = self._next(state, tools, given)
         if step.stop is None:
             after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))
@@ -180,6 +177,7 @@ def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) 
         "sub_question": step.sub_question,
         "gap": None if step.gap is None else asdict(step.gap),
         "queries": [query.text for query in step.asked],
+        "shown": [[(passage.id, passage.score) for passage in query.passages] for query in step.asked],
         **step.said,
     }
     made = None

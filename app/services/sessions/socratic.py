@@ -19,7 +19,7 @@ from app.services.retrieval.fallback import Fallback
 from app.services.sessions.drift import invented, sources
 from app.services.sessions.planner import Step
 from app.services.sessions.pool import PoolPlanner
-from app.services.sessions.rules import ranked_by_rules
+from app.services.sessions.rules import evidence_first, ranked_by_rules
 from app.services.sessions.sifting import Sifted, sift
 from app.services.sessions.state import SessionState
 from app.services.sessions.tools import Tools
@@ -68,7 +68,8 @@ class SocraticPlanner:
             notes, failed = _added(state, found, answer), []
         else:
             notes, failed = self._noted(state, llm, found, sub_question, answer)
-        ordered = ranked_by_rules(state, tools, asked, found)
+        ordered = ranked_by_rules(state, asked, found)
+        ranked = ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found])
         return Step(
             action="decompose",
             sub_question=sub_question,
@@ -76,7 +77,7 @@ class SocraticPlanner:
             found=found,
             curated=sifted.curated,
             notes=[*notes, *sifted.contradictions],
-            ranked=ordered.ranked,
+            ranked=ranked,
             enough=ordered.enough,
             covered=ordered.covered,
             said={"answer": answer.text, "answer_cites": list(answer.cited), "prompts": VERSION},

@@ -15,7 +15,6 @@ from app.providers.llm import Llm, Usage
 from app.services.access.scope import Scope
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.query import Query
-from app.services.retrieval.retrieve import Retrieved, RetrieveService
 from app.services.serving.arms import ServingService
 from app.services.sessions.state import SessionState
 from app.storage.corpus import passages
@@ -148,7 +147,6 @@ class Tools:
         self,
         database: Database,
         serving: ServingService,
-        retrieve: RetrieveService,
         language: Language,
         llm: Llm | None,
         scope: Scope,
@@ -156,7 +154,6 @@ class Tools:
     ) -> None:
         self._database = database
         self._serving = serving
-        self._retrieve = retrieve
         self._state = state
         self.scope = scope
         self.language = language
@@ -181,11 +178,6 @@ class Tools:
         return AskedQuery(
             text, answer.query_id, [passage for passage in shown if passage.id in allowed], answer.enough
         )
-
-    def look(self, text: str, *, top_k: int, pool: Sequence[int] = ()) -> Retrieved:
-        """What a question comes upon with the pool, without an episode: to rank what is there, not to read more."""
-        query = self._query(text, top_k, pool)
-        return self._retrieve.find(self._retrieve.plan(query))
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""
