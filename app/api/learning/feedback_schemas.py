@@ -23,6 +23,7 @@ from app.core.verdict import Expansion
 from app.services.access.scope import Scope
 from app.services.learning.verdict import Verdict
 
+NO_QUERY = UUID(int=0)
 _QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
 _LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
 FEEDBACK_EXAMPLES: list[JsonValue] = [
@@ -42,7 +43,14 @@ class FeedbackIn(Model):
 
     model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
 
-    query_id: UUID
+    query_id: UUID | None = Field(default=None, description="The query that is judged.")
+    session_id: UUID | None = Field(
+        default=None,
+        description=(
+            "Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own "
+            "question whole and each sub-question with what it found."
+        ),
+    )
     collection: CollectionName = DEFAULT_COLLECTION
     supporting: SentenceList = Field(default_factory=list, description="Sentences that helped.")
     rejected: SentenceList = Field(default_factory=list, description="Sentences that did not help.")
@@ -118,6 +126,12 @@ class FeedbackIn(Model):
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
 
     @model_validator(mode="after")
+    def _say_what_is_judged(self) -> Self:
+        if (self.query_id is None) == (self.session_id is None):
+            raise ValueError("say which query is judged, by query_id, or which session, by session_id")
+        return self
+
+    @model_validator(mode="after")
     def _say_that_none_helped(self) -> Self:
         """A verdict that names nothing is more likely a slip than a wish to reject everything."""
         helped = bool(self.supporting or self.missed or self.supporting_passages)
@@ -130,7 +144,7 @@ class FeedbackIn(Model):
     def to_verdict(self, scope: Scope) -> Verdict:
         """The verdict as the service takes it."""
         return Verdict(
-            query_id=self.query_id,
+            query_id=self.query_id or NO_QUERY,
             scope=scope,
             supporting=[named(reference) for reference in self.supporting],
             rejected=[named(reference) for reference in self.rejected],
@@ -204,6 +218,10 @@ class FeedbackOut(BaseModel):
 
     feedback_id: int
     query_id: UUID
+    session_id: UUID | None = Field(default=None, description="The session that was judged, where one was.")
+    session_feedback_ids: list[int] = Field(
+        default_factory=list, description="All that a verdict on a session became, this one first; for revoking."
+    )
     collection: str
     status: str = Field(description="pending, applied, parked or revoked")
     judge: str

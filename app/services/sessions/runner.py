@@ -91,7 +91,7 @@ class SessionRunner:
         try:
             with self._database.write() as writer:
                 work.advance(writer, created=cost.rounds)
-                _write(writer, state, written)
+                _write(writer, state, written, tools.meter.sentences)
         except _OvertakenError:
             return
         log.info(
@@ -123,8 +123,9 @@ class SessionRunner:
             work.finish(writer, None if state is None else {"stop_reason": state.stop_reason})
 
 
-def _write(writer: Writer, state: SessionState, written: Written) -> None:
-    if not sessions.write_round(writer, state.collection_id, state.id, written):
+def _write(writer: Writer, state: SessionState, written: Written, sentences: Sequence[int]) -> None:
+    there = sessions.standing(writer, state.collection_id, written.reads, sentences)
+    if not (there and sessions.write_round(writer, state.collection_id, state.id, written)):
         raise _OvertakenError
 
 

@@ -149,7 +149,8 @@ def _part(query: _Query, verdict: Verdict, said: LoggedVerdict) -> Verdict | Non
     supports = [sentence for sentence in said.supports if sentence in query.seen]
     rejects = [sentence for sentence in said.rejects if sentence in query.seen]
     helped = [name for passage, name in query.shown.items() if passage in said.passages]
-    if not (supports or rejects or helped):
+    none_helped = not (verdict.partial or said.supports or said.passages)
+    if not (supports or rejects or helped or none_helped):
         return None
     return replace(
         verdict,
@@ -157,7 +158,7 @@ def _part(query: _Query, verdict: Verdict, said: LoggedVerdict) -> Verdict | Non
         supporting=[Named(sentence) for sentence in supports],
         rejected=[Named(sentence) for sentence in rejects],
         missed=(),
-        partial=True,
+        partial=not none_helped,
         retrieval_success=None,
         generation_success=None,
         generation_score=None,

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 from uuid import UUID
@@ -61,6 +61,7 @@ class Meter:
         self._began = time.monotonic()
         self._usage = Usage()
         self._fresh: set[int] = set()
+        self._sentences: set[int] = set()
 
     @property
     def cost(self) -> Cost:
@@ -122,6 +123,17 @@ class Meter:
                 allowed.append(passage)
         return allowed
 
+    def saw(self, sentences: Iterable[int]) -> None:
+        """Note sentences that the step goes by."""
+        with self._lock:
+            self._sentences.update(sentences)
+
+    @property
+    def sentences(self) -> list[int]:
+        """Those sentences."""
+        with self._lock:
+            return sorted(self._sentences)
+
     @property
     def fresh(self) -> list[int]:
         """Passages that the step was the first to read."""
@@ -175,9 +187,9 @@ class Tools:
         answer = self._serving.query(self._query(text, top_k or self._state.asked.top_k, pool))
         shown = self._found(answer)
         allowed = set(self.meter.reads([passage.id for passage in shown]))
-        return AskedQuery(
-            text, answer.query_id, [passage for passage in shown if passage.id in allowed], answer.enough
-        )
+        read = [passage for passage in shown if passage.id in allowed]
+        self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
+        return AskedQuery(text, answer.query_id, read, answer.enough)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""

@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 
 from app.core.session import Round
 from app.storage.database import Reader, Writer
-from app.storage.lookups import each
+from app.storage.lookups import WANTED, each
 from app.storage.parameters import integers
 
 ONE = "collection_id = %(collection)s AND id = %(session)s"
@@ -281,6 +281,25 @@ def _add_evidence(writer: Writer, collection_id: int, session: UUID, found: Sequ
             "scores": [one.score for one in found],
         },
     )
+
+
+def standing(writer: Writer, collection_id: int, passages: Sequence[int], sentences: Sequence[int]) -> bool:
+    """Whether all of these are still there, the passages as they were; until the transaction ends they stay so.
+
+    What a round made of a passage that was deleted or changed meanwhile must not be written.
+    """
+    held = writer.rows(
+        f"""
+        SELECT p.id FROM passage p JOIN {WANTED} ON p.collection_id = wanted.collection_id AND p.id = wanted.id
+        ORDER BY p.id FOR SHARE OF p
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    found = writer.scalar(
+        f"SELECT count(*) FROM {WANTED} {each('sentence s', 's.id = wanted.id')}",
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return len(held) == len(set(passages)) and found == len(set(sentences))
 
 
 def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
