@@ -317,6 +317,18 @@ def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
     )
 
 
+def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
+    """Remove sessions that ended before the moment, at most ``limit``, with their rounds and pools; how many."""
+    return writer.execute(
+        """
+        DELETE FROM session WHERE (collection_id, id) IN (
+            SELECT collection_id, id FROM session WHERE finished_at < %(moment)s LIMIT %(limit)s
+        )
+        """,
+        {"moment": moment, "limit": limit},
+    )
+
+
 def end(writer: Writer, collection_id: int, session: UUID, status: str) -> bool:
     """End a session that runs, cancelled or failed; False unless it runs."""
     return (
