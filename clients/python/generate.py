@@ -94,7 +94,7 @@ def _without_positional(document: dict[str, Any]) -> dict[str, Any]:
         schema = copy["components"]["schemas"][name]
         for field in taken:
             schema["properties"].pop(field)
-            schema["required"].remove(field)
+            schema["required"] = [one for one in schema.get("required", ()) if one != field]
     return copy
 
 

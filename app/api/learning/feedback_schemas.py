@@ -17,7 +17,6 @@ from app.api.schemas import (
     JudgeName,
     Model,
     Moment,
-    Text,
 )
 from app.core.verdict import Expansion
 from app.services.access.scope import Scope

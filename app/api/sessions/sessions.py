@@ -9,10 +9,11 @@ from fastapi import APIRouter, Depends, Header, Response, status
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from app.api.dependencies import App, OptionalKey, Posted, QueryScope, json_body, posted
+from app.api.dependencies import App, OptionalKey, Posted, QueryScope, json_body, needs, posted
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.sessions.session_schemas import RoundIn, RoundOut, SessionAccepted, SessionIn, SessionOut
+from app.core.access_keys import QUERY
 from app.services.access.scope import Scope
 from app.services.sessions.shown import Progress
 
@@ -39,7 +40,7 @@ _ENDED: dict[int | str, dict[str, Any]] = {
     "/sessions",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SessionAccepted | SessionOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(QUERY), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED,
     summary="Start a session",
 )
@@ -58,6 +59,7 @@ def post_session(
 @router.get(
     "/sessions/{session_id}",
     response_model=SessionOut,
+    dependencies=[needs(QUERY)],
     responses=responses(404, 422, 503),
     summary="Read a session",
 )
@@ -69,6 +71,7 @@ def get_session(session_id: UUID, app: App, scope: QueryScope) -> SessionOut:
 @router.get(
     "/sessions/{session_id}/events",
     response_class=StreamingResponse,
+    dependencies=[needs(QUERY)],
     responses=responses(404, 422, 503) | EVENTS,
     summary="Follow a session",
 )
@@ -91,7 +94,7 @@ def get_events(
     "/sessions/{session_id}/rounds",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SessionAccepted | SessionOut,
-    dependencies=[Depends(json_body)],
+    dependencies=[needs(QUERY), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED,
     summary="Run one more round",
 )
@@ -113,6 +116,7 @@ def post_round(
 @router.delete(
     "/sessions/{session_id}",
     response_model=SessionOut,
+    dependencies=[needs(QUERY)],
     responses=responses(404, 422, 503),
     summary="Cancel a session",
 )

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from app.core.access_keys import JUDGE
 from app.core.session import Budget, spent
 from app.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from app.providers.llm import Llm
@@ -68,10 +69,13 @@ class SessionService:
             LlmNotConfiguredError: it needs an endpoint, or the answer does, and none is configured.
             IdempotencyConflictError: the key was used before with another request.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+            ForbiddenError: it is to learn, and whoever asks may not judge.
         """
         target, session = scope.collection, new_query_id()
         self._encoder.check(target)
         self._check(new)
+        if new.asked.learn:
+            scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
         asked, budget = asdict(new.asked), asdict(new.budget)
         runs = new.planner != CALLER
 

@@ -123,10 +123,15 @@ class Engram:
     # Judging
 
     def feedback(
-        self, query_id: str | UUID, *, idempotency_key: str | None = None, **verdict: Unpack[r.FeedbackIn]
+        self,
+        query_id: str | UUID | None = None,
+        *,
+        idempotency_key: str | None = None,
+        **verdict: Unpack[r.FeedbackIn],
     ) -> m.FeedbackOut:
-        """Say what of an answer helped."""
-        body = self._body(verdict, query_id=str(query_id))
+        """Say what of an answer helped; of a session, with ``session_id`` instead."""
+        judged = {} if query_id is None else {"query_id": str(query_id)}
+        body = self._body(verdict, **judged)
         return self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
 
     def verdict(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackDetail:
