@@ -584,7 +584,6 @@ class SessionIn(TypedDict):
     """
     'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
     """
-    question: str
     stop: NotRequired[StopIn]
     top_k: NotRequired[int]
     """
