@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 Repeats = Literal["exact", "near", "contained"]
 NEAR = 0.8
-"""Least overlap of word pairs from which two sentences say the same: one word in ten may differ."""
+"""Least overlap of word pairs from which two sentences say the same: one word of twenty may differ."""
 _WORD = re.compile(r"[^\W_]+")
 _KeyT = TypeVar("_KeyT")
 

@@ -30,13 +30,17 @@ _STOP = (
 )
 _WORD = rf"(?!{_STOP}\b)[a-z][a-z\-]*"
 _RELATION = rf"(?:{_WORD} ){{0,2}}{_WORD}(?: (?:of|in) (?!the\b|film\b|song\b){_WORD})?"
+_MODIFIER = (
+    r"(?:maternal|paternal|first|last|second|oldest|youngest|eldest|former|current|highest|largest|native|birth|home|"
+    r"alma|record)"
+)
 _VERB = r"(?:[a-z][a-z\-]*(?: (?:in|by|at|on|from|for|to|with|of|up|out|as|the|a|an))?(?: |$)){1,4}?"
 
 _PATTERNS: Sequence[tuple[str, re.Pattern[str]]] = (
     # the mother of the director of X
     ("of", re.compile(rf"(?:\b(?:the|a|an) )?\b(?P<relation>{_RELATION}) (?:of|for) {_KIND}(?P<term>{_TERM})")),
     # X's mother
-    ("own", re.compile(rf"(?P<term>{_TERM})['’]s? (?P<relation>(?:{_WORD} )?{_WORD})\b")),
+    ("own", re.compile(rf"(?P<term>{_TERM})['’]s? (?P<relation>(?:{_MODIFIER} )?{_WORD})\b")),
     # the city where X died
     (
         "where",
