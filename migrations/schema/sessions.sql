@@ -2,6 +2,8 @@ CREATE TABLE session (
     collection_id BIGINT NOT NULL,
     id UUID NOT NULL,
     job_id UUID,
+    principal TEXT DEFAULT 'local' NOT NULL,
+    trusted BOOLEAN DEFAULT true NOT NULL,
     question TEXT NOT NULL,
     planner TEXT NOT NULL,
     asked JSONB NOT NULL,
@@ -27,6 +29,8 @@ CREATE TABLE session (
 CREATE INDEX session_finished_idx ON session (collection_id, finished_at);
 COMMENT ON COLUMN session.id IS 'Of version 7.';
 COMMENT ON COLUMN session.job_id IS 'The job that runs it, or ran it last; null before the first.';
+COMMENT ON COLUMN session.principal IS 'Whose request it was.';
+COMMENT ON COLUMN session.trusted IS 'Whether its judge counts in full.';
 COMMENT ON COLUMN session.asked IS 'How it is to retrieve, stop and answer.';
 COMMENT ON COLUMN session.ranked IS 'Passages, best first.';
 COMMENT ON COLUMN session.enough IS 'Probability that the best passages hold all the evidence.';

@@ -18,6 +18,11 @@ def test_the_first_places_are_the_own_questions() -> None:
     assert order(OWN, later)[:FIRST] == [1, 2, 3, 14, 13]
 
 
+def test_a_passage_that_binds_keeps_its_place() -> None:
+    assert order(OWN, [[(7, 9.0)]], binding={5})[:FIRST] == [1, 2, 3, 5, 7]
+    assert order(OWN, [[(7, 9.0)]], binding={4, 5})[:FIRST] == [1, 2, 3, 4, 5]
+
+
 def test_free_places_are_filled() -> None:
     assert order(OWN[:2], [[(7, 0.5)]]) == [1, 2, 7]
     assert order([], [[(7, 0.5)], [(8, 0.7)]]) == [8, 7]

@@ -90,7 +90,8 @@ class PoolPlanner:
         found, curated = tools.curated(asked)
         known, bound = _bound(state, tools, known, asked)
         found = _with(found, bound, asked, state)
-        ordered = ranked_by_rules(state, asked, found)
+        notes = _notes(state, known, bound)
+        ordered = ranked_by_rules(state, asked, found, notes)
         stop: StopReason | None = None
         if not known.missing and _gap(state, known, {*asked_before, _plain(text)}) is None and known.bindings:
             stop = "covered"
@@ -101,7 +102,7 @@ class PoolPlanner:
             asked=asked,
             found=found,
             curated=curated,
-            notes=[*state.notes, *_notes(state, known, bound)],
+            notes=[*state.notes, *notes],
             ranked=ordered.ranked,
             enough=ordered.enough,
             covered=_covered(known, ordered.covered),
@@ -155,7 +156,8 @@ class PoolPlanner:
         sifted = sift(state, tools, asked, text, gap)
         judged = self._judged(state, tools, llm, known, asked, sifted.found)
         found = _with(sifted.found, judged.bound, asked, state)
-        ordered = ranked_by_rules(state, asked, found)
+        notes = _notes(state, judged.known, judged.bound)
+        ordered = ranked_by_rules(state, asked, found, notes)
         return Step(
             action="ask" if gap is None else "fill",
             sub_question=None if gap is None else gap.text,
@@ -163,7 +165,7 @@ class PoolPlanner:
             asked=asked,
             found=found,
             curated=sifted.curated,
-            notes=[*state.notes, *_notes(state, judged.known, judged.bound), *sifted.contradictions],
+            notes=[*state.notes, *notes, *sifted.contradictions],
             ranked=ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found]),
             enough=ordered.enough,
             covered=_covered(judged.known, ordered.covered),

@@ -6,7 +6,7 @@ from typing import Any
 
 from app.core.coverage import coverage
 from app.core.pool_ranking import order
-from app.core.session import PoolSentence, StopReason
+from app.core.session import Note, PoolSentence, StopReason
 from app.services.sessions.state import SessionState
 from app.services.sessions.tools import AskedQuery
 
@@ -26,12 +26,21 @@ class Ordered:
     covered: float
 
 
-def ranked_by_rules(state: SessionState, asked: Sequence[AskedQuery], found: Sequence[PoolSentence]) -> Ordered:
-    """All that was read, see ``core.pool_ranking``; what a caller brought comes last."""
+def ranked_by_rules(
+    state: SessionState, asked: Sequence[AskedQuery], found: Sequence[PoolSentence], notes: Sequence[Note] = ()
+) -> Ordered:
+    """All that was read, see ``core.pool_ranking``; what a caller brought comes last.
+
+    Args:
+        notes: of this round, besides those that there are.
+    """
+    holder = {sentence.sentence_id: sentence.passage_id for sentence in (*state.pool, *found)}
+    bound = [one for note in (*state.notes, *notes) if note.kind == "binding" for one in note.cites]
+    binding = {holder[sentence] for sentence in bound if sentence in holder}
     lists = [(text, scored) for one in state.rounds for text, scored in _shown(one.said)]
     lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in asked]
     own: Sequence[tuple[int, float]] = next((scored for text, scored in lists if text == state.question), ())
-    ranked = order(own, [scored for text, scored in lists if text != state.question])
+    ranked = order(own, [scored for text, scored in lists if text != state.question], binding)
     brought = [one.passage_id for one in (*state.pool, *found)]
     said = coverage(state.question, [sentence.text for sentence in (*state.pool, *found)])
     enough = next((query.enough for query in asked if query.text == state.question), None)

@@ -14,7 +14,7 @@ from app.core.session import Conclusion, Cost, Curated, PoolSentence, Round, spe
 from app.errors import BudgetSpentError, LlmError
 from app.providers.language import Language
 from app.providers.llm import Llm
-from app.services.access.scope import LOCAL, Scope
+from app.services.access.scope import Principal, Scope
 from app.services.jobs.work import Work
 from app.services.retrieval.fallback import Fallback
 from app.services.serving.arms import ServingService
@@ -55,24 +55,27 @@ class SessionRunner:
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
         given = given_of(work.job.payload)
-        session, scope = UUID(work.job.payload["session"]), self._scope(work.job)
+        session = UUID(work.job.payload["session"])
+        with self._database.read() as reader:
+            collection = collections.by_id(reader, work.job.collection_id)
         while not work.should_stop():
             with self._database.snapshot() as reader:
-                state = load(reader, scope.collection.id, session)
-            if state is None or state.status != "running":
-                self._finish(work, scope, state)
+                state = load(reader, collection.id, session)
+            if state is None:
+                self._close(work, None)
                 return
-            self._step(work, scope, state, given)
+            # Whoever asked may since be known by another key: what is kept of it is whose it is.
+            asker = Principal(state.principal, collection.tenant, trusted=state.trusted)
+            if state.status != "running":
+                self._finish(work, Scope(asker, collection), state)
+                return
+            self._step(work, Scope(asker, collection), state, given)
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """End the session whose job was cancelled, or failed for good."""
         stored = jobs.find(writer, job.collection_id, job.id)
         status = "cancelled" if stored is not None and stored.status == "cancelled" else "failed"
         sessions.end(writer, job.collection_id, UUID(job.payload["session"]), status)
-
-    def _scope(self, job: Job) -> Scope:
-        with self._database.read() as reader:
-            return Scope(LOCAL, collections.by_id(reader, job.collection_id))
 
     def _step(self, work: Work, scope: Scope, state: SessionState, given: Given | None) -> None:
         tools = Tools(self._database, self._serving, self._language, self._llm, scope, state)
@@ -115,10 +118,13 @@ class SessionRunner:
         except BudgetSpentError as error:
             return Step(action=None, stop=error.extra["reason"])
 
-    def _finish(self, work: Work, scope: Scope, state: SessionState | None) -> None:
+    def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
         """Have the session's own conclusion count, if that was asked for, and close the job."""
-        if state is not None and state.status == "stopped" and state.asked.learn:
+        if state.status == "stopped" and state.asked.learn:
             self._teacher.conclude(scope, state)
+        self._close(work, state)
+
+    def _close(self, work: Work, state: SessionState | None) -> None:
         with self._database.write() as writer:
             work.finish(writer, None if state is None else {"stop_reason": state.stop_reason})
 

@@ -85,6 +85,8 @@ class SessionService:
                 target.id,
                 session,
                 job=session if runs else None,
+                principal=scope.principal.name,
+                trusted=scope.principal.trusted,
                 question=new.question,
                 planner=new.planner,
                 asked=asked,
@@ -160,7 +162,7 @@ class SessionService:
         """
         with self._database.snapshot() as reader:
             state = load(reader, scope.collection.id, session)
-            if state is None:
+            if state is None or not scope.sees(state.principal):
                 raise missing(scope, session)
             return shown(reader, scope, state)
 
@@ -172,7 +174,7 @@ class SessionService:
         """
         with self._database.snapshot() as reader:
             stored = sessions.find(reader, scope.collection.id, session)
-            if stored is None:
+            if stored is None or not scope.sees(stored.principal):
                 raise missing(scope, session)
             return Progress(stored.status, sessions.rounds(reader, scope.collection.id, session, after))
 
@@ -184,7 +186,7 @@ class SessionService:
         """
         with self._database.snapshot() as reader:
             state = load(reader, scope.collection.id, session)
-        if state is None:
+        if state is None or not scope.sees(state.principal):
             raise missing(scope, session)
         return state
 
@@ -201,7 +203,7 @@ class SessionService:
             if not collections.keep(writer, target.id):
                 raise collections.gone(target.name)
             stored = sessions.find(writer, target.id, session)
-            if stored is None:
+            if stored is None or not scope.sees(stored.principal):
                 raise missing(scope, session)
             if stored.job_id is not None and stored.status == "running":
                 jobs.request_cancel(writer, target.id, stored.job_id)

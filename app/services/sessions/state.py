@@ -56,6 +56,7 @@ class SessionState:
     """A session before a step.
 
     Attributes:
+        principal: whose request it was; ``trusted``: whether its judge counts in full.
         rounds: those made, in order.
         pool: the evidence, in the order in which it came, of what there still is.
         notes: the working memory.
@@ -67,6 +68,8 @@ class SessionState:
 
     collection_id: int
     id: UUID
+    principal: str
+    trusted: bool
     question: str
     planner: str
     asked: Asked
@@ -113,6 +116,8 @@ def state_of(
     return SessionState(
         collection_id=collection_id,
         id=stored.id,
+        principal=stored.principal,
+        trusted=stored.trusted,
         question=stored.question,
         planner=stored.planner,
         asked=Asked(**stored.asked),

@@ -27,6 +27,8 @@ class StoredSession:
 
     id: UUID
     job_id: UUID | None
+    principal: str
+    trusted: bool
     question: str
     planner: str
     asked: Mapping[str, Any]
@@ -99,8 +101,8 @@ class Written:
 
 
 _COLUMNS = """
-    id, job_id, question, planner, asked, budget, status, stop_reason, rounds, cost, ranked, enough, covered, notes,
-    plan_state, conclusion, warnings, created_at, updated_at, finished_at
+    id, job_id, principal, trusted, question, planner, asked, budget, status, stop_reason, rounds, cost, ranked,
+    enough, covered, notes, plan_state, conclusion, warnings, created_at, updated_at, finished_at
 """
 
 
@@ -110,6 +112,8 @@ def add(
     session: UUID,
     *,
     job: UUID | None,
+    principal: str,
+    trusted: bool,
     question: str,
     planner: str,
     asked: Mapping[str, Any],
@@ -118,8 +122,10 @@ def add(
     """Begin a session; without a job it waits for rounds that are asked for, and counts as stopped."""
     writer.execute(
         """
-        INSERT INTO session (collection_id, id, job_id, question, planner, asked, budget, status, finished_at)
-        VALUES (%(collection)s, %(session)s, %(job)s, %(question)s, %(planner)s, %(asked)s, %(budget)s,
+        INSERT INTO session
+            (collection_id, id, job_id, principal, trusted, question, planner, asked, budget, status, finished_at)
+        VALUES (%(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(question)s, %(planner)s,
+                %(asked)s, %(budget)s,
                 CASE WHEN %(job)s::uuid IS NULL THEN 'stopped' ELSE 'running' END,
                 CASE WHEN %(job)s::uuid IS NULL THEN now() END)
         """,
@@ -127,6 +133,8 @@ def add(
             "collection": collection_id,
             "session": session,
             "job": job,
+            "principal": principal,
+            "trusted": trusted,
             "question": question,
             "planner": planner,
             "asked": Jsonb(dict(asked)),

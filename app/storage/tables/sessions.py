@@ -5,6 +5,7 @@ from sqlalchemy import (
     REAL,
     TIMESTAMP,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -26,6 +27,10 @@ session = Table(
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
     Column("id", Uuid, nullable=False, comment="Of version 7."),
     Column("job_id", Uuid, comment="The job that runs it, or ran it last; null before the first."),
+    Column("principal", Text, nullable=False, server_default=text("'local'"), comment="Whose request it was."),
+    Column(
+        "trusted", Boolean, nullable=False, server_default=text("true"), comment="Whether its judge counts in full."
+    ),
     Column("question", Text, nullable=False),
     Column("planner", Text, nullable=False),
     Column("asked", JSONB, nullable=False, comment="How it is to retrieve, stop and answer."),
