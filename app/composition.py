@@ -13,6 +13,7 @@ from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
+from app.services.access.quotas import QuotaService
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
@@ -119,6 +120,7 @@ class Application(Parts):
             pool_size=settings.database_pool_size,
             statement_timeout_seconds=settings.statement_timeout_seconds,
             hnsw_ef_search=settings.hnsw_ef_search,
+            row_security=settings.row_security,
         )
         self.stream = WakeStream(addresses.redis_url, consumer)
 
@@ -132,12 +134,19 @@ class Application(Parts):
         """Tells whose requests are."""
         settings = self.settings
         needed = settings.access == "keys" or (settings.access == "auto" and not is_loopback(settings.host))
-        return Authentication(self.database, needed=needed, remember_seconds=settings.access_remember_seconds)
+        return Authentication(
+            self.database, needed=needed, remember_seconds=settings.access_remember_seconds, tokens=self.tokens
+        )
 
     @cached_property
     def access_keys(self) -> KeysService:
         """Makes access keys and takes them back."""
         return KeysService(self.database)
+
+    @cached_property
+    def quotas(self) -> QuotaService:
+        """Counts what tenants take."""
+        return QuotaService(self.database, remember_seconds=self.settings.access_remember_seconds)
 
     def check_access(self) -> None:
         """See that whoever reaches the port does not reach everything without being told so.
@@ -147,6 +156,8 @@ class Application(Parts):
         """
         if self.settings.access == "auto":
             self.authentication.check_start(self.settings.host)
+        if self.settings.row_security:
+            self.database.check_row_security()
 
     @cached_property
     def ingest(self) -> IngestService:

@@ -95,6 +95,18 @@ class ForbiddenError(EngramError):
     title = "Forbidden"
 
 
+class QuotaExceededError(EngramError):
+    """The tenant has had what it may; ``retry_after_seconds`` says when it may more, None that no wait helps."""
+
+    status = 429
+    type = "quota-exceeded"
+    title = "Quota exceeded"
+
+    def __init__(self, detail: str, retry_after_seconds: int | None, **extra: Any) -> None:
+        super().__init__(detail, **extra)
+        self.retry_after_seconds = retry_after_seconds
+
+
 class ForeignOriginError(EngramError):
     """A page of another origin, which is not allowed to, has a browser write."""
 

@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__
-from app.api import problems
+from app.api import documentation, problems
 from app.api.access import keys as access
-from app.api.access.authenticated import Authenticated
+from app.api.authenticated import Authenticated
 from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.dependencies import Needs
@@ -71,6 +71,7 @@ def create_app(application: Application | None) -> FastAPI:
         version=__version__,
         description=DESCRIPTION.strip(),
         lifespan=lifespan,
+        docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
@@ -81,7 +82,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
     problems.install(app)
-    for router in ROUTERS:
+    for router in (*ROUTERS, documentation.router):
         app.include_router(router)
     _describe(app)
     _guard(app, Settings(_env_file=None) if application is None else application.settings)
@@ -126,7 +127,8 @@ def _secure(document: dict[str, Any]) -> None:
             operation = document["paths"][route.path_format][method.lower()]
             operation["security"] = [{SCHEME: [need.scope]}]
             operation["description"] = f"{operation.get('description', '')}\n\nScope: `{need.scope}`.".strip()
-            operation["responses"] |= {str(code): of for code, of in problems.responses(401, 403).items()}
+            refused = (401, 403, 429) if need.takes or route.path == "/passages" else (401, 403)
+            operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
 
 
 def needed() -> Iterator[tuple[APIRoute, Needs]]:

@@ -9,6 +9,7 @@ from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.providers.prior import RankingPrior, load_prior
+from app.providers.tokens import Tokens
 from app.services.access.encoder import Encoder
 from app.services.keys.attribution import KeyLearning
 from app.services.learning.noise import Noise
@@ -43,6 +44,18 @@ class Parts:
     def language(self) -> Language:
         """The configured spaCy pipeline, or the built-in rules."""
         return load_language(self.settings.spacy_model)
+
+    @cached_property
+    def tokens(self) -> Tokens | None:
+        """Checks the tokens of the configured identity provider, or None."""
+        settings = self.settings
+        told = (settings.jwt_issuer, settings.jwt_audience, settings.jwt_keys_url)
+        if not any(told):
+            return None
+        issuer, audience, keys_url = told
+        if not issuer or not audience or not keys_url:
+            raise ConfigurationError("ENGRAM_JWT_ISSUER, ENGRAM_JWT_AUDIENCE and ENGRAM_JWT_KEYS_URL go together.")
+        return Tokens(issuer, audience, keys_url)
 
     @cached_property
     def llm(self) -> Llm | None:
@@ -80,6 +93,7 @@ class Parts:
             settings.judge_daily_share,
             settings.judge_contested_share,
             settings.judge_daily_comparisons,
+            newcomers=settings.judge_newcomer_share,
         )
 
     @cached_property

@@ -117,8 +117,25 @@ class Settings(BaseSettings):
         le=300,
         description="How long a process goes by what it knows of an access key: a revoked one works no longer.",
     )
+    jwt_issuer: str | None = Field(
+        default=None,
+        description=(
+            "Identity provider (`iss`) whose JWT bearer tokens are taken beside access keys; goes with the two "
+            "that follow."
+        ),
+    )
+    jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
+    jwt_keys_url: str | None = Field(default=None, description="Where it publishes its keys, a JWK set.")
     access_key: SecretStr | None = Field(
         default=None, description="The access key that the command line sends to the service."
+    )
+
+    row_security: bool = Field(
+        default=False,
+        description=(
+            "Whether Postgres itself keeps tenants apart as well: connections that serve a request then see "
+            "rows of its tenant only. Needs the role engram_tenant, which `engram migrate` makes if it may."
+        ),
     )
 
     # Database connections
@@ -240,6 +257,16 @@ class Settings(BaseSettings):
     )
     judge_daily_comparisons: int = Field(
         default=50, ge=0, description="Verdicts of one judge a day that teach the ranking weights."
+    )
+
+    judge_newcomer_share: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description=(
+            "How much of the distance between a memory and their verdicts all new judges together may close in a "
+            "day: those of keys that are not trusted, until they agreed often enough with judges who are."
+        ),
     )
 
     # Evolution of passage keys

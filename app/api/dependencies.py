@@ -5,20 +5,22 @@ costs many times the function.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from fastapi import Depends, Header, Path, Query, Request, params
 from starlette.concurrency import run_in_threadpool
 
 from app import deadline
-from app.api.access.authenticated import PRINCIPAL
+from app.api.authenticated import PRINCIPAL
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.core.access_keys import ANYWHERE
 from app.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError
+from app.providers.llm import meter
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
-from app.services.access.scope import AccessService, Opening, Principal, Scope
+from app.services.access.quotas import QuotaService, Taken
+from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
@@ -53,6 +55,8 @@ class Services(Protocol):
     def authentication(self) -> Authentication: ...
     @property
     def access_keys(self) -> KeysService: ...
+    @property
+    def quotas(self) -> QuotaService: ...
     @property
     def ingest(self) -> IngestService: ...
     @property
@@ -160,26 +164,35 @@ class Needs:
     Routes that name a collection need it there: whatever resolves the collection asks for it.
     """
 
-    def __init__(self, scope: str, *, everywhere: bool = False) -> None:
+    def __init__(self, scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> None:
         self.scope = scope
+        self.takes = takes
         self.everywhere = everywhere
 
-    async def __call__(self, request: Request, asker: Asker) -> None:
-        """Refuse whoever may do this nowhere.
+    async def __call__(self, request: Request, app: App, asker: Asker) -> None:
+        """Refuse whoever may do this nowhere, or has had enough of it today.
 
         Raises:
             ForbiddenError: the principal may not.
+            QuotaExceededError: its tenant has had what it may.
         """
         grants = asker.grants
         if self.scope not in (grants.on(ANYWHERE) if self.everywhere else grants.anywhere()):
             where = " on all collections" if self.everywhere else ""
             raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
         request.scope[NEED] = self.scope
+        if asker is not LOCAL:
+            meter.begin(app.quotas.meter(asker))
+            if self.takes is not None:
+                await run_in_threadpool(app.quotas.take, asker, self.takes)
 
 
-def needs(scope: str, *, everywhere: bool = False) -> params.Depends:
-    """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections."""
-    found: params.Depends = Depends(Needs(scope, everywhere=everywhere))
+def needs(scope: str, *, everywhere: bool = False, takes: Taken | None = None) -> params.Depends:
+    """Stands among the ``dependencies`` of a route that takes this scope; ``everywhere``: on all collections.
+
+    ``takes`` is what a request there counts as towards the quotas of its tenant.
+    """
+    found: params.Depends = Depends(Needs(scope, everywhere=everywhere, takes=takes))
     return found
 
 
@@ -197,7 +210,10 @@ def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEF
 
 
 async def _opening(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Opening:
-    return app.access.opening(collection, asker, need)
+    opening = app.access.opening(collection, asker, need)
+    if asker is not LOCAL:
+        return replace(opening, room=await run_in_threadpool(app.quotas.room, asker))
+    return opening
 
 
 def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:

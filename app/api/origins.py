@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api import problems
+from app.api import documentation, problems
 from app.errors import ForeignOriginError, MisdirectedRequestError, UnsupportedMediaTypeError
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -24,13 +24,6 @@ HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
 JSON_TYPES = frozenset({"application/json", "application/x-ndjson", "application/ndjson", "application/jsonl"})
-DOCS = "/docs"
-DOCS_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' https://cdn.jsdelivr.net; "
-    "style-src 'unsafe-inline' https://cdn.jsdelivr.net; img-src 'self' data: https://fastapi.tiangolo.com; "
-    "connect-src 'self'; frame-ancestors 'none'"
-)
-"""What FastAPI's page loads, and nothing else."""
 
 
 def listed(text: str) -> frozenset[str]:
@@ -78,8 +71,8 @@ class Origins:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                if scope["path"] == DOCS:
-                    headers["content-security-policy"] = DOCS_POLICY
+                if scope["path"] == documentation.PATH:
+                    headers["content-security-policy"] = documentation.POLICY
             await send(message)
 
         error = self._refusal(scope["method"], Headers(scope=scope))

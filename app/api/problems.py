@@ -22,6 +22,7 @@ from app.errors import (
     MalformedRequestError,
     NotFoundError,
     PayloadTooLargeError,
+    QuotaExceededError,
     UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
@@ -61,6 +62,7 @@ _BY_STATUS: dict[int, type[EngramError]] = {
         ConflictError,
         PayloadTooLargeError,
         UnsupportedMediaTypeError,
+        QuotaExceededError,
         InvalidRequestError,
         LlmError,
         UnavailableError,
@@ -110,6 +112,8 @@ def of(error: EngramError) -> JSONResponse:
     headers = {}
     if isinstance(error, UnavailableError):
         headers["Retry-After"] = RETRY_AFTER_SECONDS
+    if isinstance(error, QuotaExceededError) and error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
     if isinstance(error, UnauthorizedError):
         headers["WWW-Authenticate"] = "Bearer"
     return document(error.status, error.type, error.title, error.detail, headers=headers, **error.extra)

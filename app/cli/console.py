@@ -62,6 +62,21 @@ def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
         say("  ".join(cells).rstrip())
 
 
+def figures(found: dict[str, Any], before: str = "") -> list[list[str]]:
+    """Every figure of nested ones by the names that lead to it."""
+    rows: list[list[str]] = []
+    for name, value in found.items():
+        if isinstance(value, dict):
+            rows += figures(value, f"{before}{name}, ")
+        else:
+            rows.append([f"{before}{name}", f"{value:.3f}" if isinstance(value, float) else _text(value)])
+    return rows
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def complain(text: str) -> None:
     """One line about what went wrong, as it stands."""
     err.print(" ".join(text.split()), markup=False, highlight=False, emoji=False)

@@ -3,11 +3,11 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from app.cli.console import cli, err, say, say_table
+from app.cli.console import cli, err, figures, say, say_table
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
 from app.settings import Settings
@@ -55,20 +55,5 @@ def enough(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"enough-{loaded.name}.json"
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    say_table([["figure", "value"], *_rows(found)], "<>")
+    say_table([["figure", "value"], *figures(found)], "<>")
     say(str(path))
-
-
-def _rows(found: dict[str, Any], before: str = "") -> list[list[str]]:
-    """Every figure by the names that lead to it."""
-    rows: list[list[str]] = []
-    for name, value in found.items():
-        if isinstance(value, dict):
-            rows += _rows(value, f"{before}{name}, ")
-        else:
-            rows.append([f"{before}{name}", f"{value:.3f}" if isinstance(value, float) else _text(value)])
-    return rows
-
-
-def _text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

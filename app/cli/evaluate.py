@@ -1,5 +1,6 @@
 """The command that measures: retrieval, and what verdicts teach it."""
 
+import json
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from app.cli.console import cli, err, say
+from app.cli.console import cli, err, figures, say, say_table
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
 from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.composition import Application, Servers
+    from app.evaluation.dataset import Dataset
     from app.evaluation.variations import Variation
 
 WIDTH = 120  # of the table where there is no terminal to ask
@@ -28,8 +30,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, ablation, noise, hostile, time, stream, "
-            "adapt, human, answers or sweep: docs/evaluation.md."
+            help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
+            "adapt, human, answers, sweep or extraction: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -104,6 +106,9 @@ def evaluate(
     }
     options = Options(**given)
     loaded = load_dataset(dataset)
+    if options.protocol == "extraction":
+        extraction(dataset, loaded, options.limit, folder)
+        return
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
@@ -119,6 +124,20 @@ def evaluate(
     for further in report.further_tables():
         wide.print(further)
     say(f"{folder / options.slug(loaded.name)}.md and .json")
+
+
+def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path) -> None:
+    """Measure the facts that the rules find, which takes no server: nothing is ingested."""
+    from app.evaluation.extraction import measure
+    from app.parts import Parts
+
+    parts = Parts(Settings())
+    found = measure(dataset, loaded, parts.language, parts.embedder, limit)
+    path = folder / "extraction" / f"{loaded.name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    say_table([["figure", "value"], *figures(found)], "<>")
+    say(str(path))
 
 
 def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":

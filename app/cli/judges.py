@@ -1,5 +1,6 @@
 """Commands about judges: who they are, and how far each counts."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -7,7 +8,19 @@ import typer
 from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
 from app.client import ClientError, path_of
 
-HEADINGS = ("judge", "applied", "pending", "parked", "revoked", "R+", "R-", "a day", "contested", "ranking")
+HEADINGS = (
+    "judge",
+    "applied",
+    "pending",
+    "parked",
+    "revoked",
+    "R+",
+    "R-",
+    "a day",
+    "contested",
+    "ranking",
+    "weight",
+)
 FIELDS = (
     "observation_noise_positive",
     "observation_noise_negative",
@@ -34,7 +47,7 @@ def judges(
     elif not page["judges"]:
         say(f"{collection}: no judges")
     else:
-        say_table([HEADINGS, *map(_cells, page["judges"])], "<>>>>>>>>>")
+        say_table([HEADINGS, *map(_cells, page["judges"])], "<>>>>>>>>>>")
         if page["next_after"] is not None:
             say(f"there may be more: --after {page['next_after']!r}")
 
@@ -49,14 +62,20 @@ def set_judge(
     ] = None,
     contested: Annotated[float | None, typer.Option(help="The same against what other judges said.")] = None,
     comparisons: Annotated[int | None, typer.Option(help="Verdicts a day that teach the ranking.")] = None,
+    trusted: Annotated[
+        bool | None,
+        typer.Option("--trusted/--untrusted", help="Whether it counts in full, whoever brings its verdicts."),
+    ] = None,
     like_all: Annotated[bool, typer.Option("--like-all", help="Let it be as every other judge.")] = False,
     collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Set how far a judge counts from now on; what is not said is as for every judge."""
-    given = zip(FIELDS, (positive, negative, share, contested, comparisons), strict=True)
+    given: Iterable[tuple[str, Any]] = zip(FIELDS, (positive, negative, share, contested, comparisons), strict=True)
     body = {name: value for name, value in given if value is not None}
+    if trusted is not None:
+        body["trusted"] = trusted
     if like_all == bool(body):
         raise ClientError("Say what is to differ for this judge, or else --like-all.")
     with client_of(url) as client:
@@ -64,11 +83,13 @@ def set_judge(
     if as_json:
         say_json(found)
     else:
-        say_table([HEADINGS, _cells(found)], "<>>>>>>>>>")
+        say_table([HEADINGS, _cells(found)], "<>>>>>>>>>>")
 
 
 def _cells(found: dict[str, Any]) -> list[str]:
     values = ("-" if found["constants"][name] is None else f"{found['constants'][name]:g}" for name in FIELDS)
     stars = ("*" if name in found["set"] else "" for name in FIELDS)
     counts = (str(found[status]) for status in ("applied", "pending", "parked", "revoked"))
-    return [found["judge"], *counts, *(value + star for value, star in zip(values, stars, strict=True))]
+    weight = "trusted" if "trusted" in found["set"] else f"{found['standing']['weight']:.2f}"
+    cells = (value + star for value, star in zip(values, stars, strict=True))
+    return [found["judge"], *counts, *cells, weight]

@@ -1,9 +1,9 @@
-"""Which entity a mention is (GRAM, Eq. 1): by name, by alias, else by similarity within its type and neighbourhood.
+"""Which entity a mention is (GRAM, Eq. 1): by name, by alias, else by similarity in its type and neighbourhood.
 
-The published rule joins a mention m to a node v if sim(m, v) > delta, and leaves sim, delta and the aggregate of a
-node's mentions open. Decided here and measured (``docs/fact-extraction.md``): sim is the cosine of the names' vectors,
-and names join by it only if they agree in what tells namesakes apart, numbers and initials; a node's vector is the
-mean of its mentions', brought back to length 1.
+The published rule joins a mention m to a node v if sim(m, v) > delta, and leaves sim, delta and the aggregate of
+a node's mentions open. Decided here and measured (``docs/fact-extraction.md``): sim is the cosine of the names'
+vectors, and names join by it only if they agree in what tells namesakes apart; a node's vector is the mean of its
+mentions', brought back to length 1.
 """
 
 import re
@@ -17,12 +17,19 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 Way = Literal["name", "alias", "similarity", "new"]
 
-DELTA = 0.7
+DELTA = 0.6
 """Similarity above which a mention joins a node."""
 
 _WORD = re.compile(r"\w+")
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 _NUMERAL = re.compile(r"[0-9]+(?:st|nd|rd|th)?|[ivxl]+")
+# What stands before a name or after it and is no part of it.
+_TITLES = frozenset(
+    """sir dame lord lady count countess duke duchess baron prince princess king queen emperor empress archduke
+    archduchess sheikh dr prof professor rev reverend saint st general colonel captain major lieutenant admiral
+    president mr mrs ms the""".split()
+)
+_ENDINGS = frozenset("jr sr esq ltd inc co corp corporation company llc plc pty gmbh".split())
 _ORDINALS = {
     word: str(number)
     for number, word in enumerate(
@@ -57,7 +64,7 @@ class Joined:
     Attributes:
         node: its id; None where the mention is an entity of its own.
         way: how.
-        similarity: cosine of mention and node, in [-1, 1]; 1 for equal names, that of the nearest one for a new entity.
+        similarity: cosine of mention and node, in [-1, 1]; 1 for equal names, the nearest one's for a new entity.
     """
 
     node: int | None
@@ -129,46 +136,63 @@ def aggregate(vectors: Sequence[Vector]) -> Vector:
 
 
 def agree(one: str, other: str) -> bool:
-    """Whether two normalised names can be the same thing's: same numbers, a word in common, initials that fit.
+    """Whether two normalised names can be the same thing's, by what tells namesakes apart.
 
-    "george ii" is not "george iii", "part 1" not "part 2", and two people with one family name have first names that
-    begin alike or are missing.
+    Their numbers are the same ("george ii" is not "george iii"). They begin alike, up to a short form ("ed",
+    "edward"), and end alike where both have several words. What else only one of them has may be missing in the
+    other; where both have words that the other lacks, those are short forms of each other.
     """
     first, second = _words(one), _words(other)
     if _numerals(first) != _numerals(second):
         return False
-    shared = set(first) & set(second)
-    if not shared or not any(len(word) > 1 for word in shared):
+    first, second = _without_numerals(first), _without_numerals(second)
+    if not first or not second:
+        return one == other
+    if not _short_form(first[0], second[0]):
         return False
-    return not (_odd(first, shared) and _odd(second, shared)) or _fits(first, second, shared)
+    if len(first) > 1 and len(second) > 1 and first[-1] != second[-1]:
+        return False
+    shared = set(first) & set(second)
+    odd, others = ([word for word in words if word not in shared] for words in (first, second))
+    fewer, more = sorted((odd, others), key=len)
+    return bool(shared) and all(any(_short_form(word, longer) for longer in more) for word in fewer)
 
 
-def _odd(words: Sequence[str], shared: set[str]) -> bool:
-    return any(word not in shared for word in words)
-
-
-def _fits(first: Sequence[str], second: Sequence[str], shared: set[str]) -> bool:
-    """Whether some word of one that the other lacks begins like one of the other's: "ed", "edward"."""
-    left = [word for word in first if word not in shared]
-    right = [word for word in second if word not in shared]
-    return any(one[0] == other[0] for one in left for other in right)
+def _short_form(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
 
 
 def _words(name: str) -> list[str]:
-    return _WORD.findall(_QUALIFIER.sub("", name))
+    """Words of a name without titles before it, endings after it and what stands in brackets."""
+    words: list[str] = _WORD.findall(_QUALIFIER.sub("", name))
+    first, last = 0, len(words)
+    while first < last - 1 and words[first] in _TITLES:
+        first += 1
+    while last > first + 1 and words[last - 1] in _ENDINGS:
+        last -= 1
+    return words[first:last]
 
 
 def _numerals(words: Sequence[str]) -> set[str]:
-    """The numbers of a name: in figures, as ordinals, in Roman letters after its first word."""
-    found = set()
-    for place, word in enumerate(words):
-        if word in _ORDINALS:
-            found.add(_ORDINALS[word])
-        elif word[0].isdigit() and _NUMERAL.fullmatch(word):
-            found.add(word.rstrip("stndrh"))
-        elif place and _NUMERAL.fullmatch(word) and _roman(word) is not None:
-            found.add(str(_roman(word)))
-    return found
+    """The numbers in a name."""
+    numbers = (_number(word, first=place == 0) for place, word in enumerate(words))
+    return {number for number in numbers if number is not None}
+
+
+def _without_numerals(words: Sequence[str]) -> list[str]:
+    return [word for place, word in enumerate(words) if _number(word, first=place == 0) is None]
+
+
+def _number(word: str, *, first: bool) -> str | None:
+    """The number that a word of a name is, in figures; a name does not begin with a Roman one."""
+    if word in _ORDINALS:
+        return _ORDINALS[word]
+    if not _NUMERAL.fullmatch(word):
+        return None
+    if word[0].isdigit():
+        return word.rstrip("stndrh")
+    value = None if first else _roman(word)
+    return None if value is None else str(value)
 
 
 def _roman(word: str) -> int | None:

@@ -9,6 +9,8 @@ a replay of that memory comes to the same gains.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core.standing import NEWCOMERS
+
 LEAST_GAIN = 1e-9
 """What a floor leaves by rounding is nothing."""
 JUDGES = 64
@@ -69,12 +71,12 @@ def contested(said: Said, judge: str, target: int) -> bool:
     """Whether a verdict goes against what other judges said of the same sentence for the same question.
 
     It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
-    what was said first stands.
+    what was said first stands. A new judge outvotes nobody: it counts as none among them.
     """
     against = sum(word != target for name, word in said if name != judge)
     if not against:
         return False
-    beside = 1 + sum(word == target for name, word in said if name != judge)
+    beside = (judge != NEWCOMERS) + sum(word == target for name, word in said if name != judge)
     if beside != against:
         return beside < against
     first, word = said[0]
@@ -97,7 +99,9 @@ def allowed_gain(
 
 
 def with_word(said: Said, judge: str, target: int) -> Said:
-    """What was said, with this judge's last word."""
+    """What was said, with this judge's last word; that of a new judge is not kept."""
+    if judge == NEWCOMERS:
+        return said
     if judge in [name for name, _ in said]:
         return tuple((name, target if name == judge else word) for name, word in said)
     return (*said, (judge, target)) if len(said) < JUDGES else said

@@ -13,6 +13,7 @@ class Constants:
             [0, 1].
         contested: the same where its verdict goes against what other judges said, in [0, 1].
         comparisons: verdicts of a judge and day that may teach the ranking; None: all.
+        standing: weight of the judge, in (0, 1]; below 1 it is new (``core.standing``).
     """
 
     positive: float
@@ -21,3 +22,4 @@ class Constants:
     share: float = 1.0
     contested: float = 1.0
     comparisons: int | None = None
+    standing: float = 1.0

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 # A recall prior from which verdicts that claimed to name all evidence vouch for it by themselves.
 VOUCHED_PRIOR = 0.5
@@ -19,6 +20,7 @@ _FUNCTION_WORDS = frozenset(
 )
 
 
+@lru_cache(maxsize=1024)  # every hop asks again of what the hops before it found
 def content_words(text: str) -> frozenset[str]:
     """The words of a text that say what it is about, lower-cased, without plural and possessive endings."""
     words = (word.casefold() for word in _WORD.findall(text))

@@ -1,17 +1,21 @@
 """Functional predicates: which have one object per subject at a time, and which facts therefore exclude each other.
 
-Somebody has one date of birth and many films. How often a predicate has one object per subject at a time is a Beta
-belief (Bernoulli trials, one per subject that the predicate is said of): it starts at Beta(1, 1), so a predicate that
-was met twice is not called functional. The counts are sums over subjects: their order does not matter, and what a
-subject added can be taken back.
+Somebody has one date of birth and many films. How often a predicate has one object per subject at a time is a
+Beta belief (Bernoulli trials, one per subject that the predicate is said of): it starts at Beta(1, 1), so a
+predicate that was met twice is not called functional. The counts are sums over subjects: their order does not
+matter, and what a subject added can be taken back.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 
-FUNCTIONAL_FROM = 0.9
-"""A predicate is functional where the lower bound of its belief lies above this."""
+FUNCTIONAL_FROM = 0.85
+"""A predicate is functional where the lower bound of its belief lies above this (``docs/fact-extraction.md``)."""
+SLACK_DAYS = 366
+"""Days that two may share and follow each other all the same: "until 1995" and "from 1995" share a year."""
+ONCE = 0.25
+"""What a subject counts of which one sentence told: another might have named another object."""
 DEVIATIONS = 1.645
 """Standard deviations below the mean at which the lower bound lies: 95% of a normal belief is above."""
 
@@ -22,11 +26,13 @@ class Holding:
 
     Attributes:
         object: equal for what is the same thing.
+        source: the sentence that says so.
     """
 
     object: Hashable
     start: int | None = None
     end: int | None = None
+    source: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +81,8 @@ def observed(holdings: Sequence[Holding]) -> OneAtATime:
     """What one subject's objects of one predicate say; nothing, if there are none."""
     if not holdings:
         return OneAtATime()
-    return OneAtATime(several=1.0) if competing(holdings) else OneAtATime(single=1.0)
+    weight = 1.0 if len({holding.source for holding in holdings}) > 1 else ONCE
+    return OneAtATime(several=weight) if competing(holdings) else OneAtATime(single=weight)
 
 
 def learn(said: Iterable[tuple[str, Sequence[Holding]]]) -> dict[str, OneAtATime]:
@@ -98,9 +105,9 @@ def is_functional(
 def competing(holdings: Sequence[Holding]) -> list[list[int]]:
     """Groups of places in ``holdings`` that cannot all hold, were the predicate functional.
 
-    Two compete if their objects differ and they share a day; what competes with a third through a chain of such is in
-    one group. A fact without days is taken to hold always: nobody said when it did not. In order of their first day;
-    takes O(n log n).
+    Two compete if their objects differ and they share more than ``SLACK_DAYS``; what competes with a third through
+    a chain of such is in one group. A fact without days is taken to hold always: nobody said when it did not. In
+    order of their first day; takes O(n log n).
 
     Raises:
         ValueError: an interval ends before it starts.
@@ -127,4 +134,4 @@ def _span(holding: Holding) -> tuple[float, float]:
     end = inf if holding.end is None else float(holding.end)
     if end <= start:
         raise ValueError(f"the interval of {holding.object!r} ends before it starts")
-    return start, end
+    return start, max(start + 1.0, end - SLACK_DAYS)

@@ -1,7 +1,7 @@
 """Facts as text: the subgraph that a search found, in few words and with its sources (GRAM, Eq. 3).
 
-GRAM writes an edge a line, ``[subject] -[predicate]-> [object]``. Here a line holds all that is said of one subject,
-and objects of one predicate stand together: names are most of such a text, and so none is written twice.
+GRAM writes an edge a line, ``[subject] -[predicate]-> [object]``. Here a line holds all that is said of one
+subject, and objects of one predicate stand together: names are most of such a text, and so none is written twice.
 """
 
 import re
@@ -45,7 +45,7 @@ class Linearised:
 
 
 def count_tokens(text: str) -> int:
-    """About as many tokens as a language model's vocabulary makes of English: pieces of up to six letters, and marks."""
+    """About as many tokens as a language model makes of English: pieces of up to six letters, and marks."""
     return len(_TOKEN.findall(text))
 
 
@@ -59,8 +59,8 @@ def linearise(
     Args:
         statements: the most important first.
         budget: tokens at most; None for no bound.
-        count: tokens of a piece of text. The text's own are at most the sum over its pieces, which is what the budget
-            is held against.
+        count: tokens of a piece of text. The text's own are at most the sum over its pieces, which is what the
+            budget is held against.
 
     Raises:
         ValueError: the budget is negative.

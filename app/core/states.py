@@ -25,6 +25,8 @@ TASK = "task"
 TIME = "time"
 CHANNELS = (TASK, TIME)
 """Of a sentence's memory."""
+MARKS = " ?!.,;:…\"'“”‘’«»¿¡？！。"
+"""Of a question's ends, that say nothing."""
 RECALL = "recall"
 """What the audit calls a question's supports."""
 
@@ -68,7 +70,7 @@ class Event:
 
     Attributes:
         question_id: that it teaches.
-        judge, day: whose it is, and of which day (UTC), as 2026-05-01.
+        judge, day: whose it is (``NEWCOMERS`` of a new judge), and of which day (UTC), as 2026-05-01.
         share, contested_share: of the distance to what the judge's verdicts of a day say, how much they may close
             of one state, in [0, 1]; the second for what goes against what other judges said.
         process_noise: Q of GAM-RAG, Eq. 13, in (0, 1).
@@ -163,8 +165,9 @@ class Moved:
 
 
 def question_hash(question: str) -> bytes:
-    """Equal questions share their supports; white space and case do not make another question."""
-    return hashlib.sha256(" ".join(question.casefold().split()).encode()).digest()
+    """Equal questions share their supports; white space, case and marks at the ends make no other question."""
+    words = " ".join(question.casefold().split())
+    return hashlib.sha256((words.strip(MARKS) or words).encode()).digest()
 
 
 def step(

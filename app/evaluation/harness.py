@@ -16,13 +16,14 @@ from app.evaluation.judges import Judge, Shown
 from app.evaluation.metrics import DEPTH, Observation
 from app.providers.embedder import Embedder
 from app.providers.llm import Llm
-from app.services.access.scope import AccessService, Scope
+from app.services.access.scope import AccessService, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.jobs.jobs import JobsService
 from app.services.jobs.runner import Runner
 from app.services.keys.evolve import EvolveService
 from app.services.keys.rekey import RekeyService
 from app.services.learning.feedback import FeedbackService, Receipt
+from app.services.learning.learn import LearnService
 from app.services.learning.verdict import Verdict
 from app.services.reasons.explain import ExplainService
 from app.services.retrieval.answer import Answer
@@ -63,6 +64,8 @@ class Services(Protocol):
     def ask(self) -> AskService: ...
     @property
     def feedback(self) -> FeedbackService: ...
+    @property
+    def learn(self) -> LearnService: ...
     @property
     def evolve(self) -> EvolveService: ...
     @property
@@ -187,6 +190,23 @@ class Harness:
         if verdict is None:
             return observation, None
         return observation, self.give(question, verdict)
+
+    def flood(self, question: Question, arm: Arm, judge: Judge, named: Sequence[Principal]) -> None:
+        """Ask, and have the same verdict given by each of these."""
+        answer, _ = self.ask(question, arm, read=True)
+        verdict = judge.verdict(self.scope, answer.query_id, question, _shown(answer))
+        if verdict is None:
+            return
+        scopes = [replace(verdict.scope, principal=principal) for principal in named]
+        events = [
+            self.services.feedback.accept(
+                replace(verdict, scope=scope, judge=None), f"evaluate-{uuid.uuid4()}"
+            ).event.id
+            for scope in scopes
+        ]
+        applied = self.services.learn.apply(verdict.scope.collection.id, events)
+        if applied != len(events):
+            raise IngestFailedError(f"Of {len(events)} verdicts on {question.id} {applied} were applied.")
 
     def give(self, question: Question, verdict: Verdict) -> Receipt:
         """Give a verdict on what a question was answered, and have it applied."""

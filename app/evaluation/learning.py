@@ -13,6 +13,7 @@ from app.evaluation.phases import Phase, Phases
 from app.evaluation.protocols import Run, measure, plan
 from app.evaluation.trajectories import Trajectories, Watch
 from app.evaluation.variations import ATTACKS, FULL, FlippingJudge, HostileJudge, Variation
+from app.services.access.scope import LOCAL, Principal
 
 
 def learning(run: Run, variations: Sequence[Variation] = (FULL,)) -> list[Phase]:
@@ -57,7 +58,8 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
     for turn in range(max(missing) + 1):
         label = f"{name}, seed {seed}, turn {turn}"
         if turn > options.turns:
-            _attack(run, harness, plan_of.judged, arm, f"{label}: hostile verdicts")
+            attack = _flood if variation.sybils else _attack
+            attack(run, harness, plan_of.judged, arm, f"{label}: hostile verdicts", variation)
         elif turn:
             if variation.flipped:
                 judge = FlippingJudge(run.judge, variation.flipped, f"{seed}/{turn}")
@@ -89,7 +91,7 @@ def _teach(
         step()
 
 
-def _attack(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, label: str) -> None:
+def _attack(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, label: str, _way: Variation) -> None:
     """One judge gives ``ATTACKS`` verdicts, each the opposite of the truth, on the judged questions in turn.
 
     They are asked with memory off: what recall has no say in is free to teach the ranking.
@@ -97,6 +99,18 @@ def _attack(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, la
     step, hostile = run.begin(label, ATTACKS), HostileJudge(run.judge)
     for question in islice(cycle(judged), ATTACKS):
         harness.teach(question, replace(arm, memory="off"), hostile)
+        step()
+
+
+def _flood(run: Run, harness: Harness, judged: Sequence[Question], arm: Arm, label: str, way: Variation) -> None:
+    """Each judged question is asked once, and all new names say the opposite of the truth of its answer."""
+    step, hostile = run.begin(label, len(judged)), HostileJudge(run.judge)
+    named = [
+        Principal(f"sybil-{n}", LOCAL.tenant, judges_as=f"sybil-{n}", trusted=way.trusted)
+        for n in range(way.sybils)
+    ]
+    for question in judged:
+        harness.flood(question, replace(arm, memory="off"), hostile, named)
         step()
 
 

@@ -20,12 +20,14 @@ Protocol = Literal[
     "ablation",
     "noise",
     "hostile",
+    "sybil",
     "time",
     "stream",
     "adapt",
     "human",
     "answers",
     "sweep",
+    "extraction",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
@@ -45,6 +47,7 @@ FOREIGN: Mapping[str, set[str]] = {
     "human": ADAPTING | ANSWERING | {"turns", "verdicts", "judge"},
     "answers": ADAPTING | LEARNING - {"profile"},
     "sweep": ADAPTING | ANSWERING | LEARNING,
+    "extraction": ADAPTING | ANSWERING | LEARNING | {"seeds", "sufficiency", "prior"},
 }
 """Options that mean nothing to a protocol; to those that are not named, ``ADAPTING`` and ``ANSWERING``."""
 TOP_K = 5
@@ -79,7 +82,8 @@ class Options:
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
         limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``: arrivals, ``human``: rated
-            ones, and others) at most; None for the protocol's own number.
+            ones, and others, ``extraction``: whose facts are looked for) at most; None for the protocol's own
+            number.
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -172,14 +176,14 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt", "sweep"}:
+        if self.protocol not in {"cold", "adapt", "sweep", "extraction"}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep"}:
+        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "extraction"}:
             words += ["--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
-        if self.protocol not in {"cold", "answers", "sweep"}:
+        if self.protocol not in {"cold", "answers", "sweep", "extraction"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._adapting()
         if self.limit is not None:

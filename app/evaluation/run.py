@@ -44,6 +44,7 @@ ENGINE = (
     "judge_daily_share",
     "judge_contested_share",
     "judge_daily_comparisons",
+    "judge_newcomer_share",
 )
 # Those that can change a figure of ``adapt`` alone.
 KEYS = ("key_strength", "key_term_strength", "key_units", "key_capacity", "key_gate_top_k")

@@ -35,6 +35,8 @@ class Variation:
         ungated_keys: a verdict's expansions are credited whether or not they were validated.
         attacked: after the last turn comes a hostile judge, who says the opposite of all (``HostileJudge``).
         uncapped: no cap holds a judge back.
+        sybils: after the last turn, so many judges of new names say of each judged question the opposite.
+        trusted: these names count in full, as if each were vouched for.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Variation:
     ungated_keys: bool = False
     attacked: bool = False
     uncapped: bool = False
+    sybils: int = 0
+    trusted: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """Every field as plain JSON, the same in every process (a set's order is not)."""
@@ -95,7 +99,13 @@ HUMAN = (
 """What ``human`` compares; a cap would keep the last from being believed."""
 ATTACKS = 500
 """Verdicts of the hostile judge."""
-COMPARED = {"ablation": ABLATION, "noise": NOISE, "hostile": HOSTILE, "time": TIME}
+SYBILS = 200
+"""Names that one attacker judges each question under."""
+SYBIL = (
+    Variation("new judges", attacked=True, sybils=SYBILS),
+    Variation("all trusted", attacked=True, sybils=SYBILS, trusted=True),
+)
+COMPARED = {"ablation": ABLATION, "noise": NOISE, "hostile": HOSTILE, "sybil": SYBIL, "time": TIME}
 """Protocol -> the ways to learn that it compares."""
 
 

@@ -18,7 +18,7 @@ from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, e
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, create_engine, event, exc
 
-from app import deadline
+from app import deadline, tenancy
 from app.errors import (
     ConfigurationError,
     InvalidRequestError,
@@ -37,6 +37,10 @@ CANCEL_POLL_SECONDS = 0.2
 PING_AFTER_SECONDS = 1.0
 """A pooled connection that was idle for longer is tried before it is used. Not every one: a query takes ten."""
 USED = "used_at"
+SERVES = "serves"
+TENANT_ROLE = "engram_tenant"
+"""What a tenant's connections are: row security holds for it, and it sees no keys."""
+_SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, false)"
 NOT_MIGRATED = "The database does not have this version's schema; `engram migrate` brings it there."
 
 
@@ -96,7 +100,9 @@ class Database:
         pool_size: int = 10,
         statement_timeout_seconds: float = 30.0,
         hnsw_ef_search: int = 100,
+        row_security: bool = False,
     ) -> None:
+        self._row_security = row_security
         settings = {
             "statement_timeout": f"{statement_timeout_seconds * 1000:.0f}",
             # Sooner, so that waiting for somebody is told from taking too long oneself.
@@ -139,6 +145,7 @@ class Database:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
         with _explained(), self._readers.connect() as connection, timed(connection):
+            self._serve(connection)
             yield Reader(connection)
 
     @contextmanager
@@ -151,7 +158,11 @@ class Database:
             UnavailableError: Postgres cannot be reached or gave up on a statement.
         """
         with _explained(), self._snapshots.connect() as connection, timed(connection):
+            self._serve(connection)
             yield Reader(connection)
+            # A rollback has the driver forget its prepared statements, which are then planned anew each time:
+            # a third of what a query costs.
+            connection.commit()
 
     @contextmanager
     def write(self) -> Iterator[Writer]:
@@ -163,6 +174,7 @@ class Database:
             NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
         """
         with _explained(writing=True), self._writers.connect() as connection:
+            self._serve(connection)
             yield Writer(connection)
             connection.commit()
 
@@ -174,6 +186,7 @@ class Database:
             UnavailableError, NotFoundError: as ``write``.
         """
         with _explained(writing=True), self._single_writers.connect() as connection:
+            self._serve(connection)
             yield Writer(connection)
 
     @contextmanager
@@ -233,6 +246,35 @@ class Database:
         url = self._writers.url
         host = url.host or url.query.get("host") or "the default host"
         return f"database {url.database or 'of the default name'} at {host}"
+
+    def check_row_security(self) -> None:
+        """See that connections can serve single tenants.
+
+        Raises:
+            ConfigurationError: the role for that is not there, or not this one's to take.
+        """
+        with self.read() as reader:
+            role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
+            if role is None or not reader.scalar("SELECT pg_has_role(%(role)s, 'MEMBER')", {"role": TENANT_ROLE}):
+                raise ConfigurationError(
+                    f"ENGRAM_ROW_SECURITY needs the role {TENANT_ROLE}, and that it is granted to this one."
+                )
+
+    def _serve(self, connection: SqlConnection) -> None:
+        """Have the connection see what the present tenant may, before its transaction begins.
+
+        It stays so when it goes back to the pool: as long as one tenant asks, nothing is sent.
+        """
+        tenant = tenancy.current() if self._row_security else None
+        if connection.info.get(SERVES) == tenant:
+            return
+        driver: Any = connection.connection.driver_connection
+        autocommit, driver.autocommit = driver.autocommit, True
+        role = "none" if tenant is None else TENANT_ROLE
+        with ClientCursor(driver) as cursor:
+            cursor.execute(_SERVE, (tenant or "", role))
+        driver.autocommit = autocommit
+        connection.info[SERVES] = tenant
 
     def close(self) -> None:
         """Close every pooled connection."""

@@ -1,7 +1,11 @@
-"""A judge's day in SQL: that on which an ``event`` was received, in UTC."""
+"""A judge's day in SQL: that on which an ``event`` was received, in UTC; and the judge, as caps know it."""
+
+from app.core.standing import NEWCOMERS
 
 DAY = "to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
 """The day, as 2026-05-01."""
+CAPPED_AS = f"CASE WHEN event.standing < 1 THEN '{NEWCOMERS}' ELSE event.judge END"
+"""The judge of an ``event`` as caps know it: all new ones are one."""
 
 
 def on_day(day: str) -> str:

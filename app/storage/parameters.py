@@ -1,4 +1,4 @@
-"""Statement parameters that are sent in one piece: long columns of numbers and documents."""
+"""Long columns of numbers and documents that are sent, and received, in one piece."""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -43,6 +43,20 @@ _ELEMENTS = {
 }
 """Postgres' oid and byte order of each type of element."""
 JSONB = 3802
+
+
+def received(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
+    """A column of numbers without nulls that a statement gave by ``array_send``, (n,); None is an empty one.
+
+    An array of arrays comes as one, row after row. A thousand numbers take as long as ten do as rows.
+    """
+    if sent is None:
+        return np.zeros(0, dtype=kind)
+    (dimensions,) = struct.unpack_from(">i", sent)
+    body = np.frombuffer(
+        sent, dtype=[("size", ">i4"), ("element", _ELEMENTS[np.dtype(kind)][1])], offset=12 + 8 * dimensions
+    )
+    return body["element"].astype(kind)
 
 
 class _NumbersDumper(Dumper):

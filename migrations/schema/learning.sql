@@ -6,6 +6,7 @@ CREATE TABLE judge (
     daily_share FLOAT(53),
     contested_share FLOAT(53),
     daily_comparisons INTEGER,
+    trusted BOOLEAN,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT judge_pkey PRIMARY KEY (collection_id, name),
     CONSTRAINT judge_observation_noise_positive_check CHECK (observation_noise_positive > 0),
@@ -15,6 +16,7 @@ CREATE TABLE judge (
     CONSTRAINT judge_daily_comparisons_check CHECK (daily_comparisons >= 0),
     CONSTRAINT judge_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
 );
+COMMENT ON COLUMN judge.trusted IS 'Whether it counts in full, whoever brings its verdicts.';
 COMMENT ON TABLE judge IS 'What is set for a judge; null: as for every judge.';
 
 CREATE TABLE question (

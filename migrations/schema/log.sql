@@ -54,6 +54,7 @@ CREATE TABLE feedback_event (
     daily_share FLOAT(53),
     contested_share FLOAT(53),
     daily_comparisons INTEGER,
+    standing FLOAT(53),
     revoked_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT feedback_event_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT feedback_event_collection_id_idempotency_key_key UNIQUE (collection_id, idempotency_key),
@@ -77,6 +78,7 @@ COMMENT ON COLUMN feedback_event.applied_sequence IS 'Order of application; repl
 COMMENT ON COLUMN feedback_event.question_id IS 'The question that it taught; null until it is applied.';
 COMMENT ON COLUMN feedback_event.observation_noise_positive IS 'By which it was applied, as what follows.';
 COMMENT ON COLUMN feedback_event.daily_comparisons IS 'Null: all.';
+COMMENT ON COLUMN feedback_event.standing IS 'Weight of its judge, below 1 of a new one.';
 
 CREATE TABLE memory_audit (
     collection_id BIGINT NOT NULL,

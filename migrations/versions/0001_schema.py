@@ -58,6 +58,44 @@ BEFORE_ANY_ROW = """
     END $$
 """
 
+# A tenant's connections see rows of its collections only, whatever a statement says: see app/tenancy.py. The owner
+# of the tables, who migrates and works, is not bound by that. The array is made once for a statement.
+TENANT_ROLE = """
+    DO $$ BEGIN
+        CREATE ROLE engram_tenant NOLOGIN;
+        GRANT engram_tenant TO CURRENT_USER;
+    EXCEPTION
+        WHEN duplicate_object OR unique_violation THEN NULL; -- roles are shared by all databases of a server
+        WHEN insufficient_privilege THEN
+            RAISE NOTICE 'role engram_tenant is not there: ENGRAM_ROW_SECURITY needs it made by an administrator';
+    END $$
+"""
+ROW_SECURITY = """
+    DO $$ DECLARE
+        owned record;
+        tenants_own text := 'tenant = current_setting(''engram.tenant'', true)';
+    BEGIN
+        FOR owned IN
+            SELECT c.relname AS name, a.attname = 'collection_id' AS inside FROM pg_class c
+            JOIN pg_attribute a ON a.attrelid = c.oid
+            WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+              AND NOT c.relispartition
+              AND (a.attname = 'collection_id' OR c.relname = 'collection' AND a.attname = 'tenant')
+        LOOP
+            EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', owned.name);
+            EXECUTE format('CREATE POLICY tenant ON %I USING (%s)', owned.name, CASE WHEN owned.inside
+                THEN format('collection_id = ANY (ARRAY(SELECT id FROM collection WHERE %s))', tenants_own)
+                ELSE tenants_own END);
+            IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN
+                EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO engram_tenant', owned.name);
+            END IF;
+        END LOOP;
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN
+            EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO engram_tenant', current_schema());
+        END IF;
+    END $$
+"""
+
 
 def upgrade() -> None:
     op.execute("CREATE EXTENSION IF NOT EXISTS vector")
@@ -67,6 +105,8 @@ def upgrade() -> None:
         driver.execute(statements.replace("{dimension}", dimension))
     driver.execute(AS_LARGE_AS_ALL)
     driver.execute(BEFORE_ANY_ROW)
+    driver.execute(TENANT_ROLE)
+    driver.execute(ROW_SECURITY)
 
 
 def downgrade() -> None:

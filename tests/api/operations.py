@@ -20,7 +20,7 @@ RACES = {
     ("POST", "/access/keys/{key_id}/rotate", 409),
 }
 """Problems that no single request provokes; they have tests of their own."""
-BY_KEYS = {401, 403}
+BY_KEYS = {401, 403, 429}
 """What access keys bring about: ``test_access`` walks all routes for it."""
 PROBLEMS: list[tuple[str, str, int]] = [
     (method, path, int(status))

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.access.authenticated import is_public
+from app.api.authenticated import is_public
 from app.api.dependencies import Needs
 from app.composition import Application
 from app.core.access_keys import ADMIN, SCOPES, made_of
+from app.errors import ConfigurationError
 from app.main import create_app, needed
 from app.services.access.keys import Wanted
 from app.services.access.scope import LOCAL
@@ -46,6 +47,14 @@ def keyed(guarded: Application) -> Keyed:
         return found
 
     return client
+
+
+def assert_ends(client: TestClient) -> None:
+    """The key counts no more before long."""
+    deadline = time.monotonic() + 20
+    while (answer := client.get("/collections")).status_code == 200 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert answer.status_code == 401
 
 
 def test_every_route_says_what_it_takes_and_so_does_the_document() -> None:
@@ -135,6 +144,26 @@ def test_queries_and_verdicts_are_their_principals_own(keyed: Keyed, curie: str)
     assert [client.delete(path, params=where).status_code for client in (two, auditor, one)] == [404, 403, 200]
 
 
+def test_what_others_asked_shows_in_no_trace(keyed: Keyed, curie: str) -> None:
+    one, auditor = keyed("asker", {curie: ["query", "judge"]}), keyed("judge", {curie: ["query", "judge", "audit"]})
+    body = {"query": "Where was Marie Curie born?", "collection": curie, "include": ["trace", "sentences"]}
+    asked = auditor.post("/query", json=body).json()
+    helped = [asked["passages"][0]["sentences"][0]["sentence_id"]]
+    verdict = {"query_id": asked["query_id"], "collection": curie, "supporting": helped, "wait": True}
+    auditor.post("/feedback", json=verdict, headers={"idempotency-key": "traced"}).raise_for_status()
+    seen = {}
+    for name, client in (("one", one), ("auditor", auditor)):
+        again = client.post("/query", json=body).json()
+        read = client.get(f"/queries/{again['query_id']}", params={"collection": curie}).json()
+        assert again["trace"]["recalled"] == read["trace"]["recalled"]
+        seen[name] = [past["past_question"] for past in again["trace"]["recalled"]]
+        causes = [
+            cause for hop in again["trace"]["hops"] for row in hop["sentences"] for cause in row["influences"]
+        ]
+        assert bool(causes) is (name == "auditor")
+    assert seen == {"one": [None], "auditor": ["Where was Marie Curie born?"]}
+
+
 def test_a_key_judges_under_its_own_name(keyed: Keyed, curie: str) -> None:
     plain = keyed("plain", {curie: ["query", "judge"]}, judge="Editor")
     moderator = keyed("chief", {curie: ["query", "judge", "moderate", "vouch"]})
@@ -184,10 +213,7 @@ def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: Keyed, guard
     assert client.get("/collections").status_code == 200, "for as long as it is given"
 
     assert owner.delete(f"/access/keys/{key_id}").json()["revoked_at"] is not None
-    deadline = time.monotonic() + 5
-    while client.get("/collections").status_code == 200 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert client.get("/collections").status_code == 401
+    assert_ends(client)
     listed = owner.get("/access/keys", params={"limit": 1000}).json()["keys"]
     assert not any("key" in row or made["key"] in str(row) for row in listed)
     assert owner.post(f"/access/keys/{key_id}/rotate", json={}).status_code == 409
@@ -221,3 +247,22 @@ def test_where_no_key_is_needed_one_still_counts(http: TestClient, application: 
     assert http.get("/access/me", headers=named).json()["name"] == "reader"
     assert http.delete(f"/collections/{curie}", headers=named).status_code == 403
     assert http.get("/access/me", headers={"authorization": "Basic YTpi"}).json()["name"] == "local"
+
+
+def test_what_others_can_reach_starts_with_a_key_or_told_so(
+    variant: Variant, monkeypatch: pytest.MonkeyPatch, application: Application
+) -> None:
+    application.access_keys.make(LOCAL, Wanted(name="first", scopes={"*": ["admin"]}))
+    elsewhere = variant(host="0.0.0.0")
+    assert elsewhere.authentication.needed
+    elsewhere.check_access()
+    monkeypatch.setattr("app.storage.access.keys.any_counts", lambda _: False)
+    with pytest.raises(ConfigurationError, match="engram keygen NAME"):
+        elsewhere.check_access()
+    for told, needed_there in (("keys", True), ("open", False)):
+        built = variant(host="0.0.0.0", access=told)
+        built.check_access()
+        assert built.authentication.needed is needed_there
+    here = variant()
+    here.check_access()
+    assert not here.authentication.needed

@@ -1,9 +1,12 @@
 """Requests that a browser sends for somebody else's page, and names that are not ours."""
 
+import re
+
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.origins import DOCS_POLICY, Allowed
+from app.api import documentation
+from app.api.origins import Allowed
 from app.main import create_app
 from tests.api.conftest import Counts, Variant
 from tests.api.operations import OPERATIONS, assert_problem, url
@@ -111,4 +114,17 @@ def test_every_answer_is_marked_as_none_for_pages(
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-    assert http.get("/docs").headers["content-security-policy"] == DOCS_POLICY
+    assert http.get("/docs").headers["content-security-policy"] == documentation.POLICY
+
+
+def test_the_documentation_loads_nothing_from_elsewhere(http: TestClient) -> None:
+    page = http.get("/docs")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(loaded) == 4
+    for path in loaded:
+        answer = http.get(path)
+        assert (answer.status_code, answer.headers["x-content-type-options"]) == (200, "nosniff"), path
+    assert "openapi.json" in http.get("/docs/start.js").text
+    assert http.get("/docs/../secret").status_code == 404
+    assert_problem(http.get("/docs/other.js"))

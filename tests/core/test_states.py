@@ -90,7 +90,9 @@ class TestWorkedExamples:
 
     def test_equal_questions_meet(self) -> None:
         assert question_hash("  Who was\tborn? ") == question_hash("who was born?")
-        assert question_hash("Who was born?") != question_hash("Who was born")
+        assert question_hash("Who was born?") == question_hash("“Who was born”")
+        assert question_hash("What is C?") != question_hash("What is C++?")
+        assert question_hash("?") != question_hash("!")
 
     def test_a_gain_below_that_of_eq_11_was_capped(self) -> None:
         observed = Observation(EVENT, 1, 1, 0.5)

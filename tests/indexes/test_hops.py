@@ -74,9 +74,12 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
         for use_memory in (False, True):
             timeless = Focus(corpus, vector, use_memory=use_memory, policy=DEFAULT.policy)
             timed = replace(timeless, asked=find_time_expressions("in 1920"))
-            walks = [hops.linked_sentences(reader, focus, {mill: 1.0}, [], limits) for focus in (timeless, timed)]
-            scans = [hops.all_sentences(reader, focus, None, [], limits) for focus in (timeless, timed)]
-            nothing = hops.linked_sentences(reader, timed, {}, [], limits)
+            walks = [
+                hops.linked_sentences(reader, focus, {mill: 1.0}, [], limits).candidates
+                for focus in (timeless, timed)
+            ]
+            scans = [hops.all_sentences(reader, focus, None, [], limits).candidates for focus in (timeless, timed)]
+            nothing = hops.linked_sentences(reader, timed, {}, [], limits).candidates
             for without, with_time in (walks, scans):
                 assert without.agreement.tolist() == [0.0, 0.0, 0.0]
                 assert with_time.agreement[1] == 1.0
@@ -295,7 +298,7 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
     with application.database.read() as reader:
         plain = focused(reader, collection, question)
         widened = replace(plain, key_vector=other)
-        for candidates in (
+        for reached in (
             lambda focus: hops.all_sentences(reader, focus, None, [], EXACT),
             lambda focus: hops.linked_sentences(
                 reader,
@@ -305,5 +308,5 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
                 EXACT,
             ),
         ):
-            np.testing.assert_array_equal(candidates(plain).semantic, candidates(widened).semantic)
-            assert len(candidates(plain).semantic)
+            np.testing.assert_array_equal(reached(plain).candidates.semantic, reached(widened).candidates.semantic)
+            assert len(reached(plain).candidates)

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bm25s
@@ -12,9 +12,13 @@ import numpy as np
 from app.composition import Application
 from app.providers.language import terms
 from app.storage.corpus import collections, lexical, passages
+from app.storage.corpus.collections import Collection
 from app.storage.corpus.lexical import TermCounts
 from app.storage.corpus.passages import PassageRow
 from app.storage.database import Reader
+from app.storage.retrieval import candidates
+from app.storage.retrieval.candidates import Found
+from app.storage.retrieval.focus import Focus, GraphLimits
 
 logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG
 Tokens = Mapping[str, Sequence[str]]
@@ -116,11 +120,25 @@ def search(
     with application.database.read() as reader:
         collection = collections.find(reader, name)
         found = lexical.search(reader, collection, weights, limit, evolved=evolved, **more)
-        matches = lexical.matches(reader, collection, weights, list(found), evolved=evolved)
-        assert {passage: match.score for passage, match in matches.items()} == found
+        matches = matched(reader, collection, weights, list(found), evolved=evolved)
+        assert dict(zip(matches.ids.tolist(), matches.words.score.tolist(), strict=True)) == found
         assert list(found.items()) == sorted(found.items(), key=lambda item: (-item[1], item[0]))
         stored = passages.by_id(reader, collection.id, found)
     return {stored[passage].external_id: score for passage, score in found.items()}
+
+
+def matched(
+    reader: Reader,
+    collection: Collection,
+    weights: Mapping[str, float],
+    ids: Sequence[int],
+    *,
+    evolved: bool = False,
+) -> Found:
+    """How these passages, and no others, match the question, as a ranking reads it."""
+    nowhere = np.zeros(reader.scalar("SELECT vector_dims(embedding) FROM passage LIMIT 1"), dtype=np.float32)
+    focus = Focus(replace(collection, key_generation=int(evolved)), nowhere, use_memory=True)
+    return candidates.find(reader, focus, weights, 0, GraphLimits(1, 1, exact=True), ids)
 
 
 def reference(corpus: Tokens, question: Sequence[str]) -> dict[str, float]:

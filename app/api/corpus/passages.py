@@ -151,7 +151,7 @@ async def get_collection(scope: PathScope) -> CollectionOut:
     "/collections/{name}/rekey",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[needs(ADMIN), Depends(json_body)],
+    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503, embeds=True),
     summary="Make a collection's keys anew",
 )

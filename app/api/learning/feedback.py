@@ -49,7 +49,7 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     "/feedback",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=FeedbackOut,
-    dependencies=[needs(JUDGE), Depends(json_body)],
+    dependencies=[needs(JUDGE, takes="verdicts"), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True)
     | {200: {"model": FeedbackOut, "description": "Applied, or revoked since; `changes` says what it did."}},
     summary="Judge an answered query",
@@ -132,7 +132,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     "/feedback/revoke",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[needs(MODERATE), Depends(json_body)],
+    dependencies=[needs(MODERATE, takes="jobs"), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Revoke many verdicts",
 )

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from app.api.schemas import Model, Whole
+from app.api.schemas import Flag, Model, Whole
 from app.services.learning.judges import JudgeView
 from app.services.learning.noise import Noise
 
@@ -25,6 +25,7 @@ NAMES = {
     "share": "daily_share",
     "contested": "contested_share",
     "comparisons": "daily_comparisons",
+    "trusted": "trusted",
 }
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
 NoiseLevel = Annotated[float, Field(ge=MIN_NOISE, le=MAX_NOISE, strict=True)]
@@ -45,6 +46,11 @@ class JudgeIn(Model):
     contested_share: Share | None = Field(default=None, description=CONTESTED)
     daily_comparisons: Annotated[StrictInt, Field(ge=0, le=MAX_COMPARISONS), Whole] | None = Field(
         default=None, description=COMPARISONS
+    )
+
+    trusted: Flag | None = Field(
+        default=None,
+        description="Whether it counts in full, whoever brings its verdicts.",
     )
 
     def own(self) -> dict[str, Any]:
@@ -73,6 +79,17 @@ class ConstantsOut(BaseModel):
         )
 
 
+class StandingOut(BaseModel):
+    """How a judge agreed with those in good standing, and what it counts by where nobody vouches for it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    agreed: int
+    disagreed: int
+    mean: float = Field(description="Of the belief in its agreement, a Beta distribution that begins as 1 in 5.")
+    weight: float = Field(description="1 from a mean of 0.75 on: then it counts as every other judge.")
+
+
 class JudgeOut(BaseModel):
     """A judge, its verdicts, and how far they move what is learned."""
 
@@ -83,6 +100,7 @@ class JudgeOut(BaseModel):
     revoked: int
     set: list[str] = Field(description="Which of the constants are its own.")
     constants: ConstantsOut
+    standing: StandingOut
 
     @classmethod
     def of(cls, view: JudgeView) -> "JudgeOut":
@@ -96,6 +114,7 @@ class JudgeOut(BaseModel):
             revoked=known.revoked,
             set=[NAMES[name] for name in known.settings.said()],
             constants=ConstantsOut.of(view.constants),
+            standing=StandingOut.model_validate(view.standing),
         )
 
 

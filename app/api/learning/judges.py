@@ -6,15 +6,14 @@ from fastapi import APIRouter, Depends, Path, Query
 
 from app.api.dependencies import App, Limit, PathScope, json_body, needs
 from app.api.learning.judge_schemas import JudgeIn, JudgeOut, JudgesOut
-from app.api.paths import path_text
 from app.api.problems import responses
 from app.api.reading import Route
-from app.api.schemas import Text
+from app.api.schemas import JudgeName, Text
 from app.core.access_keys import AUDIT, MODERATE
 
 router = APIRouter(tags=["judges"], route_class=Route)
 
-JudgePath = Annotated[str, Path(min_length=1, max_length=200, description="The judge's name.")]
+JudgePath = Annotated[JudgeName, Path(description="The judge's name.")]
 After = Annotated[Text | None, Query(max_length=200, description="Judges after this name.")]
 
 
@@ -47,4 +46,4 @@ def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> Ju
 
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """
-    return JudgeOut.of(app.judges.set(scope, path_text(judge), **body.own()))
+    return JudgeOut.of(app.judges.set(scope, judge, **body.own()))

@@ -57,7 +57,7 @@ def get_sentence_memory(
 @router.post(
     "/query/compare",
     response_model=CompareOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Ask under two arms",
 )

@@ -17,7 +17,7 @@ router = APIRouter(tags=["expansions"], route_class=Route)
 @router.post(
     "/expand",
     response_model=ExpandOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 502, 503, embeds=True),
     summary="Widen a question",
 )

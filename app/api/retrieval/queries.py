@@ -10,7 +10,7 @@ from app.api.problems import responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import WarningOut
 from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
-from app.core.access_keys import QUERY
+from app.core.access_keys import LLM, QUERY
 
 router = APIRouter(tags=["queries"], route_class=Route)
 
@@ -19,12 +19,14 @@ router = APIRouter(tags=["queries"], route_class=Route)
     "/query",
     response_model=QueryOut,
     response_model_exclude_unset=False,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
 def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App) -> QueryOut:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
+    if sent.body.sufficiency == "llm":
+        sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
 
@@ -52,7 +54,7 @@ def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
 @router.post(
     "/answer",
     response_model=AnswerOut,
-    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body), Depends(timed)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Answer a question in words",
 )

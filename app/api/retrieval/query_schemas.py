@@ -190,7 +190,7 @@ class RecallOut(Out):
     """A sentence that a verdict on a past question brought in."""
 
     sentence_id: int
-    past_question: str
+    past_question: str | None = Field(description="Null to whom what others asked is not to be shown.")
     similarity: float
     support: float
     perplexity: float

@@ -17,7 +17,7 @@ router = APIRouter(tags=["collections"], route_class=Route)
     "/collections/{name}/replay",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
-    dependencies=[needs(ADMIN), Depends(json_body)],
+    dependencies=[needs(ADMIN, takes="jobs"), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503),
     summary="Bring back a past moment",
 )

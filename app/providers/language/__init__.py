@@ -6,7 +6,7 @@ from app.providers.language.base import (
     QuestionAnalysis,
     SentenceAnalysis,
 )
-from app.providers.language.facts import extract_facts
+from app.providers.language.facts import country_of, extract_facts
 from app.providers.language.key_text import key_text
 from app.providers.language.names import normalise_entity, title_entities
 from app.providers.language.spacy_pipeline import load_language
@@ -18,6 +18,7 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "country_of",
     "extract_facts",
     "key_text",
     "load_language",

@@ -13,7 +13,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from app.core.expansion import WordedMethod
 from app.errors import ConfigurationError, LlmError
-from app.providers.llm import prompts, replies
+from app.providers.llm import fact_replies, meter, prompts, replies
+from app.providers.llm.fact_replies import Maintenance, Relation
 from app.providers.llm.replies import DraftAnswer, Grade, Judgement, UnusableReplyError, Usage
 
 MAX_RESPONSE_BYTES = 2**20
@@ -180,6 +181,37 @@ class Llm:
         evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
         return self.ask(prompts.refinement(question, draft, evidence), replies.read_question)
 
+    def extract_entities(self, title: str | None, sentences: Sequence[str]) -> list[str]:
+        """The names that a text says something of, its title first if it has one; each once."""
+        if not sentences:
+            return []
+        evidence = prompts.number_sentences(enumerate(sentences))
+        found = self.ask(prompts.entities(title, evidence), fact_replies.read_entities)
+        return replies.distinct([*([title.strip()] if title else []), *found])
+
+    def extract_relations(
+        self, title: str | None, sentences: Sequence[tuple[int, str]], entities: Sequence[str]
+    ) -> list[Relation]:
+        """What the sentences, given by id, say of the entities; subject and object are among them."""
+        if not sentences or len(entities) < 2:
+            return []
+        evidence = prompts.number_sentences(sentences)
+        return self.ask(
+            prompts.relations(title, evidence, entities),
+            lambda reply: fact_replies.read_relations(reply, entities, evidence.ids),
+        )
+
+    def maintain_facts(self, facts: Sequence[tuple[str, str, str]], correction: str) -> Maintenance:
+        """What a correction in words changes in facts: places of those that it contradicts, and what it adds."""
+        if not correction.strip():
+            return Maintenance((), ())
+        lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]
+        evidence = prompts.number_sentences(lines)
+        return self.ask(
+            prompts.maintenance(evidence, correction),
+            lambda reply: fact_replies.read_maintenance(reply, len(evidence.ids)),
+        )
+
     def ask(self, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
         """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first."""
         reply = self._complete(messages)
@@ -194,6 +226,7 @@ class Llm:
 
     def _complete(self, messages: list[prompts.Message]) -> str:
         """Return the model's text, leaving out options that the endpoint refuses, then and from then on."""
+        meter.check()
         if self._meter is not None:
             self._meter.check()
         while True:
@@ -215,6 +248,7 @@ class Llm:
             self._whole._usage += usage
         if self._meter is not None:
             self._meter.add(usage)
+        meter.add(usage.prompt_tokens + usage.completion_tokens)
         return text
 
     def _send(self, request: Mapping[str, Any]) -> tuple[int, bytes]:

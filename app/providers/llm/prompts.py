@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.core.expansion import WordedMethod
+from app.providers.llm import fact_prompts
 from app.providers.llm.expansion_prompts import REFINEMENT, WORDINGS, Wording
 
 MAX_EVIDENCE_CHARACTERS = 24_000
@@ -159,6 +160,30 @@ def refinement(question: str, draft: str, evidence: Evidence) -> list[Message]:
     """Ask for a better question than ``draft``, which found the evidence, to the same end as ``question``."""
     parts = {"evidence": evidence.block, "question": cut(question), "draft": cut(draft)}
     return conversation(guarded(REFINEMENT), parts)
+
+
+def entities(title: str | None, evidence: Evidence) -> list[Message]:
+    """Ask for the names in a text."""
+    system = f"{fact_prompts.ENTITIES}\n\n{_QUOTED} {_NUMBERED}\n\n{fact_prompts.ENTITIES_REPLY}"
+    return conversation(system, {**_titled(title), "evidence": evidence.block})
+
+
+def relations(title: str | None, evidence: Evidence, names: Sequence[str]) -> list[Message]:
+    """Ask what a text says of the names in it."""
+    quoted = f"{_QUOTED} {_NUMBERED} {fact_prompts.QUOTED_NAMES}"
+    system = f"{fact_prompts.RELATIONS}\n\n{quoted}\n\n{fact_prompts.RELATIONS_REPLY}"
+    parts = {**_titled(title), "evidence": evidence.block, "names": "\n".join(quote(name) for name in names)}
+    return conversation(system, parts)
+
+
+def maintenance(facts: Evidence, correction: str) -> list[Message]:
+    """Ask what a correction changes in numbered facts."""
+    system = f"{fact_prompts.MAINTENANCE}\n\n{_QUOTED}\n\n{fact_prompts.MAINTENANCE_REPLY}"
+    return conversation(system, {"facts": facts.block, "correction": cut(correction)})
+
+
+def _titled(title: str | None) -> dict[str, str]:
+    return {} if title is None else {"title": cut(title)}
 
 
 def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Message]:

@@ -87,6 +87,8 @@ _Text = Annotated[str, AfterValidator(_plain)]
 
 
 class Reply(BaseModel):
+    """A reply as the model is asked for it."""
+
     # Models add fields of their own ("reasoning" is even asked for); a wrong type, however, is a wrong reply.
     model_config = ConfigDict(strict=True, extra="ignore")
 
@@ -321,6 +323,11 @@ def to_ids(field: str, numbers: Sequence[int], ids: Sequence[int]) -> tuple[int,
 
 
 def read(schema: type[_ReplyT], text: str) -> _ReplyT:
+    """Read a reply, which may stand in a fenced block.
+
+    Raises:
+        UnusableReplyError: it is not of the schema; the message says where.
+    """
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         text = text[3:-3].removeprefix("json")

@@ -1,21 +1,35 @@
 """Who makes a request, by the access key that it brings."""
 
+import hashlib
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from app.core import access_keys
-from app.core.access_keys import Grants
+from app.core.access_keys import ANYWHERE, Grants
+from app.core.judge_names import normalised
+from app.core.names import COLLECTION
 from app.errors import ConfigurationError, UnauthorizedError
+from app.providers.tokens import Tokens
 from app.services.access.scope import LOCAL, Principal
-from app.storage.access import keys
+from app.storage.access import keys, tenants
 from app.storage.access.keys import StoredKey
 from app.storage.database import Database
 
 REMEMBERED = 10_000
 """Keys that a process remembers, those that are none included."""
 BEARER = "bearer"
+JWT_DOTS = 2
+CLAIM = "engram"
+"""Of a token: what it allows, and whose collections."""
+OIDC = "oidc:"
+"""Begins the names of an identity provider's principals and judges, which no key has."""
+SUBJECT_CHARACTERS = 32
+Found = tuple[Principal | None, float | None]
+"""Whose it is, and until when (seconds since 1970)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +51,13 @@ class Authentication:
         *,
         needed: bool,
         remember_seconds: float,
+        tokens: Tokens | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.needed = needed
         """Whether a request must bring a key."""
         self._database = database
+        self._tokens = tokens
         self._remember_seconds = remember_seconds
         self._clock = clock
         self._known: dict[bytes, _Known] = {}
@@ -68,22 +84,40 @@ class Authentication:
             UnauthorizedError: it has no key where one is needed, or one that does not count.
             UnavailableError: Postgres is out of reach.
         """
-        found = self.quickly(authorization)
-        if found is not None:
-            return found
+        known = self.quickly(authorization)
+        if known is not None:
+            return known
         key = self._presented(authorization)
         digest = access_keys.digest(key or "")
         until = self._clock() + self._remember_seconds
-        with self._database.read() as reader:
-            stored = keys.counting(reader, digest)
-        principal = None if stored is None else _principal(stored)
-        if stored is not None and stored.expires_at is not None:
-            until = min(until, self._clock() + max(0.0, stored.expires_at.timestamp() - time.time()))
+        found = self._of_token(key) if key is not None and self._is_token(key) else self._of_key(digest)
+        principal, ends = found
+        if ends is not None:
+            until = min(until, self._clock() + max(0.0, ends - time.time()))
         with self._lock:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[digest] = _Known(principal, until)
         return _checked(principal)
+
+    def _of_key(self, digest: bytes) -> Found:
+        with self._database.read() as reader:
+            stored = keys.counting(reader, digest)
+        if stored is None:
+            return None, None
+        return _principal(stored), None if stored.expires_at is None else stored.expires_at.timestamp()
+
+    def _is_token(self, text: str) -> bool:
+        """Whether it has the form of a JWT, and these are taken."""
+        return self._tokens is not None and text.count(".") == JWT_DOTS
+
+    def _of_token(self, token: str) -> Found:
+        """Whose a token of the identity provider is: nobody's if its tenant is none."""
+        claims = {} if self._tokens is None else self._tokens.claims(token)
+        principal = claimed(claims)
+        with self._database.read() as reader:
+            there = tenants.exists(reader, principal.tenant)
+        return principal if there else None, float(claims["exp"])
 
     def check_start(self, host: str) -> None:
         """See that whoever reaches the port does not reach everything.
@@ -110,14 +144,52 @@ class Authentication:
         """
         scheme, _, token = (authorization or "").partition(" ")
         token = token.strip()
-        if scheme.lower() != BEARER or (not self.needed and not token.startswith(access_keys.PREFIX)):
+        ours = token.startswith(access_keys.PREFIX) or self._is_token(token)
+        if scheme.lower() != BEARER or (not self.needed and not ours):
             # Where no key is needed, what others put into the header, as a proxy may, is none of ours.
             if self.needed:
                 raise UnauthorizedError("Send an access key: `Authorization: Bearer engram_...`.")
             return None
-        if not access_keys.is_key(token):
+        if not access_keys.is_key(token) and not self._is_token(token):
             raise UnauthorizedError("That is no access key: its checksum or its form is wrong.")
         return token
+
+
+def claimed(claims: Mapping[str, Any]) -> Principal:
+    """The principal that a token's claims make: its subject, with what claim ``engram`` allows it.
+
+    Raises:
+        UnauthorizedError: the claims are not as they should be.
+    """
+    own = claims.get(CLAIM, {})
+    try:
+        # Subjects are any text, and names are not: an identity provider's are told by their hash.
+        subject = hashlib.sha256(f"{claims['iss']}|{claims['sub']}".encode()).hexdigest()[:SUBJECT_CHARACTERS]
+        name = f"{OIDC}{subject}"
+        judge = name if own.get("judge") is None else f"{OIDC}{normalised(own['judge'])}"
+        return Principal(
+            name,
+            normalised(own.get("tenant", LOCAL.tenant)),
+            Grants.of({normal_collection(of): [str(s) for s in scopes] for of, scopes in own["scopes"].items()}),
+            judges_as=judge,
+            trusted=own.get("trusted") is True,
+            llm_tokens=None if own.get("llm_tokens") is None else int(own["llm_tokens"]),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UnauthorizedError(
+            f'The token\'s claim "{CLAIM}" has to say what it allows, as {{"scopes": {{"docs": ["query"]}}}}.'
+        ) from error
+
+
+def normal_collection(name: Any) -> str:
+    """A collection's name, or the sign for all.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if name != ANYWHERE and not re.fullmatch(COLLECTION, str(name)):
+        raise ValueError(f"{name!r} is no name of a collection")
+    return str(name)
 
 
 def _principal(stored: StoredKey) -> Principal:

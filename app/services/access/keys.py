@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from app import tenancy
 from app.core.access_keys import (
     ADMIN,
     ANYWHERE,
@@ -19,6 +20,7 @@ from app.core.access_keys import (
 )
 from app.core.judge_names import normalised
 from app.errors import ConflictError, ForbiddenError, InvalidRequestError, NotFoundError
+from app.services.access.authentication import OIDC
 from app.services.access.scope import LOCAL, Principal
 from app.storage.access import keys, tenants
 from app.storage.access.keys import NewKey, StoredKey
@@ -91,7 +93,7 @@ class KeysService:
             llm_tokens=_least(wanted.llm_tokens, by.llm_tokens),
             expires_at=None if wanted.days is None else datetime.now(UTC) + timedelta(days=wanted.days),
         )
-        with self._database.write() as writer:
+        with tenancy.of(None), self._database.write() as writer:
             if by == LOCAL:
                 tenants.make(writer, owner)
             if keys.judge_taken(writer, owner, judge, name):
@@ -104,7 +106,7 @@ class KeysService:
 
     def page(self, by: Principal, after: int, limit: int, tenant: str | None = None) -> list[StoredKey]:
         """Keys of the tenant in the order in which they were made, those after ``after``."""
-        with self._database.read() as reader:
+        with tenancy.of(None), self._database.read() as reader:
             return keys.page(reader, tenant or by.tenant, after, limit)
 
     def rotate(self, by: Principal, key_id: int, grace_seconds: float, tenant: str | None = None) -> Made:
@@ -115,7 +117,7 @@ class KeysService:
             ConflictError: it was revoked.
             ForbiddenError: it allows more than whoever rotates it may.
         """
-        with self._database.write() as writer:
+        with tenancy.of(None), self._database.write() as writer:
             old = keys.find(writer, tenant or by.tenant, key_id)
             if old is None:
                 raise _missing(key_id)
@@ -148,26 +150,26 @@ class KeysService:
         Raises:
             NotFoundError: there is no such key.
         """
-        with self._database.write() as writer:
+        with tenancy.of(None), self._database.write() as writer:
             stored = keys.revoke(writer, tenant or by.tenant, key_id)
         if stored is None:
             raise _missing(key_id)
         log.info("access key revoked", by=by.name, tenant=stored.tenant, key_id=key_id)
         return stored
 
-    def set_tenant(self, name: str, quotas: Quotas) -> None:
+    def set_tenant(self, tenant: str, quotas: Quotas) -> None:
         """Make a tenant, or set its quotas anew.
 
         Raises:
             InvalidRequestError: it is no name.
         """
-        with self._database.write() as writer:
-            tenants.put(writer, _name(name), quotas)
-        log.info("tenant set", tenant=name, **quotas.as_row())
+        with tenancy.of(None), self._database.write() as writer:
+            tenants.put(writer, _name(tenant), quotas)
+        log.info("tenant set", tenant=tenant, **quotas.as_row())
 
     def tenants(self) -> list[Tenant]:
         """All of them by name."""
-        with self._database.read() as reader:
+        with tenancy.of(None), self._database.read() as reader:
             return tenants.every(reader)
 
 
@@ -187,9 +189,12 @@ def _read(wanted: Wanted) -> tuple[str, str, Grants]:
 
 def _name(name: str) -> str:
     try:
-        return normalised(name)
+        found = normalised(name)
     except ValueError as error:
         raise InvalidRequestError(f"{name!r}: {error}.") from error
+    if found.startswith(OIDC):
+        raise InvalidRequestError(f"Names that begin with {OIDC} are those of an identity provider.")
+    return found
 
 
 def _as_long(old: StoredKey) -> datetime | None:

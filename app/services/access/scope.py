@@ -115,10 +115,14 @@ class Missing(Scope):
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A principal at a collection that is made, if it does not exist, by the first thing that is put into it."""
+    """A principal at a collection that is made, if it does not exist, by the first thing that is put into it.
+
+    ``room`` is how many passages may be put into it, None for any number.
+    """
 
     principal: Principal
     name: str
+    room: int | None = None
 
     def open(self, writer: Writer, encoder: Encoder) -> Opened:
         """The collection, kept from deletion by this transaction; what is put into it is embedded by ``encoder``.

@@ -10,6 +10,7 @@ import structlog
 from app.core.access_keys import READ
 from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.encoder import Encoder
+from app.services.access.quotas import too_many_passages
 from app.services.access.scope import LOCAL, Opening, Principal, Scope
 from app.services.jobs.keyed import once
 from app.services.jobs.kinds import INGEST
@@ -39,6 +40,7 @@ class Reception:
         self._key = key
         self._digest = hashlib.sha256()
         self._opened: Opened | None = None
+        self._sent = 0
         self.job_id = uuid4()
 
     def digest(self, chunk: bytes) -> None:
@@ -50,7 +52,11 @@ class Reception:
 
         Raises:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+            QuotaExceededError: the tenant would hold more passages than it may.
         """
+        self._sent += len(lines)
+        if self._opening.room is not None and self._sent > self._opening.room:
+            raise too_many_passages(self._opening.room)
         collection_id = self._open().collection.id
         with self._database.write() as writer:
             staged_lines.add(writer, collection_id, self.job_id, lines, errors)

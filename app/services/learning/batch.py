@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from app.core import states
+from app.core.standing import NEWCOMERS
 from app.core.states import TASK, TIME, Audit, Event, Memory, Support, Vector
 from app.services.learning.noise import Noise
 from app.storage.database import Writer
@@ -98,7 +99,7 @@ def event_of(event: PendingEvent, question: int, noise: Noise) -> Event:
     return Event(
         id=event.id,
         question_id=question,
-        judge=event.judge,
+        judge=NEWCOMERS if noise.is_new else event.judge,
         day=event.day,
         share=noise.share,
         contested_share=noise.contested,

@@ -12,6 +12,7 @@ from functools import partial
 
 import structlog
 
+from app import tenancy
 from app.core.access_keys import VOUCH
 from app.core.verdict import Expansion, LoggedVerdict
 from app.errors import ForbiddenError, IdempotencyConflictError, UnavailableError, is_out_of_reach
@@ -202,6 +203,11 @@ class Intake:
         self._announce(announced)
 
     def _look_up(self, arriving: _Arriving) -> Accepted:
+        """As ``_looked_up``, for the tenant of whoever gives the verdict."""
+        with tenancy.of(arriving.verdict.scope.principal.tenant):
+            return self._looked_up(arriving)
+
+    def _looked_up(self, arriving: _Arriving) -> Accepted:
         """Find what the verdict names and store it, or find what was stored under its key before.
 
         Raises:
@@ -231,9 +237,12 @@ class Intake:
         """Store events, those that can be: see ``storage.log.intake.accept``."""
         if not events:
             return []
-        with self._database.write_once() as writer:
-            stored = intake.accept(writer, events)
-        accepted = [None if one is None else Accepted(*one) for one in stored]
+        stored: dict[int, tuple[int, StoredEvent] | None] = {}
+        for tenant in dict.fromkeys(event.tenant for event in events):
+            own = [at for at, event in enumerate(events) if event.tenant == tenant]
+            with tenancy.of(tenant), self._database.write_once() as writer:
+                stored |= zip(own, intake.accept(writer, [events[at] for at in own]), strict=True)
+        accepted = [None if one is None else Accepted(*one) for one in (stored[at] for at in range(len(events)))]
         for one in accepted:
             if one is not None:
                 log.info(
@@ -268,6 +277,7 @@ def _new(arriving: _Arriving, verdict: LoggedVerdict, sentences: Sequence[int] =
         verdict,
         sentences,
         principal=scope.principal.name,
+        tenant=scope.principal.tenant,
         trusted=trusted,
     )
 

@@ -1,25 +1,34 @@
 """Whom to trust and how far: noises and daily caps of single judges, set beside everybody's."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from app.core.standing import Standing
 from app.services.access.scope import Scope
 from app.services.learning.noise import Noise
 from app.storage.corpus import collections
-from app.storage.database import Database
+from app.storage.database import Database, Reader
 from app.storage.learning import judges
 from app.storage.learning.judges import JudgeSettings, Known
+from app.storage.log import standings
 
 log = structlog.get_logger(__name__)
+TOMORROW = "9999-12-31"
+"""Or any day after today."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeView:
-    """A judge, what is set for it, and the constants by which its next verdicts are applied."""
+    """A judge, what is set for it, the constants by which its next verdicts are applied, and how it agreed so far.
+
+    ``standing`` is what it counts by where nobody vouches for it.
+    """
 
     known: Known
     constants: Noise
+    standing: Standing
 
 
 class JudgesService:
@@ -33,7 +42,8 @@ class JudgesService:
         """Judges that gave a verdict or that something is set for, in name order, those after ``after``."""
         with self._database.read() as reader:
             known = judges.page(reader, scope.collection.id, after, limit)
-        return [JudgeView(one, self._noise.by(one.settings)) for one in known]
+            agreed = _standings(reader, scope.collection.id, known)
+        return [JudgeView(one, self._noise.by(one.settings), agreed[one.name]) for one in known]
 
     def set(
         self,
@@ -45,16 +55,18 @@ class JudgesService:
         share: float | None = None,
         contested: float | None = None,
         comparisons: int | None = None,
+        trusted: bool | None = None,
     ) -> JudgeView:
         """Set this for a judge in place of what was set; what was applied before stays as it was applied.
 
         Args:
             positive, negative, share, contested, comparisons: see ``Noise``; None: as for every judge.
+            trusted: whether it counts in full, whoever brings its verdicts.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
         """
-        settings = JudgeSettings(positive, negative, share, contested, comparisons)
+        settings = JudgeSettings(positive, negative, share, contested, comparisons, trusted)
         target = scope.collection
         with self._database.write() as writer:
             if not collections.keep(writer, target.id):
@@ -64,5 +76,12 @@ class JudgesService:
             else:
                 judges.delete(writer, target.id, judge)
             known = judges.known(writer, target.id, judge)
+            agreed = _standings(writer, target.id, [known])
         log.info("judge set", collection=target.name, judge=judge, **settings.said())
-        return JudgeView(known, self._noise.by(known.settings))
+        return JudgeView(known, self._noise.by(known.settings), agreed[judge])
+
+
+def _standings(reader: Reader, collection_id: int, known: Sequence[Known]) -> dict[str, Standing]:
+    """How each agreed, up to now: as it counts from tomorrow on."""
+    found = standings.standings(reader, collection_id, {(judge.name, TOMORROW) for judge in known})
+    return {name: standing for (name, _), standing in found.items()}

@@ -7,6 +7,8 @@ from dataclasses import replace
 import structlog
 
 from app.core.belief import Believed
+from app.core.standing import NEWCOMERS
+from app.core.states import question_hash
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
@@ -15,11 +17,12 @@ from app.services.learning.batch import Batch, Targets
 from app.services.learning.noise import Noise
 from app.services.log.terms import observed
 from app.storage.corpus import collections, passages
-from app.storage.database import Database, Writer
+from app.storage.database import Database, Reader, Writer
 from app.storage.learning import judges, memories, weights
 from app.storage.learning.weights import WeightTerm
-from app.storage.log import feedback
+from app.storage.log import feedback, standings
 from app.storage.log.feedback import PendingEvent
+from app.storage.log.standings import Reworded
 
 log = structlog.get_logger(__name__)
 
@@ -111,13 +114,13 @@ class LearnService:
             if not pending:
                 return 0
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
-            set_for = judges.find(writer, collection_id, {event.judge for event in pending})
-            noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in pending}
+            noises = self._noises(writer, collection_id, pending, targets)
             application = Batch(writer, collection_id, noises, pending, targets)
             questions, audit = application.run()
             memories.record(writer, collection_id, audit)
             if units:
-                self._attribution.credit(writer, collection_id, pending, targets, units)
+                known = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, collection_id, known, targets, units)
             if WEIGHTS not in self._noise.frozen:
                 taught = self.weight_terms(writer, collection_id, pending, targets, noises)
                 for believed, terms in taught.items():
@@ -132,6 +135,31 @@ class LearnService:
         if units:
             self._evolve_if_due(collection_id)
         return len(pending)
+
+    def _noises(
+        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
+    ) -> dict[int, Noise]:
+        """By what each event is applied: its judge's constants, and less where nobody vouched for the judge."""
+        set_for = judges.find(reader, collection_id, {event.judge for event in events})
+        noises = {event.id: self._noise.by(set_for.get(event.judge)) for event in events}
+        named = {judge for judge, own in set_for.items() if own.trusted}
+        unknown = [event for event in events if not event.trusted and event.judge not in named]
+        if not unknown:
+            return noises
+        of = standings.standings(reader, collection_id, {(event.judge, event.day) for event in unknown})
+        noises |= {event.id: noises[event.id].of_new(of[event.judge, event.day]) for event in unknown}
+        said = [
+            Reworded(
+                event.id,
+                NEWCOMERS if noises[event.id].is_new else event.judge,
+                question_hash(event.question),
+                event.embedding,
+                dict(targets[event.id]),
+            )
+            for event in unknown
+        ]
+        reworded = standings.against_near(reader, collection_id, said)
+        return noises | {event: noises[event].reworded() for event in reworded}
 
     def _evolve_if_due(self, collection_id: int) -> None:
         """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
@@ -157,7 +185,8 @@ class LearnService:
         taught: dict[Believed, list[WeightTerm]] = {}
         for believed, prior in sorted(self._prior.priors.items(), key=lambda pair: pair[0]):
             for event in events:
-                noise, cap = noises[event.id].positive / event.verdict.confidence, noises[event.id].comparisons
+                own = noises[event.id]
+                noise, cap = own.positive / (event.verdict.confidence * own.standing), own.comparisons
                 seen = observed(believed, prior, event, targets[event.id], within, noise)
                 if seen is not None:
                     taught.setdefault(believed, []).append(

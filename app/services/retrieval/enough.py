@@ -1,7 +1,6 @@
 """Whether a ranked answer is enough, by what is believed of that."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from app.core import ranking, sufficiency
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.walk import Walk
-from app.storage.corpus.lexical import Match
+from app.storage.retrieval.candidates import Words
 
 _SHARED_NEW = ranking.FEATURES.index("shared_new")
 
@@ -42,26 +41,24 @@ class Enough:
 def enough(
     plan: Plan,
     walk: Walk,
-    passages: list[int],
     scores: NDArray[np.float64],
     features: NDArray[np.float64],
-    matching: Mapping[int, Match],
+    words: Words,
     weights: NDArray[np.float64],
     events: int,
 ) -> Enough:
     """Whether a ranking is enough.
 
     Args:
-        passages: all candidates, the best before recall first, (n,).
-        scores, features: theirs, (n,) and (n, k).
-        matching: the question's words that passages have.
+        scores, features: of all candidates, the best before recall first, (n,) and (n, k).
+        words: the question's words that the first of them have.
         weights: what is believed of ``sufficiency.FEATURES``.
         events: verdicts in that.
     """
-    if not passages:
+    if not len(scores):
         return Enough(0.0, walk.vouched, np.zeros(0), weights, events)
-    every = {word: weight for match in matching.values() for word, weight in match.terms.items()}
-    first = [matching[passage].terms for passage in passages[: sufficiency.FIRST] if passage in matching]
+    every = dict(enumerate(words.weight.tolist()))
+    first = [{word: every[word] for word in np.flatnonzero(said).tolist()} for said in words.said]
     # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
     rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
     absent = max(len(plan.terms) - len(every), 0) * rarest

@@ -5,82 +5,81 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.core.belief import Believed
 from app.core.second_look import Floats, Named, Pointed, Pool, Said, members, pool
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.walk import Walk
-from app.storage.corpus.lexical import Match
 from app.storage.database import Reader
+from app.storage.learning import weights
+from app.storage.learning.weights import Learned
 from app.storage.retrieval import second_look
-from app.storage.retrieval.keyed import Keyed
-from app.storage.retrieval.second_look import NamedEntity, Shared
+from app.storage.retrieval.candidates import Found
+from app.storage.retrieval.second_look import Looked
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The passages that are ranked.
+class Look:
+    """What comes of a second look.
 
     Attributes:
-        ids: in id order.
-        near: passage -> its key.
-        matching: passage -> how it matches the question word for word; absent where it shares no word.
-        titles: passage -> the normalised names that its title stands for.
+        pool: that the first ranking gives; None where it has no member.
+        learned: what verdicts taught of each model.
     """
 
-    ids: Sequence[int]
-    near: Mapping[int, Keyed]
-    matching: Mapping[int, Match]
-    titles: Mapping[int, Sequence[str]]
+    pool: Pool | None
+    learned: Mapping[Believed, Learned]
 
 
-def look_again(reader: Reader, plan: Plan, walk: Walk, candidates: Candidates, scores: Floats) -> Pool | None:
-    """The pool that the first ranking gives; None where it has no member.
+def look_again(
+    reader: Reader,
+    plan: Plan,
+    walk: Walk,
+    found: Found,
+    titles: Sequence[Sequence[str]],
+    scores: Floats,
+    believed: Sequence[Believed],
+) -> Look:
+    """The pool, and what verdicts taught, which is read with it.
 
     Args:
-        scores: of the first look, (n,), in the order of ``candidates.ids``.
+        titles: of each candidate the normalised names that its title stands for.
+        scores: of the first look, (n,).
+        believed: of what models verdicts taught; none if what they taught is not to be read.
     """
-    ids = candidates.ids
-    best = [ids[place] for place in members(np.array(ids, dtype=np.int64), scores).tolist()]
+    if not len(found.ids):
+        return Look(None, weights.find_all(reader, plan.collection.id, believed) if believed else {})
+    best = found.ids[members(found.ids, scores)].tolist()
     asked = list(walk.hops[0].start.activation) if walk.hops else []
-    known = second_look.members(reader, plan.focus, best, asked, plan.limits.hub_limit)
-    if not known.passages:
-        return None
-    shared = second_look.shared(reader, plan.focus, ids, known.sentences, list(known.entities))
-    place = {passage: at for at, passage in enumerate(ids)}
-    return pool(
-        np.array([place[passage] for passage in known.passages], dtype=np.intp),
-        _named(candidates, known.entities, asked, shared),
-        _said(candidates),
-        Pointed(
-            keys=np.array([candidates.near[passage].similarity for passage in ids]),
-            sentences=np.array(known.similarities),
-            across=np.array([shared[passage].across for passage in ids]).T,
-        ),
+    looked = second_look.look(
+        reader,
+        plan.focus,
+        best,
+        found.ids,
+        asked,
+        plan.limits.hub_limit,
+        aside=weights.of_all(believed) if believed else None,
     )
+    learned = weights.gathered(looked.aside, believed)
+    if not looked.members:
+        return Look(None, learned)
+    made = pool(
+        np.searchsorted(found.ids, looked.members),
+        _named(looked, titles, asked),
+        Said(found.words.weight, found.words.said),
+        Pointed(keys=found.similarity, sentences=looked.similarities, across=looked.across),
+    )
+    return Look(made, learned)
 
 
-def _named(
-    candidates: Candidates,
-    entities: Mapping[int, NamedEntity],
-    asked: Sequence[int],
-    shared: Mapping[int, Shared],
-) -> Named:
-    ids = candidates.ids
-    column = {entity: at for at, entity in enumerate(entities)}
-    called = {known.name: column[entity] for entity, known in entities.items()}
-    named, titled = (np.zeros((len(ids), len(entities)), dtype=bool) for _ in range(2))
-    for row, passage in enumerate(ids):
-        named[row, [column[entity] for entity in shared[passage].entities]] = True
-        titled[row, [called[name] for name in candidates.titles[passage] if name in called]] = True
-    passages = np.array([max(known.passages, 1) for known in entities.values()], dtype=np.float64)
-    return Named(1.0 / np.log2(1.0 + passages), np.isin(list(entities), asked), named, titled)
-
-
-def _said(candidates: Candidates) -> Said:
-    matching = candidates.matching
-    weights = {term: weight for match in matching.values() for term, weight in match.terms.items()}
-    column = {term: at for at, term in enumerate(weights)}
-    said = np.zeros((len(candidates.ids), len(weights)), dtype=bool)
-    for row, passage in enumerate(candidates.ids):
-        if passage in matching:
-            said[row, [column[term] for term in matching[passage].terms]] = True
-    return Said(np.array(list(weights.values()), dtype=np.float64), said)
+def _named(looked: Looked, titles: Sequence[Sequence[str]], asked: Sequence[int]) -> Named:
+    ids = np.array(list(looked.entities), dtype=np.int64)
+    order = np.argsort(ids)
+    named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
+    named[looked.naming[:, 0], order[np.searchsorted(ids[order], looked.naming[:, 1])]] = True
+    called = {known.name: at for at, known in enumerate(looked.entities.values())}
+    for row, names in enumerate(titles):
+        for name in names:
+            if name in called:
+                titled[row, called[name]] = True
+    passages = np.array([max(known.passages, 1) for known in looked.entities.values()], dtype=np.float64)
+    return Named(1.0 / np.log2(1.0 + passages), np.isin(ids, asked), named, titled)

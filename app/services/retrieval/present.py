@@ -1,7 +1,7 @@
 """What a query came upon, as the answer and its trace show it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from app.core import propagation, sufficiency
 from app.core.profiles import Policy
@@ -11,11 +11,13 @@ from app.services.retrieval.retrieve import Retrieved
 from app.services.retrieval.trace import EnoughTrace, FeatureTrace, HopTrace, RecallTrace, SentenceTrace, Trace
 from app.services.retrieval.walk import Hop, Walk
 from app.storage.corpus.passages import StoredPassage, StoredSentence
+from app.storage.retrieval.hops import Evidence
 
 
 def answer(found: Retrieved) -> Answer:
     """What the query is answered, without what it did not ask for."""
     plan, walk = found.plan, found.walk
+    supporting = _supporting(walk)
     return Answer(
         query_id=plan.served.query_id,
         collection=plan.collection.name,
@@ -29,7 +31,7 @@ def answer(found: Retrieved) -> Answer:
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
             found.explored.shown(
-                passage, _passage(found.passages[passage], score, walk, found.sentences.get(passage))
+                passage, _passage(found.passages[passage], score, supporting, found.sentences.get(passage))
             )
             for passage, score in found.explored.best
             if passage in found.passages
@@ -73,19 +75,34 @@ def _enough_trace(told: Enough) -> EnoughTrace:
     )
 
 
-def _passage(
-    stored: StoredPassage, score: float, walk: Walk, sentences: Sequence[StoredSentence] | None
-) -> PassageAnswer:
-    """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
+@dataclass(frozen=True, slots=True)
+class _Supporting:
+    """Selected sentences: those of each passage, and of each the hops that selected it and its best score."""
+
+    of_passage: Mapping[int, Sequence[Evidence]]
+    hops: Mapping[int, list[int]]
+    best: Mapping[int, float]
+
+
+def _supporting(walk: Walk) -> _Supporting:
+    of_passage: dict[int, list[Evidence]] = {}
+    for evidence in walk.evidence.values():
+        of_passage.setdefault(evidence.passage_id, []).append(evidence)
     hops: dict[int, list[int]] = {}
     best: dict[int, float] = {}
     for number, hop in enumerate(walk.hops, start=1):
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
             best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
+    return _Supporting(of_passage, hops, best)
+
+
+def _passage(
+    stored: StoredPassage, score: float, supporting: _Supporting, sentences: Sequence[StoredSentence] | None
+) -> PassageAnswer:
+    """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
-        chosen: list[Any] = [e for e in walk.evidence.values() if e.passage_id == stored.id]
-        shown = [(e.sentence_id, e.position, e.text) for e in chosen]
+        shown = [(e.sentence_id, e.position, e.text) for e in supporting.of_passage.get(stored.id, ())]
     else:
         shown = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
     return PassageAnswer(
@@ -95,7 +112,9 @@ def _passage(
         stored.metadata,
         score,
         [
-            SentenceAnswer(identity, position, text, best.get(identity), hops.get(identity, []))
+            SentenceAnswer(
+                identity, position, text, supporting.best.get(identity), list(supporting.hops.get(identity, ()))
+            )
             for identity, position, text in sorted(shown, key=lambda row: row[1])
         ],
     )

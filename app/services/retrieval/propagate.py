@@ -11,6 +11,7 @@ from app.storage.database import Reader
 from app.storage.learning import experience
 from app.storage.learning.experience import PastSupport
 from app.storage.retrieval import hops, keyed
+from app.storage.retrieval.hops import Evidence, Reached
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
@@ -19,11 +20,21 @@ SCANNED_SENTENCES = 50_000
 SCANNED_PASSAGES = 1_000
 
 
-def begin(reader: Reader, plan: Plan, start: Frontier) -> Walk:
-    """A walk before its first hop, with what past questions recall and what a session's pool holds."""
-    if not (plan.profile.recalls and plan.focus.use_memory):
+def recalls(plan: Plan) -> bool:
+    """Whether a walk hears past questions."""
+    return plan.profile.recalls and plan.focus.use_memory
+
+
+def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSupport] | None = None) -> Walk:
+    """A walk before its first hop, with what past questions recall and what a session's pool holds.
+
+    Args:
+        recalled: that, where it was read already.
+    """
+    if not recalls(plan):
         return Walk(start, plan.query.pool)
-    recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
+    if recalled is None:
+        recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
         recalled = [
             replace(past, support=ungated_support(past.support, past.perplexity), perplexity=0.0)
@@ -84,12 +95,15 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
 def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     focus, profile = plan.focus, plan.profile
     if start.activation or walk.hops:
-        candidates = hops.linked_sentences(reader, focus, start.activation, walk.joining, plan.limits)
+        reached = hops.linked_sentences(
+            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop
+        )
     else:
         within = None
         if focus.collection.sentence_count > SCANNED_SENTENCES:
             within = list(keyed.nearest_passages(reader, focus, SCANNED_PASSAGES, plan.limits))
-        candidates = hops.all_sentences(reader, focus, within, walk.joining, plan.limits)
+        reached = hops.all_sentences(reader, focus, within, walk.joining, plan.limits, profile.sentences_per_hop)
+    candidates = reached.candidates
     if not len(candidates):
         return None
     scores = propagation.sentence_scores(candidates, learned_only=focus.policy.learned_only)
@@ -98,13 +112,30 @@ def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     selected += [
         sentence for sentence in walk.joining if sentence not in selected and sentence in candidates.sentence_ids
     ]
-    evidence, counts = hops.evidence(reader, focus.collection, selected, plan.limits.hub_limit)
+    evidence, counts = _read(reader, plan, reached, selected)
     covered = None
     if plan.sufficiency == "coverage":
         texts = [found.text for found in (walk.evidence | evidence).values()]
         covered = coverage.coverage(plan.query.text, texts)
     selected = [sentence for sentence in selected if sentence in evidence]
     return Hop(start, candidates, scores, order, selected, evidence, counts, covered)
+
+
+def _read(
+    reader: Reader, plan: Plan, reached: Reached, selected: Sequence[int]
+) -> tuple[dict[int, Evidence], dict[int, int]]:
+    """The selected sentences as they can be read, and how many sentences name the entities that they name.
+
+    Most often the hop has read just these: its statement orders as ``propagation`` does, but for the time that a
+    sentence speaks of.
+    """
+    if reached.evidence.keys() == set(selected):
+        return reached.evidence, reached.counts
+    if reached.evidence.keys() >= set(selected):
+        evidence = {sentence: reached.evidence[sentence] for sentence in sorted(selected)}
+        named = {entity for found in evidence.values() for entity in found.entities}
+        return evidence, {entity: reached.counts[entity] for entity in sorted(named)}
+    return hops.evidence(reader, plan.collection, selected, plan.limits.hub_limit)
 
 
 def _onward(plan: Plan, walk: Walk) -> Frontier:

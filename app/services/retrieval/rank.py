@@ -1,12 +1,13 @@
 """The passages of one query in order: as published, or by features whose weights are a belief."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core import belief, propagation, ranking
+from app.core import belief, propagation, ranking, sufficiency
 from app.core.belief import Believed
 from app.core.ranking import Reach
 from app.core.recall import lifts
@@ -14,15 +15,17 @@ from app.core.second_look import Pool
 from app.providers.language import normalise_entity, title_entities
 from app.providers.prior import RankingPrior
 from app.services.retrieval.enough import Enough, enough
-from app.services.retrieval.look import Candidates, look_again
+from app.services.retrieval.look import look_again
 from app.services.retrieval.plan import Plan
-from app.services.retrieval.search import by_words, search
+from app.services.retrieval.search import search
 from app.services.retrieval.walk import Hop, Walk
-from app.storage.corpus import lexical
 from app.storage.database import Reader
-from app.storage.learning import weights
-from app.storage.retrieval import keyed
+from app.storage.learning.weights import Learned
+from app.storage.retrieval import candidates, keyed
+from app.storage.retrieval.candidates import Found
 
+TITLES = 20_000
+"""Titles that a process remembers the names of."""
 RECORDED = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
 
@@ -103,24 +106,20 @@ def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int
 
 def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) -> Ranking:
     profile, top_k = plan.profile, plan.query.top_k
-    candidates = _candidates(reader, plan, walk)
-    passages, first = _first_look(reader, plan, walk, candidates)
-    pool = look_again(reader, plan, walk, candidates, first @ prior.first)
-    features = ranking.with_second_look(first, pool, prior.first)
-    believed = _believed(reader, plan, prior)
+    found = _candidates(reader, plan, walk)
+    titles = [_names(title) for title in found.titles]
+    first = _first_look(reader, plan, walk, found, titles)
+    taught = list(prior.priors) if plan.focus.use_memory else []
+    look = look_again(reader, plan, walk, found, titles, first @ prior.first, taught)
+    features = ranking.with_second_look(first, look.pool, prior.first)
+    believed = _believed(prior, look.learned)
     mean, events = believed[prior.of_ranking]
     values = features @ mean
-    order = np.lexsort((passages, -values))
-    judged = enough(
-        plan,
-        walk,
-        passages[order].tolist(),
-        values[order],
-        features[order],
-        candidates.matching,
-        *believed[prior.of_enough],
-    )
-    scores = dict(zip(passages.tolist(), values.tolist(), strict=True))
+    order = np.lexsort((found.ids, -values))
+    shown = order[: sufficiency.FIRST]
+    words = replace(found.words, score=found.words.score[shown], said=found.words.said[shown])
+    judged = enough(plan, walk, values[order], features[order], words, *believed[prior.of_enough])
+    scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
         if sentence in walk.evidence:
@@ -129,11 +128,11 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
     ordered = ranking.best(scores, len(scores))
     return Ranking(
         ordered[:top_k],
-        passages[order],
+        found.ids[order],
         features[order],
         mean,
         recalled=bool(walk.priors),
-        pool=None if pool is None else pool.ordered(order),
+        pool=None if look.pool is None else look.pool.ordered(order),
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=events,
@@ -141,50 +140,49 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
     )
 
 
-def _candidates(reader: Reader, plan: Plan, walk: Walk) -> Candidates:
+def _candidates(reader: Reader, plan: Plan, walk: Walk) -> Found:
     """What the walk reached and what either key is near to."""
     wanted = max(plan.query.top_k, plan.profile.ranked_passages)
     touched = {found.passage_id for found in walk.evidence.values()}
-    touched.update(by_words(reader, plan.focus, plan.terms, wanted))
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
-    near = keyed.nearest_passages(reader, plan.focus, wanted, plan.limits, touched)
-    ids = sorted(near)
-    matching = (
-        lexical.matches(reader, plan.collection, plan.terms, ids, evolved=plan.focus.evolved) if plan.terms else {}
-    )
-    return Candidates(
-        ids,
-        near,
-        matching,
-        titles={
-            passage: [normalise_entity(name) for name in title_entities(key.title)] for passage, key in near.items()
-        },
-    )
+    return candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched))
+
+
+@lru_cache(maxsize=TITLES)
+def _names(title: str | None) -> Sequence[str]:
+    """The normalised names that a title stands for."""
+    return tuple(normalise_entity(name) for name in title_entities(title))
 
 
 def _first_look(
-    reader: Reader, plan: Plan, walk: Walk, candidates: Candidates
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The candidates, (n,), and what each is by itself, (n, len(FIRST_LOOK))."""
+    reader: Reader, plan: Plan, walk: Walk, found: Found, titles: Sequence[Sequence[str]]
+) -> NDArray[np.float64]:
+    """What each candidate is by itself, (n, len(FIRST_LOOK))."""
     length = max(sum(plan.terms.values()), 1)
-    return ranking.passage_features(
-        {passage: key.similarity for passage, key in candidates.near.items()},
-        {passage: match.score / length for passage, match in candidates.matching.items()},
-        keyed.timely_passages(reader, plan.focus, candidates.ids),
-        [_reach(hop, candidates.titles) for hop in walk.hops],
+    ids = found.ids.tolist()
+    called: dict[str, list[int]] = {}
+    for passage, names in zip(ids, titles, strict=True):
+        for name in names:
+            called.setdefault(name, []).append(passage)
+    _, features = ranking.passage_features(
+        dict(zip(ids, found.similarity.tolist(), strict=True)),
+        dict(zip(ids, (found.words.score / length).tolist(), strict=True)),
+        keyed.timely_passages(reader, plan.focus, ids),
+        [_reach(hop, called) for hop in walk.hops],
     )
+    return features
 
 
-def _believed(reader: Reader, plan: Plan, prior: RankingPrior) -> dict[Believed, tuple[NDArray[np.float64], int]]:
+def _believed(
+    prior: RankingPrior, learned: Mapping[Believed, Learned]
+) -> dict[Believed, tuple[NDArray[np.float64], int]]:
     """Of each belief the mean weights, (k,), and the verdicts in them."""
-    priors = prior.priors
-    learned = weights.find_all(reader, plan.collection.id, priors) if plan.focus.use_memory else {}
     return {
         of: (belief.posterior(began, learned[of].evidence).mean, learned[of].events)
         if of in learned
         else (began.mean, 0)
-        for of, began in priors.items()
+        for of, began in prior.priors.items()
     }
 
 
@@ -194,21 +192,21 @@ def _bonuses(hop: Hop, most: int) -> dict[int, float]:
     return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])
 
 
-def _reach(hop: Hop, titles: Mapping[int, Sequence[str]]) -> Reach:
-    """What a hop reached, and the passages titled after the entities it started from."""
+def _reach(hop: Hop, called: Mapping[str, Sequence[int]]) -> Reach:
+    """What a hop reached, and the passages titled after the entities it started from.
+
+    Args:
+        called: normalised name -> the passages titled after it.
+    """
     highest = max(hop.start.activation.values(), default=0.0)
-    active: dict[str, float] = {}
+    titled: dict[int, float] = {}
     for entity, activation in hop.start.activation.items():
-        name = normalise_entity(hop.start.names[entity])
-        active[name] = max(active.get(name, 0.0), activation / highest if highest > 0 else 0.0)
-    titled = (
-        (passage, max(active[name] for name in names if name in active))
-        for passage, names in titles.items()
-        if not active.keys().isdisjoint(names)
-    )
+        share = activation / highest if highest > 0 else 0.0
+        for passage in called.get(normalise_entity(hop.start.names[entity]), ()):
+            titled[passage] = max(titled.get(passage, 0.0), share)
     return Reach(
         passage_ids=hop.candidates.passage_ids[hop.order],
         semantic=hop.candidates.semantic[hop.order],
         scores=hop.scores[hop.order],
-        titled=dict(titled),
+        titled=titled,
     )

@@ -22,6 +22,8 @@ from app.services.retrieval.walk import Frontier, Walk
 from app.storage.corpus import passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
+from app.storage.learning import experience
+from app.storage.learning.experience import PastSupport
 from app.storage.retrieval import entities
 
 
@@ -106,8 +108,8 @@ class RetrieveService:
         while True:
             with self._database.snapshot() as reader:
                 if walk is None:
-                    aligned, unknown = _aligned(reader, plan)
-                    walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned))
+                    aligned, unknown, recalled = _aligned(reader, plan)
+                    walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), recalled)
                 if walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
@@ -183,12 +185,20 @@ class RetrieveService:
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 
-def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str]]:
-    """Each mention's most similar entity (Eq. 3); and the names that have to be embedded first.
+def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str], Sequence[PastSupport] | None]:
+    """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what is recalled.
 
-    An equal name is the most similar by definition.
+    An equal name is the most similar by definition. Where all are equal, one statement reads what past questions
+    recall as well.
     """
-    exact = entities.exact_entities(reader, plan.collection, list(plan.mentions)) if plan.mentions else {}
+    recalled: Sequence[PastSupport] | None = None
+    exact: dict[str, tuple[int, str]] = {}
+    if plan.mentions and not plan.unknown and propagate.recalls(plan):
+        exact, recalled = experience.recall_named(
+            reader, plan.focus, list(plan.mentions), plan.recall_gate, propagate.RECALL_QUESTIONS
+        )
+    elif plan.mentions:
+        exact = entities.exact_entities(reader, plan.collection, list(plan.mentions))
     aligned = [EntityAnswer(plan.mentions[name], *exact[name], 1.0) for name in plan.mentions if name in exact]
     unmatched = [name for name in plan.mentions if name not in exact]
     unknown = [name for name in unmatched if name not in plan.unknown]
@@ -197,7 +207,7 @@ def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str]]
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
             aligned.append(EntityAnswer(plan.mentions[name], *nearest))
-    return aligned, unknown
+    return aligned, unknown, None if unmatched else recalled
 
 
 def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:

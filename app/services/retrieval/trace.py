@@ -16,10 +16,10 @@ class EntityAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RecallTrace:
-    """A sentence that a past question's verdict brought in."""
+    """A sentence that a past question's verdict brought in; the question is None to whom it is not to be shown."""
 
     sentence_id: int
-    past_question: str
+    past_question: str | None
     similarity: float
     support: float
     perplexity: float

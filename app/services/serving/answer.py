@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from app.core.access_keys import LLM
 from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.llm import Llm
 from app.services.retrieval.answer import Answer
@@ -42,9 +43,11 @@ class AnswerService:
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured; nothing is retrieved.
+            ForbiddenError: the principal may not use it.
         """
         if self._llm is None:
             raise LlmNotConfiguredError("POST /answer needs ENGRAM_LLM_BASE_URL to be set.")
+        query.scope.need(LLM, "An answer in words")
         retrieval = self._serving.query(replace(query, include=query.include | {"sentences"}))
         shown = {
             sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)

@@ -8,6 +8,8 @@ from uuid import UUID
 
 import structlog
 
+from app import tenancy
+from app.core.access_keys import AUDIT
 from app.core.identifiers import moment_of
 from app.errors import MissingPartitionError
 from app.services.access.scope import Scope
@@ -61,7 +63,9 @@ class AskService:
             LlmNotConfiguredError: ``sufficiency`` is "llm" and no endpoint is configured.
         """
         plan = self._retrieve.plan(query, served)
-        found, trace = self._traced(plan, explained=explained)
+        # What others asked and said is for those to see who may.
+        audits = query.scope.may(AUDIT)
+        found, trace = self._traced(plan, explained=explained and audits)
         answer = present.answer(found)
         self.keep(plan.collection.id, kept(found, answer, trace))
         log.info(
@@ -81,7 +85,7 @@ class AskService:
         return replace(
             answer,
             entities=list(found.entities) if "entities" in query.include else None,
-            trace=trace if "trace" in query.include else None,
+            trace=(trace if audits else _own(trace)) if "trace" in query.include else None,
         )
 
     def keep(self, collection_id: int, episode: EpisodeRow) -> None:
@@ -94,8 +98,9 @@ class AskService:
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode)
         except MissingPartitionError:
-            with self._database.write() as writer:
+            with tenancy.of(None), self._database.write() as writer:
                 weeks.make(writer, monday_of(moment_of(episode.id)))
+            with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode)
 
     def episode(self, scope: Scope, query_id: UUID) -> Episode:
@@ -109,7 +114,10 @@ class AskService:
             if not scope.sees(stored.principal):
                 raise episodes.missing(query_id)
             reading = Reading(reader, scope.collection, stored)
-        return Episode(reading.answer(), reading.trace(), stored.judged, stored.created_at)
+        trace = reading.trace()
+        if not scope.may(AUDIT):
+            trace = {**trace, "recalled": [{**row, "past_question": None} for row in trace["recalled"]]}
+        return Episode(reading.answer(), trace, stored.judged, stored.created_at)
 
     def _traced(self, plan: Plan, *, explained: bool) -> tuple[Retrieved, Trace]:
         """What the query came upon, and how, explained if it asks for that.
@@ -129,3 +137,8 @@ class AskService:
     def _without_memory(self, plan: Plan) -> Sequence[tuple[int, float]]:
         wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
         return self._retrieve.find(plan.without_memory(wanted)).ranking.ordered
+
+
+def _own(trace: Trace) -> Trace:
+    """The trace without what others asked."""
+    return replace(trace, recalled=[replace(past, past_question=None) for past in trace.recalled])

@@ -4,8 +4,9 @@ A passage, sentence, entity or unit that was deleted since is left out, and one 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields, is_dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,22 +51,22 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
         principal=plan.query.scope.principal.name,
         answer={
             "expanded": answer.expanded,
-            "expansions": [asdict(expansion) for expansion in plan.query.expansions],
+            "expansions": [_json(expansion) for expansion in plan.query.expansions],
             "sufficiency": answer.sufficiency,
             "stop_reason": answer.stop_reason,
             "shadow": answer.shadow,
             "enough": answer.enough,
             "insufficient": answer.insufficient,
-            "timings": asdict(answer.timings),
+            "timings": _json(answer.timings),
             "passages": [_passage(hit) for hit in answer.passages],
         },
         trace={
             "time_constraint": trace.time_constraint,
-            "entities": [_without(asdict(entity), "name") for entity in trace.entities],
-            "recalled": [asdict(recalled) for recalled in trace.recalled],
+            "entities": [_without(_json(entity), "name") for entity in trace.entities],
+            "recalled": [_json(recalled) for recalled in trace.recalled],
             "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
-            "enough": None if trace.enough is None else _json(asdict(trace.enough)),
+            "enough": None if trace.enough is None else _json(trace.enough),
         },
         ranked=ranking.candidates[recorded] if teaches else None,
         features=ranking.features[recorded].astype(np.float32) if teaches else None,
@@ -104,7 +105,7 @@ def _hop(trace: HopTrace, hop: Hop) -> dict[str, Any]:
         "candidates": trace.candidates,
         "coverage": trace.coverage,
         "sentences": [
-            _without(_json(asdict(sentence)), "passage_id", "text")
+            _without(_json(sentence), "passage_id", "text")
             | {
                 "activated_by": [
                     entity for entity in hop.evidence[sentence.sentence_id].entities if entity in active
@@ -116,7 +117,7 @@ def _hop(trace: HopTrace, hop: Hop) -> dict[str, Any]:
 
 
 def _explained(trace: PassageTrace, ids: Mapping[str, int]) -> dict[str, Any]:
-    row: dict[str, Any] = _json(asdict(trace)) | {"passage_id": ids[trace.passage_id]}
+    row: dict[str, Any] = _json(trace) | {"passage_id": ids[trace.passage_id]}
     row["completes"] = None if trace.completes is None else ids[trace.completes]
     row["features"] = {name: [one.value, one.weight] for name, one in trace.features.items()}
     if row["key"] is not None:
@@ -129,12 +130,24 @@ def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """The same with moments as text."""
+    """The same as JSON has it: rows with their columns by name, moments as text.
+
+    ``dataclasses.asdict`` copies whatever it comes upon, which took a tenth of a query's processor time.
+    """
+    if value is None or isinstance(value, str | float | int):
+        return value
+    if isinstance(value, list | tuple):
+        return [_json(inner) for inner in value]
     if isinstance(value, Mapping):
         return {name: _json(inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_json(inner) for inner in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _json(getattr(value, name)) for name in _columns(type(value))}
     return value.isoformat() if isinstance(value, datetime) else value
+
+
+@cache
+def _columns(kind: type) -> tuple[str, ...]:
+    return tuple(column.name for column in fields(kind))
 
 
 class Reading:

@@ -74,7 +74,8 @@ class Restore:
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             memories.record(writer, copy.target, _audit(writer, copy, pending, targets, noises, questions))
             if any(event.verdict.expansions for event in pending):
-                self._attribution.credit(writer, copy.target, pending, targets, units)
+                known = [event for event in pending if not noises[event.id].is_new]
+                self._attribution.credit(writer, copy.target, known, targets, units)
             taught = self._learn.weight_terms(writer, copy.target, pending, targets, noises)
             for believed, terms in taught.items():
                 weights.add(writer, copy.target, believed, terms)

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import structlog
 
+from app.storage.access import tenants
 from app.storage.database import Database
 from app.storage.jobs import idempotency, jobs
 from app.storage.retrieval import weeks
@@ -15,6 +16,8 @@ from app.storage.sessions import sessions
 log = structlog.get_logger(__name__)
 
 BATCH = 1_000
+SPENT_DAYS = 30
+"""For how long it can be seen what quotas were spent of a day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class RetentionService:
             for moment in (now, now + WEEK):
                 with self._database.write() as writer:
                     weeks.make(writer, monday_of(moment))
+            with self._database.write_once() as writer:
+                tenants.forget_spent(writer, SPENT_DAYS)
             retired = Retired(
                 self._drop_weeks(now, should_stop),
                 self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),

@@ -67,6 +67,11 @@ def make(writer: Writer, name: str) -> None:
     writer.execute("INSERT INTO tenant (name) VALUES (%(name)s) ON CONFLICT DO NOTHING", {"name": name})
 
 
+def exists(reader: Reader, name: str) -> bool:
+    """Whether there is such a tenant."""
+    return bool(reader.scalar("SELECT EXISTS (SELECT FROM tenant WHERE name = %(name)s)", {"name": name}))
+
+
 def every(reader: Reader) -> list[Tenant]:
     """All tenants by name."""
     return [_tenant(row) for row in reader.rows(f"SELECT {_COLUMNS}, {_COUNTS} FROM tenant ORDER BY name")]

@@ -36,19 +36,6 @@ class TermCounts:
         return float(np.float32(sum(self.frequencies.values())))
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """How a passage matches a question.
-
-    Attributes:
-        score: BM25, > 0, in single precision.
-        terms: of the question that it has, by their ids -> what each weighs in the question, its idf included.
-    """
-
-    score: float
-    terms: Mapping[int, float]
-
-
 # MATERIALIZED: what is the same for all postings of a term is computed once, not for each of them.
 # A term that only evolved keys have is no lexical_term: no passage's base key holds it.
 _QUESTION = """
@@ -101,36 +88,62 @@ def search(
     Returns:
         passage -> score, > 0, in single precision. Passages that share no term with the question are absent.
     """
-    question, found = _found(evolved=evolved)
-    if metadata:
-        statement = f"""
-            WITH {question}, found AS MATERIALIZED ({found})
-            SELECT passage_id, score FROM found
-            {each("passage p", "p.id = found.passage_id AND p.metadata @> %(metadata)s")}
-            {_BEST_FIRST} LIMIT %(limit)s
-        """
-    else:
-        statement = f"WITH {question} {found} {_BEST_FIRST} LIMIT %(limit)s"
+    best = best_by_words(filtered=bool(metadata), evolved=evolved)
     rows = reader.rows(
-        statement, _parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {})))
+        f"WITH {question(evolved=evolved)} {best}",
+        parameters(collection, weights, limit=limit, metadata=Jsonb(dict(metadata or {}))),
     )
     return {row.passage_id: row.score for row in rows}
 
 
-def matches(
-    reader: Reader,
-    collection: Collection,
-    weights: Mapping[str, float],
-    passages: Sequence[int],
-    *,
-    evolved: bool = False,
-) -> dict[int, Match]:
-    """How the given passages match the question; those that share no term with it are absent."""
-    question, found = _found("AND posting.passage_id = ANY(%(passages)s::bigint[])", evolved=evolved, matched=True)
-    rows = reader.rows(
-        f"WITH {question} {found} {_BEST_FIRST}", _parameters(collection, weights, passages=list(passages))
+def question(*, evolved: bool) -> str:
+    """Of a statement, the tables ``corpus`` and ``asked``: the question's terms with their places and weights.
+
+    Args:
+        evolved: with those that no base key has.
+    """
+    return _QUESTION.format(
+        columns="asked.term," if evolved else "",
+        terms=each("lexical_term term", "term.term = asked.term", outer=evolved),
+        held="coalesce(term.passage_count, 0)" if evolved else "term.passage_count",
     )
-    return {row.passage_id: Match(row.score, dict(zip(row.terms, row.weights, strict=True))) for row in rows}
+
+
+def best_by_words(*, filtered: bool, evolved: bool) -> str:
+    """The statement, after ``question``, of the %(limit)s passages with the highest score, best first."""
+    score = "sum(score)::real AS score"  # rounded, so that the order in which Postgres happens to add parts none
+    if not evolved:  # one sum without the table in between
+        found = f"SELECT posting.passage_id, {_SCORE} {_POSTINGS.format(chosen='')} GROUP BY posting.passage_id"
+    else:
+        found = f"SELECT passage_id, {score} FROM ({contributions('', evolved=True)}) AS said GROUP BY passage_id"
+    if not filtered:
+        return f"{found} {_BEST_FIRST} LIMIT %(limit)s"
+    return f"""
+        SELECT passage_id, score FROM ({found} OFFSET 0) AS found
+        {each("passage p", "p.id = found.passage_id AND p.metadata @> %(metadata)s")}
+        {_BEST_FIRST} LIMIT %(limit)s
+    """
+
+
+def contributions(passages: str, *, evolved: bool) -> str:
+    """The statement, after ``question``, of what each term adds to each passage: passage_id, place, score.
+
+    A term that has become more frequent comes twice.
+
+    Args:
+        passages: an array, to leave out all others; empty for none.
+    """
+    chosen = f"AND posting.passage_id = ANY({passages})" if passages else ""
+    base = f"SELECT posting.passage_id, asked.place, {_CONTRIBUTION} AS score {_POSTINGS.format(chosen=chosen)}"
+    if not evolved:
+        return base
+    return f"""
+        {base} UNION ALL
+        SELECT posting.passage_id, asked.place,
+               asked.weight * (posting.frequency / (posting.frequency + norm.value)
+                               - posting.base / (posting.base + norm.value))
+        {_CORRECTIONS.format(chosen=chosen)}
+    """
 
 
 def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -210,42 +223,8 @@ def remove(writer: Writer, collection_id: int, passages: Sequence[int]) -> float
     return -freed
 
 
-def _found(chosen: str = "", *, evolved: bool, matched: bool = False) -> tuple[str, str]:
-    """The parts of a statement: the question's terms, and the score of each (``chosen``) passage that has one.
-
-    Args:
-        matched: say also which terms each passage has.
-    """
-    postings = _POSTINGS.format(chosen=chosen)
-    held = ", array_agg(asked.id) AS terms, array_agg(asked.weight) AS weights" if matched else ""
-    if not evolved:
-        question = _QUESTION.format(columns="", terms=_term(outer=False), held="term.passage_count")
-        return question, f"SELECT posting.passage_id, {_SCORE}{held} {postings} GROUP BY posting.passage_id"
-    question = _QUESTION.format(
-        columns="asked.term,", terms=_term(outer=True), held="coalesce(term.passage_count, 0)"
-    )
-    one, every = "", ""
-    if matched:  # a term that has become more frequent comes twice, and one that no base key has has no id
-        one = ", coalesce(asked.id, -asked.place) AS id, asked.weight"
-        every = ", array_agg(id) AS terms, array_agg(weight) AS weights"
-    found = f"""
-        SELECT passage_id, sum(score)::real AS score{every} FROM (
-            SELECT posting.passage_id, {_CONTRIBUTION} AS score{one} {postings}
-            UNION ALL
-            SELECT posting.passage_id,
-                   asked.weight * (posting.frequency / (posting.frequency + norm.value)
-                                   - posting.base / (posting.base + norm.value)) AS score{one}
-            {_CORRECTIONS.format(chosen=chosen)}
-        ) AS contribution GROUP BY passage_id
-    """
-    return question, found
-
-
-def _term(*, outer: bool) -> str:
-    return each("lexical_term term", "term.term = asked.term", outer=outer)
-
-
-def _parameters(collection: Collection, weights: Mapping[str, float], **more: Any) -> dict[str, Any]:
+def parameters(collection: Collection, weights: Mapping[str, float], **more: Any) -> dict[str, Any]:
+    """What these statements take."""
     return {
         "collection": collection.id,
         "k1": K1,

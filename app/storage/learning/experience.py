@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.states import Support
+from app.storage.aside import as_rows
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import Documents, floats, integers
+from app.storage.retrieval import entities
 from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
@@ -35,14 +37,38 @@ class PastSupport:
 _SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 
 
-def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
+def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, questions: int) -> list[PastSupport]:
     """Supports of the ``questions`` nearest past questions whose cosine is at least ``gate``.
 
-    A past question shares an entity if one of its supporting sentences names one of ``entities``.
+    A past question shares an entity if one of its supporting sentences names an ``active`` one.
     """
-    past = nearness(focus.collection, "question", "embedding", "%(q)s")
     rows = reader.rows(
+        _recall(focus, "%(entities)s::bigint[]"),
+        focus.parameters(entities=list(active), gate=gate, questions=questions),
+    )
+    return [PastSupport(**row._mapping) for row in rows]
+
+
+def recall_named(
+    reader: Reader, focus: Focus, names: Sequence[str], gate: float, questions: int
+) -> tuple[dict[str, tuple[int, str]], list[PastSupport]]:
+    """Of normalised names what ``entities.exact_entities`` gives, and what ``recall`` gives of those entities."""
+    row = reader.row(
         f"""
+        WITH exact AS MATERIALIZED ({entities.EXACT})
+        SELECT {as_rows("SELECT * FROM exact")} AS exact,
+               {as_rows(_recall(focus, "ARRAY(SELECT id FROM exact)"))} AS recalled
+        """,
+        focus.parameters(names=list(names), gate=gate, questions=questions),
+    )
+    exact = {one["name"]: (one["id"], one["surface"]) for one in row.exact or ()}
+    return exact, [PastSupport(**past) for past in row.recalled or ()]
+
+
+def _recall(focus: Focus, active: str) -> str:
+    """The statement; ``active``: an array of entities."""
+    past = nearness(focus.collection, "question", "embedding", "%(q)s")
+    return f"""
         WITH near AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(questions)s
@@ -52,7 +78,7 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
             WHERE near.similarity >= %(gate)s AND {_SUPPORTED.format(row="supported")}
         ), sharing AS MATERIALIZED (
             SELECT known.id FROM known {each("entity_sentence link", "link.sentence_id = known.sentence_id")}
-            WHERE link.entity_id = ANY(%(entities)s::bigint[])
+            WHERE link.entity_id = ANY({active})
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity,
                known.id IN (SELECT id FROM sharing) AS shares_entity, s.id AS sentence_id, s.passage_id,
@@ -60,10 +86,7 @@ def recall(reader: Reader, focus: Focus, entities: Sequence[int], gate: float, q
         FROM known {each("sentence s", "s.id = known.sentence_id")}
         {each("passage p", "p.id = s.passage_id AND p.metadata @> %(metadata)s") if focus.metadata else ""}
         ORDER BY known.similarity DESC, known.id, s.id
-        """,
-        focus.parameters(entities=list(entities), gate=gate, questions=questions),
-    )
-    return [PastSupport(**row._mapping) for row in rows]
+    """
 
 
 def lock_questions(

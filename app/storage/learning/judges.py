@@ -16,6 +16,7 @@ class JudgeSettings:
         share, contested: how much of the distance to its verdicts it may close of one memory in a day, in [0, 1];
             the second where it goes against what others said.
         comparisons: verdicts a day that may teach the ranking.
+        trusted: it counts in full whoever brings its verdicts.
     """
 
     positive: float | None = None
@@ -23,14 +24,21 @@ class JudgeSettings:
     share: float | None = None
     contested: float | None = None
     comparisons: int | None = None
+    trusted: bool | None = None
 
     def said(self) -> dict[str, Any]:
         """What is set."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
+    def own(self) -> dict[str, Any]:
+        """What is set of the constants by which its verdicts are applied."""
+        return {name: value for name, value in self.said().items() if name != "trusted"}
 
-_COLUMNS = "observation_noise_positive, observation_noise_negative, daily_share, contested_share, daily_comparisons"
+
+_COLUMNS = """
+    observation_noise_positive, observation_noise_negative, daily_share, contested_share, daily_comparisons, trusted
+"""
 
 
 def find(reader: Reader, collection_id: int, names: Collection[str]) -> dict[str, JudgeSettings]:
@@ -47,12 +55,13 @@ def put(writer: Writer, collection_id: int, name: str, judge: JudgeSettings) -> 
     writer.execute(
         f"""
         INSERT INTO judge (collection_id, name, {_COLUMNS})
-        VALUES (%(collection)s, %(name)s, %(positive)s, %(negative)s, %(share)s, %(contested)s, %(comparisons)s)
+        VALUES (%(collection)s, %(name)s, %(positive)s, %(negative)s, %(share)s, %(contested)s, %(comparisons)s,
+                %(trusted)s)
         ON CONFLICT (collection_id, name) DO UPDATE SET
             observation_noise_positive = excluded.observation_noise_positive,
             observation_noise_negative = excluded.observation_noise_negative,
             daily_share = excluded.daily_share, contested_share = excluded.contested_share,
-            daily_comparisons = excluded.daily_comparisons, updated_at = now()
+            daily_comparisons = excluded.daily_comparisons, trusted = excluded.trusted, updated_at = now()
         """,
         {
             "collection": collection_id,
@@ -150,4 +159,5 @@ def _settings(row: Any) -> JudgeSettings:
         share=row.daily_share,
         contested=row.contested_share,
         comparisons=row.daily_comparisons,
+        trusted=row.trusted,
     )

@@ -1,6 +1,6 @@
 """What verdicts taught a collection about weights, of whichever model: a sum, and the term of every event in it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from app.core import caps as caps_of
 from app.core.belief import Believed, Evidence, no_evidence
+from app.storage.aside import Aside
 from app.storage.database import Reader, Writer
 from app.storage.days import DAY, on_day
 from app.storage.lookups import each, given, wanted
@@ -54,18 +55,28 @@ def find(reader: Reader, collection_id: int, believed: Believed) -> Learned | No
 
 def find_all(reader: Reader, collection_id: int, asked: Collection[Believed]) -> dict[Believed, Learned]:
     """Of each of these what the collection learned, where there is anything, in one statement."""
-    rows = reader.rows(
+    statement = of_all(asked)
+    rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
+    return gathered([row._mapping for row in rows], asked)
+
+
+def of_all(asked: Collection[Believed]) -> Aside:
+    """The statement whose rows ``gathered`` takes."""
+    return Aside(
         """
         SELECT model, prior, information, precision, events FROM ranking_belief
         WHERE collection_id = %(collection)s AND model = ANY(%(models)s) AND prior = ANY(%(priors)s)
         """,
-        {
-            "collection": collection_id,
-            "models": [believed.model for believed in asked],
-            "priors": [believed.prior for believed in asked],
-        },
+        {"models": [believed.model for believed in asked], "priors": [believed.prior for believed in asked]},
     )
-    found = {Believed(row.model, row.prior): _sum(row) for row in rows}
+
+
+def gathered(rows: Sequence[Mapping[str, Any]], asked: Collection[Believed]) -> dict[Believed, Learned]:
+    """Of each of these what the collection learned, where there is anything."""
+    found = {
+        Believed(row["model"], row["prior"]): _sum(row["information"], row["precision"], row["events"])
+        for row in rows
+    }
     return {believed: found[believed] for believed in asked if believed in found}
 
 
@@ -212,13 +223,13 @@ def _learned(reader: Reader, collection_id: int, believed: Believed, lock: str) 
         """,
         _of(collection_id, believed),
     )
-    return None if row is None else _sum(row)
+    return None if row is None else _sum(row.information, row.precision, row.events)
 
 
-def _sum(row: Any) -> Learned:
-    information = np.array(row.information, dtype=np.float64)
-    precision = np.array(row.precision, dtype=np.float64).reshape(len(information), -1)
-    return Learned(Evidence(information, precision), row.events)
+def _sum(information: Sequence[float], precision: Sequence[float], events: int) -> Learned:
+    size = len(information)
+    precisions = np.array(precision, dtype=np.float64).reshape(size, -1)
+    return Learned(Evidence(np.array(information, dtype=np.float64), precisions), events)
 
 
 def _of(collection_id: int, believed: Believed) -> dict[str, object]:

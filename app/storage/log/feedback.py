@@ -43,11 +43,12 @@ class StoredEvent:
 class PendingEvent:
     """A locked event with what its application needs of what it judges.
 
-    ``day`` it came on (UTC), as 2026-05-01.
+    ``day`` it came on (UTC), as 2026-05-01; ``trusted``: its judge counts in full by whose request it was.
     """
 
     id: int
     judge: str
+    trusted: bool
     day: str
     verdict: LoggedVerdict
     question: str
@@ -119,12 +120,12 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     """
     rows = writer.rows(
         f"""
-        SELECT event.id, event.judge, {DAY} AS day, judged.question, judged.profile, judged.filter,
+        SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
                judged.enough
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
-            SELECT id, judge, received_at, query_id FROM feedback_event
+            SELECT id, judge, trusted, received_at, query_id FROM feedback_event
             WHERE collection_id = %(collection)s AND id = wanted.id AND status = 'pending'
             FOR UPDATE SKIP LOCKED
         ) AS event
@@ -138,6 +139,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         PendingEvent(
             id=row.id,
             judge=row.judge,
+            trusted=row.trusted,
             day=row.day,
             verdict=said[row.id],
             question=row.question,
@@ -174,14 +176,14 @@ def mark_applied(
             applied_sequence = drawn.sequence, question_id = drawn.question,
             observation_noise_positive = drawn.positive, observation_noise_negative = drawn.negative,
             process_noise = drawn.process, daily_share = drawn.share, contested_share = drawn.contested,
-            daily_comparisons = drawn.comparisons
+            daily_comparisons = drawn.comparisons, standing = drawn.standing
         FROM (
             SELECT %(collection)s::bigint AS collection_id, event.*, nextval('feedback_applied') AS sequence
             FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[], %(positive)s::float8[], %(negative)s::float8[],
                         %(process)s::float8[], %(share)s::float8[], %(contested)s::float8[],
-                        %(comparisons)s::integer[])
+                        %(comparisons)s::integer[], %(standing)s::float8[])
                 WITH ORDINALITY AS event(id, question, positive, negative, process, share, contested,
-                                         comparisons, n)
+                                         comparisons, standing, n)
             ORDER BY n
         ) AS drawn
         WHERE feedback_event.collection_id = drawn.collection_id AND feedback_event.id = drawn.id
@@ -196,6 +198,7 @@ def mark_applied(
             "share": floats(constants[event].share for event in questions),
             "contested": floats(constants[event].contested for event in questions),
             "comparisons": [constants[event].comparisons for event in questions],
+            "standing": floats(constants[event].standing for event in questions),
         },
     )
 

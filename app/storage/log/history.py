@@ -15,7 +15,7 @@ from app.core.replay import Step, Word
 from app.core.states import TASK, TIME, Event
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader
-from app.storage.days import DAY
+from app.storage.days import CAPPED_AS, DAY
 from app.storage.log import verdicts
 from app.storage.log.audits import RECORDED, audit_of, evidence_of
 from app.storage.log.judged import enough_of, features_of
@@ -26,8 +26,8 @@ PAGE = 1_000
 
 
 _EVENT = f"""
-    event.applied_sequence, event.question_id, event.judge, {DAY} AS day, event.daily_share, event.contested_share,
-    event.partial, event.retrieval_success
+    event.applied_sequence, event.question_id, {CAPPED_AS} AS judge, {DAY} AS day, event.daily_share,
+    event.contested_share, event.partial, event.retrieval_success
 """
 _BEGAN = "coalesce(memory.time_expression_id, s.time_expression_id)"
 _APPLIED = "event.id = audit.event_id AND event.status = 'applied'"
@@ -116,7 +116,8 @@ def words(reader: Reader, collection_id: int, questions: Sequence[int], after: t
     """The next words on these questions, by question, sentence and sequence, those after ``after``."""
     rows = reader.rows(
         f"""
-        SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, event.judge, audit.target
+        SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, {CAPPED_AS} AS judge,
+               audit.target
         FROM {WANTED}
         {each("feedback_event event", _TAUGHT)}
         {each("memory_audit audit", _SAID)}

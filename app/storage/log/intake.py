@@ -26,6 +26,7 @@ class NewEvent:
     verdict: LoggedVerdict
     sentences: Sequence[int]
     principal: str = "local"
+    tenant: str = "local"
     trusted: bool = True
 
 

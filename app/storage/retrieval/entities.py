@@ -15,12 +15,13 @@ NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 
 
+EXACT = f"SELECT e.name, e.id, e.surface FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}"
+"""The statement of the entities that bear %(names)s."""
+
+
 def exact_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Normalised name -> (entity, surface) for the names that an entity bears; a cosine of 1 by definition."""
-    rows = reader.rows(
-        f"SELECT e.name, e.id, e.surface FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}",
-        {"collection": collection.id, "names": list(names)},
-    )
+    rows = reader.rows(EXACT, {"collection": collection.id, "names": list(names)})
     return {row.name: (row.id, row.surface) for row in rows}
 
 
@@ -34,7 +35,7 @@ def nearest_entity(
         SELECT * FROM (
             SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
             WHERE collection_id = {near.collection} ORDER BY {near.order} LIMIT %(limit)s
-        ) AS nearest ORDER BY similarity DESC LIMIT 1
+        ) AS nearest ORDER BY similarity DESC, id LIMIT 1
         """,
         {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},
     )

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.core.propagation import Candidates
 from app.core.temporal import agreement
+from app.storage.aside import as_rows
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each, wanted
+from app.storage.parameters import received
 from app.storage.retrieval.focus import Focus, GraphLimits
 
 
@@ -54,20 +57,40 @@ _ALL_TIMES = """
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """What one hop reaches.
+
+    Attributes:
+        candidates: all of it.
+        evidence: the best of it as they can be read, see ``read``; by time, which is compared elsewhere, others may
+            be better.
+        counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
+    """
+
+    candidates: Candidates
+    evidence: dict[int, Evidence]
+    counts: dict[int, int]
+
+
 def linked_sentences(
     reader: Reader,
     focus: Focus,
     activation: Mapping[int, float],
     recalled: Sequence[int],
     limits: GraphLimits,
-) -> Candidates:
+    read: int = 0,
+) -> Reached:
     """One hop: the sentences that activated entities lead to, with their scalars (Eqs. 4-5).
 
     Each entity contributes at most ``hub_limit`` sentences and the hop keeps the ``candidate_limit`` most
     activated, before any vector is read. Recalled sentences join them with no activation of their own.
+
+    Args:
+        read: how many of the best are read, besides the recalled.
     """
-    statement = f"""
-        WITH linked AS (
+    candidates = f"""
+        linked AS (
             SELECT link.sentence_id, sum(active.score) AS activation
             FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS active(entity_id, score)
             CROSS JOIN LATERAL (
@@ -82,35 +105,41 @@ def linked_sentences(
             UNION ALL
             SELECT extra, 0 FROM unnest(%(recalled)s::bigint[]) AS extra
             WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
+        ), candidates AS MATERIALIZED (
+            SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
+                   {_factor_columns(focus)}
+            FROM reached {each("sentence s", "s.id = reached.sentence_id")}
+            {_IN_SCOPE if focus.metadata else ""} {_factors(focus)}
         )
-        SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
-               {_factor_columns(focus)}
-        FROM reached {each("sentence s", "s.id = reached.sentence_id")}
-        {_IN_SCOPE if focus.metadata else ""} {_factors(focus)}
     """
-    return _candidates(
-        focus,
-        reader.rows(
-            statement,
-            focus.parameters(
-                entities=list(activation),
-                scores=list(activation.values()),
-                recalled=list(recalled),
-                hub_limit=limits.hub_limit,
-                candidate_limit=limits.candidate_limit,
-            ),
+    row = reader.row(
+        _reaching(focus, candidates),
+        focus.parameters(
+            entities=list(activation),
+            scores=list(activation.values()),
+            recalled=list(recalled),
+            hub_limit=limits.hub_limit,
+            candidate_limit=limits.candidate_limit,
+            read=read,
         ),
     )
+    return Reached(_candidates(focus, row), *_evidence(row))
 
 
 def all_sentences(
-    reader: Reader, focus: Focus, passages: Sequence[int] | None, recalled: Sequence[int], limits: GraphLimits
-) -> Candidates:
+    reader: Reader,
+    focus: Focus,
+    passages: Sequence[int] | None,
+    recalled: Sequence[int],
+    limits: GraphLimits,
+    read: int = 0,
+) -> Reached:
     """Candidates for a question without entities: every sentence with activation 1, the best by weight.
 
     Args:
         passages: look only into these passages; None for the whole collection.
         recalled: sentences that are candidates in any case.
+        read: how many of the best are read, besides the recalled.
     """
     if passages is not None:
         found = f"{wanted('passages')} {each('sentence s', 's.passage_id = wanted.id')}"
@@ -119,69 +148,83 @@ def all_sentences(
         found = f"{_SCOPE} {each('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
     else:
         found = f"sentence s {_all_factors(focus)} WHERE s.collection_id = %(collection)s"
-    statement = f"""
-        WITH weighed AS (
+    candidates = f"""
+        weighed AS (
             SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
                    {_factor_columns(focus)}
             FROM {found}
+        ), candidates AS MATERIALIZED (
+            (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id LIMIT %(candidate_limit)s)
+            UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
         )
-        (SELECT * FROM weighed ORDER BY {_weight(focus)} DESC, id
-         LIMIT %(candidate_limit)s)
-        UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
     """
-    return _candidates(
-        focus,
-        reader.rows(
-            statement,
-            focus.parameters(
-                passages=None if passages is None else list(passages),
-                recalled=list(recalled),
-                candidate_limit=limits.candidate_limit,
-            ),
+    row = reader.row(
+        _reaching(focus, candidates),
+        focus.parameters(
+            passages=None if passages is None else list(passages),
+            recalled=list(recalled),
+            hub_limit=limits.hub_limit,
+            candidate_limit=limits.candidate_limit,
+            read=read,
         ),
     )
+    return Reached(_candidates(focus, row), *_evidence(row))
+
+
+# Of the sentences that are ``chosen``: whom they name, and how they read.
+_LINKS = f"""
+    link AS MATERIALIZED (
+        SELECT l.sentence_id, l.entity_id FROM chosen {each("entity_sentence l", "l.sentence_id = chosen.id")}
+    ), named AS MATERIALIZED (
+        SELECT e.id, e.surface, (SELECT count(*) FROM (
+            SELECT FROM entity_sentence l
+            WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(hub_limit)s
+        ) AS counted) AS sentences
+        FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {each("entity e", "e.id = wanted.id")}
+    )
+"""
+_TEXTS = f"""
+    SELECT s.id AS sentence_id, s.passage_id, p.external_id, s.position, s.text
+    FROM chosen {each("sentence s", "s.id = chosen.id")} {each("passage p", "p.id = s.passage_id")}
+    ORDER BY s.id
+"""
+_NAMED = """
+    SELECT link.sentence_id, named.id, named.surface, named.sentences
+    FROM link JOIN named ON named.id = link.entity_id ORDER BY named.id
+"""
+_READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
+
+
+def _reaching(focus: Focus, candidates: str) -> str:
+    """The statement of what is found as ``candidates``, in columns of one piece, and of how the best of it read."""
+    columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
+    return f"""
+        WITH {candidates}, chosen AS MATERIALIZED (
+            (SELECT id FROM candidates ORDER BY activation * {_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
+            UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
+        ), {_LINKS}
+        SELECT columns.*, {_READ} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
+    """
 
 
 def evidence(
     reader: Reader, collection: Collection, sentences: Sequence[int], most: int
 ) -> tuple[dict[int, Evidence], dict[int, int]]:
     """The given sentences as they can be read; and entity -> how many sentences name it, counted up to ``most``."""
-    rows = reader.rows(
-        f"""
-        WITH link AS MATERIALIZED (
-            SELECT l.sentence_id, l.entity_id
-            FROM {WANTED} {each("entity_sentence l", "l.sentence_id = wanted.id")}
-        ), named AS MATERIALIZED (
-            SELECT e.id, e.surface, (SELECT count(*) FROM (
-                SELECT FROM entity_sentence l
-                WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(most)s
-            ) AS counted) AS sentences
-            FROM (SELECT DISTINCT entity_id AS id FROM link) AS wanted {each("entity e", "e.id = wanted.id")}
-        )
-        SELECT s.id, s.passage_id, p.external_id, s.position, s.text, its.entities, its.surfaces, its.counts
-        FROM {WANTED} {each("sentence s", "s.id = wanted.id")} {each("passage p", "p.id = s.passage_id")}
-        CROSS JOIN LATERAL (
-            SELECT coalesce(array_agg(named.id ORDER BY named.id), '{{}}') AS entities,
-                   coalesce(array_agg(named.surface ORDER BY named.id), '{{}}') AS surfaces,
-                   coalesce(array_agg(named.sentences ORDER BY named.id), '{{}}') AS counts
-            FROM link JOIN named ON named.id = link.entity_id WHERE link.sentence_id = s.id
-        ) AS its
-        ORDER BY s.id
-        """,
-        {"collection": collection.id, "ids": list(sentences), "most": most},
+    row = reader.row(
+        f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED}), {_LINKS} SELECT {_READ}",
+        {"collection": collection.id, "ids": list(sentences), "hub_limit": most},
     )
-    found = {
-        row.id: Evidence(
-            row.id,
-            row.passage_id,
-            row.external_id,
-            row.position,
-            row.text,
-            dict(zip(row.entities, row.surfaces, strict=True)),
-        )
-        for row in rows
-    }
-    counts = {entity: count for row in rows for entity, count in zip(row.entities, row.counts, strict=True)}
+    return _evidence(row)
+
+
+def _evidence(row: Any) -> tuple[dict[int, Evidence], dict[int, int]]:
+    links = row.links or ()
+    found = {text["sentence_id"]: Evidence(**text, entities={}) for text in row.texts or ()}
+    for link in links:
+        if link["sentence_id"] in found:
+            found[link["sentence_id"]].entities[link["id"]] = link["surface"]
+    counts = {link["id"]: link["sentences"] for link in links if link["sentence_id"] in found}
     return found, counts
 
 
@@ -204,12 +247,23 @@ def _factor_columns(focus: Focus) -> str:
     return ", ".join([*columns, *([DAYS] if focus.asked else [])])
 
 
-def _weight(focus: Focus) -> str:
-    """What sentences are ordered by where all have one activation, see ``propagation.sentence_weights``."""
-    if not focus.use_memory:
-        return "semantic"
+def _weight(focus: Focus, *, floor: bool = False) -> str:
+    """What sentences are ordered by where all have one activation, see ``propagation.sentence_weights``.
+
+    ``floor``: with no factor below 0, as there.
+    """
     task = "(task_similarity - semantic)" if focus.policy.learned_only else "task_similarity"
-    return f"semantic * (1 + (1 - task_perplexity) * {task}) * (1 + (1 - time_perplexity) * time_similarity)"
+    factors = ["semantic"]
+    if focus.use_memory:
+        factors += [f"(1 + (1 - task_perplexity) * {task})", "(1 + (1 - time_perplexity) * time_similarity)"]
+    return " * ".join(f"greatest({factor}, 0)" if floor else factor for factor in factors)
+
+
+def _columns(focus: Focus) -> dict[str, str]:
+    """What is told of every candidate, and how it is computed; not what is the same for all."""
+    days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.asked else {}
+    factors = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
+    return {name: name for name in ("id", "passage_id", "activation", "semantic", *factors)} | days
 
 
 def _factors(focus: Focus) -> str:
@@ -227,10 +281,26 @@ def _all_factors(focus: Focus) -> str:
     return "".join([*memories, *([_ALL_TIMES] if focus.asked else [])])
 
 
-def _candidates(focus: Focus, rows: Sequence[Any]) -> Candidates:
-    ids = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
-    numbers = np.array([row[2:] for row in rows], dtype=np.float64).reshape(len(rows), -1 if rows else 6)
-    order = np.argsort(ids[:, 0])
-    ids, numbers = ids[order], numbers[order]
-    agreed = agreement(focus.asked, numbers[:, 6], numbers[:, 7]) if focus.asked and rows else np.zeros(len(rows))
-    return Candidates(ids[:, 0], ids[:, 1], *np.column_stack([numbers[:, :6], agreed]).T)
+def _candidates(focus: Focus, row: Any) -> Candidates:
+    """In id order."""
+    ids = received(row.id, np.int64)
+    order = np.argsort(ids)
+
+    def column(name: str, otherwise: float) -> NDArray[np.float64]:
+        known = name in _columns(focus)
+        return received(getattr(row, name), np.float64)[order] if known else np.full(len(ids), otherwise)
+
+    agreed = np.zeros(len(ids))
+    if focus.asked and len(ids):
+        agreed = agreement(focus.asked, column("starts", np.nan), column("ends", np.nan))
+    return Candidates(
+        sentence_ids=ids[order],
+        passage_ids=received(row.passage_id, np.int64)[order],
+        activation=column("activation", 0.0),
+        semantic=column("semantic", 0.0),
+        task_perplexity=column("task_perplexity", 1.0),
+        task_similarity=column("task_similarity", 0.0),
+        time_perplexity=column("time_perplexity", 1.0),
+        time_similarity=column("time_similarity", 0.0),
+        agreement=agreed,
+    )

@@ -59,12 +59,12 @@ _INDEXED_EVOLVED = f"""
     SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT %(limit)s
 """
 
+# What is nearest, and those given besides, of a question whose statement has both.
 _AND_GIVEN = f"""
-    WITH nearest AS MATERIALIZED ({{nearest}})
     SELECT id, similarity, title FROM nearest
     UNION ALL
     SELECT p.id, -({{vector}} <#> %(key)s), p.title
-    FROM {WANTED} {each("passage p", "p.id = wanted.id")} {{key}}
+    FROM {{wanted}} {each("passage p", "p.id = wanted.id")} {{key}}
     WHERE wanted.id NOT IN (SELECT id FROM nearest)
 """
 
@@ -76,27 +76,36 @@ def nearest_passages(
 
     A passage's key is its evolved one, if it has one that may be read, else its base key.
     """
+    statement = nearest(focus, limits)
+    if given:
+        statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, WANTED)}"
+    rows = reader.rows(statement, focus.parameters(limit=limit, ids=list(given)))
+    return {row.id: Keyed(row.similarity, row.title) for row in rows}
+
+
+def nearest(focus: Focus, limits: GraphLimits) -> str:
+    """The statement of the %(limit)s passages whose keys are nearest, best first: id, similarity and title."""
     scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
     near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=limits.exact, alias="p.")
     if not focus.evolved:
-        statement = f"""
-            SELECT * FROM (
-                SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-                WHERE p.collection_id = {near.collection} {scope} ORDER BY {near.order} LIMIT %(limit)s
-            ) AS nearest ORDER BY similarity DESC
+        return f"""
+            SELECT id, -distance AS similarity, title FROM (
+                SELECT p.id, {near.order} AS distance, p.title FROM passage p
+                WHERE p.collection_id = {near.collection} {scope} ORDER BY distance LIMIT %(limit)s
+            ) AS nearest ORDER BY distance
         """
-    elif limits.exact or "passage" not in focus.collection.indexed:
-        statement = _EXACT_EVOLVED.format(scope=scope)
-    else:
-        statement = _INDEXED_EVOLVED.format(scope=scope, collection=near.collection, order=near.order)
-    if given:
-        statement = _AND_GIVEN.format(
-            nearest=statement,
-            vector="coalesce(key.vector, p.embedding)" if focus.evolved else "p.embedding",
-            key=_KEY if focus.evolved else "",
-        )
-    rows = reader.rows(statement, focus.parameters(limit=limit, ids=list(given)))
-    return {row.id: Keyed(row.similarity, row.title) for row in rows}
+    if limits.exact or "passage" not in focus.collection.indexed:
+        return _EXACT_EVOLVED.format(scope=scope)
+    return _INDEXED_EVOLVED.format(scope=scope, collection=near.collection, order=near.order)
+
+
+def and_given(focus: Focus, wanted: str) -> str:
+    """The same of the rows ``nearest`` of a statement, and of those ``wanted`` besides."""
+    return _AND_GIVEN.format(
+        wanted=wanted,
+        vector="coalesce(key.vector, p.embedding)" if focus.evolved else "p.embedding",
+        key=_KEY if focus.evolved else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)

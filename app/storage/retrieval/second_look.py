@@ -5,9 +5,15 @@ Vectors never leave the database; what comes of them are cosines.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from app.storage.aside import Aside, as_rows
 from app.storage.database import Reader
-from app.storage.lookups import WANTED, each
+from app.storage.lookups import each, wanted
+from app.storage.parameters import Numbers, received
 from app.storage.retrieval.focus import Focus
 
 
@@ -20,102 +26,113 @@ class NamedEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
-    """Of the pool's members, in the order in which they were asked for.
+class Looked:
+    """What is read of a pool of m passages and of n candidates.
 
     Attributes:
-        passages: the members; one without sentences is none.
+        members: of the pool those that have sentences, in the order in which they were asked for, (m,).
         sentences: each one's sentence most like the question.
-        similarities: of that sentence and the question (cosine).
+        similarities: of that sentence and the question (cosine), (m,).
+        across: of that sentence and every candidate's key, (m, n).
         entities: entity -> those that a member or the question names.
+        naming: (candidate's place among those given, entity) of each of them that a candidate names, (k, 2).
+        aside: rows of the statement that was carried along.
     """
 
-    passages: Sequence[int]
+    members: Sequence[int]
     sentences: Sequence[int]
-    similarities: Sequence[float]
+    similarities: NDArray[np.float64]
+    across: NDArray[np.float64]
     entities: Mapping[int, NamedEntity]
+    naming: NDArray[np.int64]
+    aside: Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Of one candidate: cosines of its key with each member's sentence, and which of the entities it names, each as
-    often as its sentences do."""
+_CANDIDATES = "unnest(%(candidates)s::bigint[]) WITH ORDINALITY AS candidate(id, place)"
+_MEMBERS = wanted("pool")
 
-    across: Sequence[float]
-    entities: Sequence[int]
+_ENTITIES = f"""
+    SELECT e.id, e.name, (
+        SELECT count(DISTINCT counted.passage_id) FROM (
+            SELECT l.passage_id FROM entity_sentence l
+            WHERE l.collection_id = %(collection)s AND l.entity_id = e.id
+            ORDER BY l.sentence_id LIMIT %(most)s
+        ) AS counted
+    ) AS passages
+    FROM known AS wanted {each("entity e", "e.id = wanted.id")}
+"""
 
-
-_BEST_SENTENCE = """
-    CROSS JOIN LATERAL (
-        SELECT s.id, -(s.embedding <#> %(q)s) AS similarity FROM sentence s
-        WHERE s.collection_id = %(collection)s AND s.passage_id = wanted.id
-        ORDER BY similarity DESC, s.id LIMIT 1
-    ) AS best
+# IS TRUE: as a sub-select that is hashed once, where a join would be left to the planner.
+_STATEMENT = f"""
+    WITH best AS MATERIALIZED (
+        SELECT member.id AS passage_id, own.id, own.similarity, own.embedding, member.place
+        FROM unnest(%(pool)s::bigint[]) WITH ORDINALITY AS member(id, place)
+        CROSS JOIN LATERAL (
+            SELECT s.id, -(s.embedding <#> %(q)s) AS similarity, s.embedding FROM sentence s
+            WHERE s.collection_id = %(collection)s AND s.passage_id = member.id
+            ORDER BY similarity DESC, s.id LIMIT 1
+        ) AS own
+    ), known AS MATERIALIZED (
+        SELECT l.entity_id AS id FROM {_MEMBERS} {each("entity_sentence l", "l.passage_id = wanted.id")}
+        UNION SELECT unnest(%(asked)s::bigint[])
+    ), named AS MATERIALIZED (
+        SELECT candidate.place, l.entity_id
+        FROM {_CANDIDATES} {each("entity_sentence l", "l.passage_id = candidate.id")}
+        WHERE (l.entity_id IN (SELECT id FROM known)) IS TRUE
+    )
+    SELECT {as_rows("SELECT passage_id, id, similarity FROM best ORDER BY place")} AS members,
+           {as_rows(_ENTITIES)} AS entities,
+           (SELECT array_send(array_agg(place)) FROM named) AS naming,
+           (SELECT array_send(array_agg(entity_id)) FROM named) AS named,
+           (SELECT array_send(array_agg({{across}} ORDER BY candidate.place)) FROM {_CANDIDATES}
+            {each("passage p", "p.id = candidate.id")} {{key}}) AS across,
+           {{aside}} AS aside
 """
 
 
-def members(reader: Reader, focus: Focus, passages: Sequence[int], asked: Sequence[int], most: int) -> Members:
-    """What is known of the pool's members.
+def look(
+    reader: Reader,
+    focus: Focus,
+    pool: Sequence[int],
+    candidates: NDArray[np.int64],
+    asked: Sequence[int],
+    most: int,
+    aside: Aside | None = None,
+) -> Looked:
+    """What is known of the pool's members, and what candidates share with them.
 
     Args:
-        passages: of the pool.
+        pool: passages, at least one.
+        candidates: that there are, (n,).
         asked: entities that the question names.
-        most: passages that are counted of an entity at most.
+        most: sentences that are looked at of an entity at most.
+        aside: what else is to be read.
     """
-    rows = reader.rows(
-        f"""
-        SELECT e.id, e.name, named.passages, NULL::bigint AS passage_id, NULL::float8 AS similarity FROM (
-            SELECT l.entity_id FROM {WANTED} {each("entity_sentence l", "l.passage_id = wanted.id")}
-            UNION SELECT unnest(%(asked)s::bigint[])
-        ) AS wanted(id) {each("entity e", "e.id = wanted.id")}
-        CROSS JOIN LATERAL (
-            SELECT count(DISTINCT counted.passage_id) AS passages FROM (
-                SELECT l.passage_id FROM entity_sentence l
-                WHERE l.collection_id = %(collection)s AND l.entity_id = e.id
-                ORDER BY l.sentence_id LIMIT %(most)s
-            ) AS counted
-        ) AS named
-        UNION ALL
-        SELECT best.id, NULL, NULL, wanted.id, best.similarity FROM {WANTED} {_BEST_SENTENCE}
-        """,
-        focus.parameters(ids=list(passages), asked=list(asked), most=most),
-    )
-    best = {row.passage_id: (row.id, row.similarity) for row in rows if row.passage_id is not None}
-    present = [passage for passage in passages if passage in best]
-    return Members(
-        passages=present,
-        sentences=[best[passage][0] for passage in present],
-        similarities=[best[passage][1] for passage in present],
-        entities={row.id: NamedEntity(row.name, row.passages) for row in rows if row.passage_id is None},
-    )
-
-
-def shared(
-    reader: Reader, focus: Focus, passages: Sequence[int], sentences: Sequence[int], entities: Sequence[int]
-) -> dict[int, Shared]:
-    """Of each candidate, what it shares with members whose ``sentences`` and ``entities`` these are."""
     key, vector = "", "p.embedding"
     if focus.evolved:
         key = each("passage_key key", "key.passage_id = p.id", outer=True)
         vector = "coalesce(key.vector, p.embedding)"
-    rows = reader.rows(
-        f"""
-        WITH best AS MATERIALIZED (
-            SELECT given.place, s.embedding
-            FROM unnest(%(sentences)s::bigint[]) WITH ORDINALITY AS given(id, place)
-            {each("sentence s", "s.id = given.id")}
-        ), known AS MATERIALIZED (SELECT unnest(%(entities)s::bigint[]) AS id)
-        SELECT p.id, its.across, its.entities
-        FROM {WANTED} {each("passage p", "p.id = wanted.id")} {key}
-        CROSS JOIN LATERAL (SELECT
-            ARRAY(SELECT -({vector} <#> best.embedding) FROM best ORDER BY best.place) AS across,
-            ARRAY(
-                SELECT l.entity_id FROM entity_sentence l
-                WHERE l.collection_id = %(collection)s AND l.passage_id = p.id
-                  AND l.entity_id IN (SELECT id FROM known)
-            ) AS entities
-        ) AS its
-        """,
-        focus.parameters(ids=list(passages), sentences=list(sentences), entities=list(entities)),
+    places = range(1, len(pool) + 1)
+    cosines = [f"coalesce(-({vector} <#> (SELECT embedding FROM best WHERE place = {at})), 0)" for at in places]
+    row = reader.row(
+        _STATEMENT.format(across=f"ARRAY[{', '.join(cosines)}]", key=key, aside=aside.column if aside else "NULL"),
+        focus.parameters(
+            pool=list(pool),
+            candidates=Numbers(candidates),
+            asked=list(asked),
+            most=most,
+            **(aside.parameters if aside else {}),
+        ),
     )
-    return {row.id: Shared(row.across, row.entities) for row in rows}
+    best = {member["passage_id"]: member for member in row.members or ()}
+    members = [at for at, passage in enumerate(pool) if passage in best]
+    across = received(row.across, np.float64).reshape(len(candidates), len(pool))
+    return Looked(
+        members=[pool[at] for at in members],
+        sentences=[best[pool[at]]["id"] for at in members],
+        similarities=np.array([best[pool[at]]["similarity"] for at in members]),
+        across=across.T[members],
+        entities={one["id"]: NamedEntity(one["name"], one["passages"]) for one in row.entities or ()},
+        naming=np.column_stack([received(row.naming, np.int64) - 1, received(row.named, np.int64)]),
+        aside=row.aside or (),
+    )

@@ -131,6 +131,7 @@ judge = Table(
     Column("daily_share", Float(53)),
     Column("contested_share", Float(53)),
     Column("daily_comparisons", Integer),
+    Column("trusted", Boolean, comment="Whether it counts in full, whoever brings its verdicts."),
     now("updated_at"),
     PrimaryKeyConstraint("collection_id", "name"),
     CheckConstraint("observation_noise_positive > 0", name="observation_noise_positive"),

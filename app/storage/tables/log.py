@@ -93,6 +93,7 @@ feedback_event = Table(
     Column("daily_share", Float(53)),
     Column("contested_share", Float(53)),
     Column("daily_comparisons", Integer, comment="Null: all."),
+    Column("standing", Float(53), comment="Weight of its judge, below 1 of a new one."),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "idempotency_key"),

@@ -40,7 +40,7 @@ def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedS
         f"""
         SELECT event.id, judged.question, event.question_id, event.observation_noise_positive,
                event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
-               event.daily_comparisons
+               event.daily_comparisons, event.standing
         FROM feedback_event event
         {each("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
         WHERE {counted("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
@@ -61,6 +61,7 @@ def revoked_since(reader: Reader, source: int, until: datetime) -> list[RevokedS
                 share=row.daily_share,
                 contested=row.contested_share,
                 comparisons=row.daily_comparisons,
+                standing=row.standing,
             ),
         )
         for row in rows

@@ -2724,6 +2724,11 @@ export interface components {
              * @description R_pos: unreliability of its support.
              */
             observation_noise_positive?: number | null;
+            /**
+             * Trusted
+             * @description Whether it counts in full, whoever brings its verdicts.
+             */
+            trusted?: boolean | null;
         };
         /**
          * JudgeOut
@@ -2746,6 +2751,7 @@ export interface components {
              * @description Which of the constants are its own.
              */
             set: string[];
+            standing: components["schemas"]["StandingOut"];
         };
         /**
          * JudgesOut
@@ -3590,8 +3596,11 @@ export interface components {
          * @description A sentence that a verdict on a past question brought in.
          */
         RecallOut: {
-            /** Past Question */
-            past_question: string;
+            /**
+             * Past Question
+             * @description Null to whom what others asked is not to be shown.
+             */
+            past_question: string | null;
             /** Perplexity */
             perplexity: number;
             /** Prior */
@@ -4275,6 +4284,26 @@ export interface components {
             weight: number;
         };
         /**
+         * StandingOut
+         * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+         */
+        StandingOut: {
+            /** Agreed */
+            agreed: number;
+            /** Disagreed */
+            disagreed: number;
+            /**
+             * Mean
+             * @description Of the belief in its agreement, a Beta distribution that begins as 1 in 5.
+             */
+            mean: number;
+            /**
+             * Weight
+             * @description 1 from a mean of 0.75 on: then it counts as every other judge.
+             */
+            weight: number;
+        };
+        /**
          * StopIn
          * @description What may stop a session before its budget does.
          */
@@ -4868,6 +4897,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5797,6 +5835,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5900,6 +5947,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6110,6 +6166,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The LLM endpoint failed */
             502: {
                 headers: {
@@ -6308,6 +6373,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -6496,6 +6570,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7015,6 +7098,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7403,6 +7495,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Quota exceeded */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7501,6 +7602,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Quota exceeded */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -175,3 +175,12 @@ class TestJobsAndKeys:
     def test_a_second_run_leaves_it_to_the_first(self, application: Application) -> None:
         with application.database.hold_lock("retention"):
             assert retention(application, queries=1).run() is None
+
+
+def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> None:
+    spent = "SELECT count(*) FROM spent WHERE principal = 'of long ago'"
+    with application.database.write() as writer:
+        writer.execute("INSERT INTO spent VALUES ('local', 'of long ago', '2020-01-01', 'queries', 1)")
+    application.retention.run()
+    with application.database.read() as reader:
+        assert reader.scalar(spent) == 0

@@ -21,7 +21,7 @@ from app.storage.corpus import collections, lexical, passages
 from app.storage.parameters import Numbers
 from tests.support import state
 from tests.support.keys import evolve, statements
-from tests.support.lexical import fresh, put, reference, search, stored
+from tests.support.lexical import fresh, matched, put, reference, search, stored
 
 words = st.sampled_from("ant bee cat dog eel fox gnu hen".split())
 texts = st.lists(words, max_size=9)
@@ -134,8 +134,13 @@ class TestRanking:
         with application.database.read() as reader:
             found = collections.find(reader, collection)
             ids = {key: held[0] for key, held in passages.versions(reader, found.id, "abc").items()}
-            assert lexical.matches(reader, found, {"ant": 1.0}, [ids["a"], ids["c"]]).keys() == {ids["a"]}
-            assert lexical.matches(reader, found, {"ant": 1.0}, []) == {}
+            both = matched(reader, found, {"ant": 1.0}, [ids["a"], ids["c"]])
+            none = matched(reader, found, {"ant": 1.0}, [])
+            assert both.ids.tolist() == [ids["a"], ids["c"]]
+            assert both.words.said.tolist() == [[True], [False]]
+            assert both.words.score[0] > 0
+            assert both.words.score[1] == 0
+            assert (none.ids.tolist(), none.words.weight.tolist()) == ([], [])
 
     @pytest.mark.parametrize("evolved", [False, True])
     def test_a_match_names_each_of_the_questions_terms_once(
@@ -148,14 +153,17 @@ class TestRanking:
         with application.database.read() as reader:
             found = collections.find(reader, collection)
             ids = {held[0]: key for key, held in passages.versions(reader, found.id, "abc").items()}
-            matches = lexical.matches(reader, found, question, list(ids), evolved=evolved)
+            matches = matched(reader, found, question, list(ids), evolved=evolved)
         idf = inverse_document_frequency(3, [0, 1, 2])
-        terms = {ids[passage]: sorted(match.terms.values()) for passage, match in matches.items()}
-        expected = {"a": sorted([idf[1], 2 * idf[2]]), "b": [2 * idf[2]]}
+        terms = {
+            ids[passage]: sorted(matches.words.weight[said].tolist())
+            for passage, said in zip(matches.ids.tolist(), matches.words.said, strict=True)
+        }
+        expected = {"a": sorted([idf[1], 2 * idf[2]]), "b": [2 * idf[2]], "c": []}
         if evolved:
             expected["b"] = sorted([2 * idf[2], 3 * idf[0]])
         assert terms == {key: pytest.approx(weights) for key, weights in expected.items()}
-        assert len({term for match in matches.values() for term in match.terms}) == 2 + evolved
+        assert len(matches.words.weight) == 2 + evolved
 
 
 class TestHistory:

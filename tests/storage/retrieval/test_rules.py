@@ -42,7 +42,8 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
     with application.database.read() as reader:
 
         def candidates(limit: int) -> Any:
-            return hops.all_sentences(reader, asked, None, [], GraphLimits(hub_limit=100, candidate_limit=limit))
+            limits = GraphLimits(hub_limit=100, candidate_limit=limit)
+            return hops.all_sentences(reader, asked, None, [], limits).candidates
 
         every = candidates(100)
         weights = sentence_weights(every, learned_only=learned_only)

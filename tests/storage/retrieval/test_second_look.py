@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from app.composition import Application
+from app.storage.aside import Aside
 from app.storage.corpus import collections
+from app.storage.database import Reader
 from app.storage.retrieval import second_look
 from app.storage.retrieval.focus import Focus
+from app.storage.retrieval.second_look import Looked
 from tests.support import state
 from tests.support.keys import evolve
 
@@ -45,14 +49,24 @@ def test_links_know_the_passages_of_their_sentences(application: Application, cu
     assert all(link["passage_id"] == passage[link["sentence_id"]] for link in links)
 
 
+def look(
+    reader: Reader,
+    focus: Focus,
+    pool: Sequence[int],
+    passages: Sequence[int],
+    asked: Sequence[int] = (),
+    most: int = MOST,
+) -> Looked:
+    return second_look.look(reader, focus, pool, np.array(passages, dtype=np.int64), asked, most)
+
+
 def test_members_name_what_their_sentences_name(application: Application, curie: str, focus: Focus) -> None:
     held, names = graph(application, curie)
     pool = sorted(held)[:2][::-1]
     asked = [next(entity for entity in names if all(entity not in held[passage] for passage in pool))]
     with application.database.read() as reader:
-        found = second_look.members(reader, focus, pool, asked, MOST)
-        alone = second_look.members(reader, focus, [], [], MOST)
-        capped = second_look.members(reader, focus, pool, asked, 1)
+        found = look(reader, focus, pool, pool, asked)
+        capped = look(reader, focus, pool, pool, asked, 1)
 
     wanted = held[pool[0]] | held[pool[1]] | set(asked)
     counts = {entity: sum(entity in of for of in held.values()) for entity in wanted}
@@ -61,7 +75,7 @@ def test_members_name_what_their_sentences_name(application: Application, curie:
     }
     assert max(counts.values()) > 1
     assert {known.passages for known in capped.entities.values()} == {1}
-    assert found.passages == pool
+    assert found.members == pool
     sentences = state.rows(application, curie, "sentence")
     for passage, sentence, similarity in zip(pool, found.sentences, found.similarities, strict=True):
         cosines = {
@@ -71,7 +85,19 @@ def test_members_name_what_their_sentences_name(application: Application, curie:
         }
         assert sentence == max(cosines, key=lambda one: cosines[one])
         assert similarity == pytest.approx(cosines[sentence], abs=1e-6)
-    assert (alone.passages, alone.entities) == ([], {})
+
+
+def test_a_passage_without_sentences_is_no_member(application: Application, curie: str, focus: Focus) -> None:
+    passages = [row["id"] for row in state.rows(application, curie, "passage")][:3]
+    with application.database.write() as writer:
+        writer.execute("DELETE FROM sentence WHERE passage_id = %(id)s", {"id": passages[1]})
+    with application.database.read() as reader:
+        found = look(reader, focus, passages, passages)
+        alone = look(reader, focus, passages[1:2], passages)
+    assert found.members == [passages[0], passages[2]]
+    assert found.across.shape == (2, 3)
+    assert (found.across != 0).all()
+    assert (alone.members, alone.sentences, alone.across.shape) == ([], [], (0, 3))
 
 
 @pytest.mark.parametrize("evolved", [False, True])
@@ -86,10 +112,7 @@ def test_candidates_share_cosines_and_entities(
     held, _ = graph(application, curie)
     passages = sorted(held)
     with application.database.read() as reader:
-        members = second_look.members(reader, focus, passages[:3], [], MOST)
-        entities = sorted(members.entities)[::2]
-        found = second_look.shared(reader, focus, passages, members.sentences, entities)
-        nothing = second_look.shared(reader, focus, [], members.sentences, entities)
+        found = look(reader, focus, passages[:3], passages[::-1])
 
     keys = {row["id"]: vector(row["embedding"]) for row in state.rows(application, curie, "passage")}
     if evolved:
@@ -97,12 +120,12 @@ def test_candidates_share_cosines_and_entities(
         assert own
         keys |= own
     vectors = {row["id"]: vector(row["embedding"]) for row in state.rows(application, curie, "sentence")}
-    assert found.keys() == set(passages)
-    for passage, shared in found.items():
-        expected = [float(vectors[sentence] @ keys[passage]) for sentence in members.sentences]
-        assert list(shared.across) == pytest.approx(expected, abs=1e-6)
-        assert set(shared.entities) == held[passage] & set(entities)
-    assert nothing == {}
+    expected = [[vectors[sentence] @ keys[passage] for passage in passages[::-1]] for sentence in found.sentences]
+    np.testing.assert_allclose(found.across, expected, atol=1e-6)
+    known = set().union(*(held[passage] for passage in passages[:3]))
+    named = {(place, entity) for place, passage in enumerate(passages[::-1]) for entity in held[passage] & known}
+    assert set(map(tuple, found.naming.tolist())) == named
+    assert any(entity not in known for of in held.values() for entity in of)
 
 
 def test_other_collections_have_no_say(application: Application, curie: str, focus: Focus) -> None:
@@ -110,6 +133,14 @@ def test_other_collections_have_no_say(application: Application, curie: str, foc
     entity = state.rows(application, curie, "entity")[0]["id"]
     elsewhere = replace(focus, collection=replace(focus.collection, id=focus.collection.id + 1_000_000))
     with application.database.read() as reader:
-        found = second_look.members(reader, elsewhere, own, [entity], MOST)
-        assert (found.passages, found.entities) == ([], {})
-        assert second_look.shared(reader, elsewhere, own, [], []) == {}
+        found = look(reader, elsewhere, own[:2], [], [entity])
+        assert (found.members, found.entities, found.naming.tolist()) == ([], {}, [])
+
+
+def test_what_is_carried_along_is_read_as_it_is_alone(application: Application, curie: str, focus: Focus) -> None:
+    passages = [row["id"] for row in state.rows(application, curie, "passage")]
+    numbers = "SELECT 0.1::float8 + 0.2 AS sum, %(many)s::float8[] AS many"
+    with application.database.read() as reader:
+        aside = Aside(numbers, {"many": [1 / 3, 0.0, 1e-300]})
+        found = second_look.look(reader, focus, passages[:1], np.array(passages), [], MOST, aside)
+    assert list(found.aside) == [{"sum": 0.1 + 0.2, "many": [1 / 3, 0.0, 1e-300]}]

@@ -57,7 +57,11 @@ def relative(saying: Saying, item: Item, clause: Clause) -> bool:
         return False
     if item.text[0].isdigit():  # "6th Duke of": another title of the one before
         return False
-    before = {one.word for one in clause.gap}
+    start = max((place + 1 for place, one in enumerate(clause.gap) if one.word in {"of", "to"}), default=0)
+    before = {one.word for one in clause.gap[start:]}
+    if not clause.relatives and clause.gap[-1:] and clause.gap[-1].kind == "," and "wife" not in before:
+        clause.kin = None
+        return False
     joined = "wife" in before or (
         any(one.kind == "c" for one in clause.gap) and all(one.kind not in "pv" for one in clause.gap)
     )

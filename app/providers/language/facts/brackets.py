@@ -67,8 +67,7 @@ def facts_in(bracket: Bracket, topic: Topic, names: Names, ordinal: int, *, own:
         return
     text = _LOST_DASH.sub(r"\1 – ", bracket.text.strip())
     is_person = topic.kind == "person" or _BORN.search(text) is not None if own else None
-    for part in text.split(";"):
-        yield from _life(subject, part, names, ordinal, is_person=is_person)
+    yield from _life(subject, text, names, ordinal, is_person=is_person)
     if own:
         yield from _aliases(subject, text, ordinal)
 

@@ -60,3 +60,9 @@ COUNTRIES, ADJECTIVES = _read()
 """Case-folded name, or adjective, to the country's first name in the table."""
 JOINED = tuple(name for entry in re.split(r"[;:,\n]", _TABLE) if " and " in (name := entry.strip()))
 """Countries that the names in text may fall apart at."""
+
+
+def country_of(name: str) -> str | None:
+    """The country that a name or an adjective stands for: "Finnish" for Finland; None if it is neither."""
+    key = name.strip().casefold()
+    return COUNTRIES.get(key) or ADJECTIVES.get(key)

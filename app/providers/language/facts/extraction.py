@@ -9,7 +9,7 @@ from app.providers.language.facts import words
 from app.providers.language.facts.brackets import facts_in, without_brackets
 from app.providers.language.facts.reader import read_sentence
 from app.providers.language.facts.reading import Item, Names, name_words, read
-from app.providers.language.facts.saying import Saying, Topic, kind_of
+from app.providers.language.facts.saying import Saying, Topic, heads, kind_of
 from app.providers.language.names import normalise_entity, title_entities
 
 MAX_OBJECT_CHARACTERS = 200
@@ -44,7 +44,8 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
         speaks = any(item.kind in "bv" for item in items)
         if title is not None and lead:
             topic = _topic(title, items, sentences)
-        said = read_sentence(Saying(topic, ordinal, lead=lead), items)
+        said = _alias(topic, items, ordinal) if lead and speaks else []
+        said += read_sentence(Saying(topic, ordinal, lead=lead), items)
         if topic is not None:
             verb = next((item.start for item in items if item.kind in "bx"), len(text))
             for place, bracket in enumerate(brackets):
@@ -58,18 +59,13 @@ def extract_facts(title: str | None, sentences: Sequence[SentenceAnalysis]) -> l
 def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalysis]) -> Topic:
     """What the passage is about, by its first sentence and by the pronouns of the others."""
     verb = next((place for place, item in enumerate(items) if item.kind in "bx"), None)
-    nouns: list[str] = []
-    if verb is not None:
-        for item in items[verb + 1 :]:
-            if item.kind in "pvrR;(" and nouns:
-                break
-            if item.kind == "w":
-                nouns.append(item.word)
-            elif item.kind == "N" and not nouns:
-                nouns.extend(item.word.split())
-            elif item.kind == "," and kind_of(nouns) != "thing":
-                break
-    kind = kind_of(nouns)
+    end = len(items) if verb is None else verb + 1
+    while end < len(items) and items[end].kind not in "pvrR;(":
+        end += 1
+    phrase = items[len(items) if verb is None else verb + 1 : end]
+    nouns = [item.word for item in phrase if item.kind == "w"]
+    named = [item.word.rpartition(" ")[2] for item in phrase if item.kind == "N"]  # "the 13th Chief Justice"
+    kind = kind_of(heads(phrase) or named)
     if kind == "thing":
         lived = _LIFE.match(sentences[0].text) is not None and not set(nouns) & words.GROUPS
         pronouns = any(_PERSONAL.search(sentence.text[:_OPENING]) for sentence in sentences[:10])
@@ -79,6 +75,19 @@ def _topic(title: str, items: Sequence[Item], sentences: Sequence[SentenceAnalys
     alias = next((name_words(item.text) for item in items[:2] if item.kind == "N"), frozenset[str]())
     generic = frozenset(nouns) - {"year"}
     return Topic(title, known | (alias if alias & known else frozenset()), kind, generic | _generic(kind))
+
+
+def _alias(topic: Topic | None, items: Sequence[Item], ordinal: int) -> list[Triple]:
+    """What the lead calls the topic, where that is not its title: the name before the verb, if it shares a word."""
+    first = next((place for place, item in enumerate(items[:3]) if item.kind not in 'd"'), None)
+    if topic is None or first is None or items[first].kind != "N" or first + 1 == len(items):
+        return []
+    name = items[first].text
+    own, title = name_words(name), name_words(topic.name)
+    # A part of the title means the topic anyway, and may be another thing's name: "Metallica" is no list of songs.
+    if not own & title or own <= title or items[first + 1].kind not in ',bx"':
+        return []
+    return [Triple(topic.name, "also known as", name, ordinal, "entity", None, None, 0.9)]
 
 
 def _generic(kind: str) -> frozenset[str]:

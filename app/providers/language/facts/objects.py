@@ -18,6 +18,7 @@ from app.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from app.providers.language.facts.reading import Item
 from app.providers.language.facts.saying import Saying
 
+_AFTER_NAMES = frozenset("aged respectively alone himself herself itself themselves jr sr".split())
 _ABOUT = frozenset("over about around under".split())
 _AFTER_NUMBERS = frozenset("ago old later earlier north south east west".split())
 _TEMPORAL = frozenset("in on at since from until till by between after before during around".split())
@@ -38,7 +39,8 @@ def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> i
     if item.kind == "N" and _qualifies(items, at):
         clause.pass_by(replace(item, kind="w"))
         return at
-    if item.kind == "D" and describes(clause.gap, following):
+    opens_next = following is not None and following.kind in "Nh" and any(one.kind == "," for one in clause.gap)
+    if item.kind == "D" and (opens_next or describes(clause.gap, following)):
         return at
     if item.kind == "D" and not clause.copula:
         saying.time(item, clause)
@@ -49,6 +51,8 @@ def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> i
     if not said:
         if item.kind == "N":
             possessed(saying, item, clause)
+        elif item.kind == "D" and clause.gap and clause.gap[-1].kind == "p":
+            clause.gap.pop()  # "took place on DATE at NAME"
         clause.pass_by(item)
         return at
     if not clause.spoken:
@@ -73,11 +77,10 @@ def _part_of(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> 
 
 def _in_list(items: Sequence[Item], at: int) -> bool:
     """Whether "and NAME" ends the row of names that goes on here."""
-    while (
-        at + 2 < len(items) and items[at + 1].kind == "," and items[at + 2].kind in "Nc" and items[at].kind != "c"
-    ):
+    while at + 2 < len(items) and items[at + 1].kind == "," and items[at + 2].kind == "N":
         at += 2
-    return items[at].kind == "c" or (at + 1 < len(items) and items[at + 1].kind == "c")
+    rest = [item.kind for item in items[at + 1 : at + 5] if item.kind not in ",d"]
+    return rest[:2] == ["c", "N"]
 
 
 def cause(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int:
@@ -97,13 +100,10 @@ def cause(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> int
 
 
 def _qualifies(items: Sequence[Item], at: int) -> bool:
-    """Whether a name only describes what follows: "Welsh poet", "Pixar president NAME"."""
+    """Whether a name only describes what follows: "Welsh poet", "Pixar president NAME", "Oscar nomination"."""
     if items[at].word in ADJECTIVES and at + 1 < len(items) and items[at + 1].kind in "wN-":
         return True
-    end = at + 1
-    while end < len(items) and items[end].kind == "w" and end <= at + 3:
-        end += 1
-    return at + 1 < end < len(items) and items[end].kind == "N"
+    return at + 1 < len(items) and items[at + 1].kind == "w" and items[at + 1].word not in _AFTER_NAMES
 
 
 def _object(saying: Saying, item: Item, items: Sequence[Item], at: int, clause: Clause) -> bool:
@@ -199,7 +199,7 @@ def _between(item: Item, clause: Clause) -> list[str] | None:
     gap = [one for one in clause.gap if one.kind not in ".'\"-"]
     last = max((place for place, one in enumerate(gap) if one.kind == "p"), default=-1)
     left, right = gap[: last + 1], gap[last + 1 :]
-    if any(one.kind in ",;ND" for one in right):
+    if any(one.kind in ",;ND" for one in right) or any(one.word in words.OBJECTS for one in gap):
         return None
     if any(one.kind in ",;" for one in left) and not clause.copula:
         tail = after_comma(left)
@@ -215,7 +215,11 @@ def _between(item: Item, clause: Clause) -> list[str] | None:
     )
     if of_object:
         return None
-    return [one.word for one in left if one.kind in "wp"]
+    said = [one.word for one in left if one.kind in "wp"]
+    if left and left[0].kind in "d#" and said[0] == "of":  # "some of", "one of the founders of"
+        said = said[1:]
+        return said or None
+    return said
 
 
 def _is_timed(gap: Sequence[Item], clause: Clause) -> bool:

@@ -89,7 +89,7 @@ def _types(saying: Saying, phrase: Sequence[Item], clause: Clause, subject: str)
 
 def _is_noun(word: str) -> bool:
     """Whether a word that ends a phrase can say what something is: no number, participle or mere rank."""
-    return word.isalpha() and not word.endswith("ed") and word not in words.RANKS
+    return word.isalpha() and not word.endswith(("ed", "est")) and word not in words.RANKS
 
 
 def _last_article(phrase: Sequence[Item]) -> int:

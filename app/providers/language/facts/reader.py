@@ -36,6 +36,7 @@ class _Reader:
     Attributes:
         outer: the clause that an apposition interrupts.
         started: the sentence has had its first subject.
+        denied: the verb that comes next is negated, or only possible.
     """
 
     def __init__(self, saying: Saying, items: Sequence[Item]) -> None:
@@ -44,6 +45,7 @@ class _Reader:
         self.clause = Clause(saying.main if saying.lead else None, 0)
         self.outer: Clause | None = None
         self.started = saying.lead
+        self.denied = False
 
     def read(self) -> list[Triple]:
         """Read all items."""
@@ -57,7 +59,9 @@ class _Reader:
             elif kind in "ND#":
                 at = mention(self.saying, self.items, at, self.clause)
             elif kind == "n":
-                self.clause.denied = True
+                self.denied = True
+                if at and self.items[at - 1].kind == "b":  # "is not a painter"
+                    self.clause.denied = True
             elif kind != "a":
                 self.clause.pass_by(self.items[at])
                 at = cause(self.saying, self.items, at, self.clause)
@@ -108,7 +112,7 @@ class _Reader:
         if item.kind == "x":
             clause.gap = []
         else:
-            self.clause = clause = self._predicate(at, participle=participle)
+            self.clause = clause = self._predicate(at)
         if clause.subject is not None and not self.started:
             saying.main, self.started = clause.subject, True
         return read_phrase(saying, items, at + 1, clause) - 1 if item.kind == "b" else at
@@ -129,17 +133,18 @@ class _Reader:
         if items[at].word == "including" or of_noun or another:
             clause.subject = None
 
-    def _predicate(self, at: int, *, participle: bool) -> Clause:
-        """The clause from this verb on."""
+    def _predicate(self, at: int) -> Clause:
+        """The clause from this verb on; "could not be elected" denies both of its verbs."""
         item, clause = self.items[at], self.clause
         has_verb = bool(clause.verbs) and clause.verbs != [""]
         shared = has_verb and item.kind == "v" and not clause.spoken and joins(clause.gap)
         verbs = [*clause.verbs, item.word] if shared else [item.word if item.kind == "v" else ""]
         another = not shared and (has_verb or clause.spoken or bool(clause.gap and clause.copula))
+        denied, self.denied = self.denied, False
         return replace(
             clause,
             number=self.saying.next() if another else clause.number,
-            denied=clause.denied and not another,
+            denied=denied or (clause.denied and not another),
             head=[] if another else clause.head,
             verbs=verbs,
             copula=item.kind == "b",

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?!\w)")
 _UNIT = re.compile(
     r"\s*(?:%|percent|million|billion|km²|km2|km|kilomet(?:re|er)s?|miles?|met(?:re|er)s?|feet|ft|kg|mph)\b"
 )
-_JOINT = re.compile(r"\s?-\s?(?:(?:e|ye|i|al|el)\s)?|\s(?:al|el|bin|ibn|e|ye|i)\s?-\s?|\s(?:upon|sur)\s")
+_JOINT = re.compile(r"\s?-\s?(?:(?:e|ye|i|al|el)\s)?|\s(?:al|el|bin|ibn|e|ye|i)\s?-\s?|\s(?:upon|sur|am)\s")
 _OPEN = re.compile(r"\s?-\s?(?:e|ye|i|al|el)$")
 _TAIL = 5  # characters of what a name goes on with
 _COMPOUNDS = frozenset("born based led style wide like era owned made built".split())

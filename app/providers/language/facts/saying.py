@@ -72,7 +72,9 @@ class Saying:
             return meant
         if pronoun.word in {"he", "she", "his", "her"}:
             return None if self.topic.kind in {"work", "place"} else meant
-        return None if pronoun.word in {"it", "its"} and self.topic.kind == "person" else meant
+        if pronoun.word in {"they", "their"}:
+            return meant if self.topic.kind == "thing" else None
+        return None if self.topic.kind == "person" else meant
 
     def resolved(self, name: str) -> str:
         """The title for a name made of words of it."""
@@ -85,7 +87,7 @@ class Saying:
         """What sort of thing the subject is, by the phrase that says what it is unless it is the topic."""
         if self.topic is not None and subject == self.topic.name:
             return self.topic.kind
-        return kind_of([item.word for item in phrase if item.kind == "w"])
+        return kind_of(heads(phrase))
 
     def say(self, subject: str, predicate: str, item: Item, clause: Clause, confidence: float) -> None:
         """A fact whose object is an item."""
@@ -118,8 +120,17 @@ class Saying:
         return facts
 
 
+def heads(phrase: Sequence[Item]) -> list[str]:
+    """The last noun of each thing that a phrase lists: "director", "critic" of "film director and film critic"."""
+    return [
+        item.word
+        for place, item in enumerate(phrase)
+        if item.kind == "w" and (place + 1 == len(phrase) or phrase[place + 1].kind not in "wvgN-")
+    ]
+
+
 def kind_of(nouns: Sequence[str]) -> str:
-    """What sort of thing the nouns of "is a ..." name, by the last that tells."""
+    """What sort of thing such nouns name, by the last that tells: "film and television director"."""
     for noun in reversed(nouns):
         if noun in words.WORKS:
             return "work"

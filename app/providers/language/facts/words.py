@@ -9,6 +9,7 @@ DOUBTFUL = frozenset(
 """What they stand before did not happen, or may not have."""
 
 SUBJECT_PRONOUNS = frozenset("he she it they".split())
+OBJECTS = frozenset("him them me us".split())
 POSSESSIVES = frozenset("his her its their".split())
 RELATIVES = frozenset("who which that".split())
 OTHER_RELATIVES = frozenset("whom whose where when why how what there".split())
@@ -133,7 +134,7 @@ PEOPLE = frozenset(
     pilot mayor general justice president minister governor senator chancellor secretary ambassador
     representative chairman emir imam rabbi caliph shogun khan elector wife husband widow son daughter
     child brother sister mother father consort heir claimant member citizen figure spouse resident
-    soldier scientist physicist chemist mathematician engineer journalist politician""".split()
+    critic soldier scientist physicist chemist mathematician engineer journalist politician""".split()
 )
 GROUPS = frozenset(
     """company war dynasty empire organization organisation newspaper magazine party league team club band

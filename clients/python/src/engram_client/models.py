@@ -438,36 +438,6 @@ class JobAccepted(Struct):
     status_url: str
 
 
-class JudgeOut(Struct):
-    """
-    A judge, its verdicts, and how far they move what is learned.
-    """
-
-    applied: int
-    constants: ConstantsOut
-    judge: str
-    parked: int
-    pending: int
-    revoked: int
-    set: list[str]
-    """
-    Which of the constants are its own.
-    """
-
-
-class JudgesOut(Struct):
-    """
-    Judges in name order.
-    """
-
-    collection: str
-    judges: list[JudgeOut]
-    next_after: str | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-
-
 class KeyCauseOut(Struct):
     """
     A verdict that brought a unit of a key; its credit is gain times weight.
@@ -743,7 +713,10 @@ class RecallOut(Struct):
     A sentence that a verdict on a past question brought in.
     """
 
-    past_question: str
+    past_question: str | None
+    """
+    Null to whom what others asked is not to be shown.
+    """
     perplexity: float
     prior: float
     sentence_id: int
@@ -947,6 +920,23 @@ class SourceOut(Struct):
     weight: float
     """
     The unit's share among those of the same verdict that help.
+    """
+
+
+class StandingOut(Struct):
+    """
+    How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
+    """
+
+    agreed: int
+    disagreed: int
+    mean: float
+    """
+    Of the belief in its agreement, a Beta distribution that begins as 1 in 5.
+    """
+    weight: float
+    """
+    1 from a mean of 0.75 on: then it counts as every other judge.
     """
 
 
@@ -1428,6 +1418,37 @@ class JobsOut(Struct):
     next_before: int | None
     """
     Pass as before for the next page; null at the end.
+    """
+
+
+class JudgeOut(Struct):
+    """
+    A judge, its verdicts, and how far they move what is learned.
+    """
+
+    applied: int
+    constants: ConstantsOut
+    judge: str
+    parked: int
+    pending: int
+    revoked: int
+    set: list[str]
+    """
+    Which of the constants are its own.
+    """
+    standing: StandingOut
+
+
+class JudgesOut(Struct):
+    """
+    Judges in name order.
+    """
+
+    collection: str
+    judges: list[JudgeOut]
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
     """
 
 

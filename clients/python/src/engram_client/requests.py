@@ -220,6 +220,10 @@ class JudgeIn(TypedDict):
     """
     R_pos: unreliability of its support.
     """
+    trusted: NotRequired[bool | None]
+    """
+    Whether it counts in full, whoever brings its verdicts.
+    """
 
 
 Sentence: TypeAlias = str

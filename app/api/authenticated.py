@@ -4,6 +4,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app import tenancy
 from app.api import problems
 from app.errors import EngramError, UnauthorizedError
 from app.services.access.authentication import Authentication
@@ -45,4 +46,5 @@ class Authenticated:
             await problems.of(error)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
-        await self._app(scope, receive, send)
+        with tenancy.of(principal.tenant):
+            await self._app(scope, receive, send)

@@ -1,0 +1,36 @@
+"""How far a judge counts that nobody vouched for: a belief in its agreement with those who are believed.
+
+Where a new judge speaks of what judges in good standing spoke of as well, it agrees or it does not. Each such word
+is a trial of a coin, the belief in which is a Beta distribution: it begins as one agreement in five, and its mean
+is the judge's weight. What both reject tells nothing, since most of any answer is rejected. From ``ESTABLISHED`` on
+a judge counts as every other.
+"""
+
+from dataclasses import dataclass
+
+PRIOR_AGREED, PRIOR_DISAGREED = 1.0, 4.0
+"""Of a judge of which nothing is known."""
+ESTABLISHED = 0.75
+"""The mean from which on a judge is no longer new: after eleven agreements, if it never disagreed."""
+FULL = 1.0
+NEWCOMERS = ""
+"""All new judges together, as caps know them: no judge has this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is believed of a judge: how often it agreed and disagreed, each at least 0."""
+
+    agreed: int = 0
+    disagreed: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Of the Beta distribution, in (0, 1)."""
+        hits = PRIOR_AGREED + self.agreed
+        return hits / (hits + PRIOR_DISAGREED + self.disagreed)
+
+    @property
+    def weight(self) -> float:
+        """By which its verdicts count, in (0, 1]: they are the less reliable the lower it is."""
+        return FULL if self.mean >= ESTABLISHED else self.mean

@@ -1,0 +1,149 @@
+"""How much a tenant, and a key, may have of what: refused before it is paid for, counted as it is taken."""
+
+import threading
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from app import tenancy
+from app.core.access_keys import LLM
+from app.errors import LlmError, QuotaExceededError
+from app.providers.llm.meter import Meter
+from app.services.access.scope import LOCAL, Principal
+from app.storage.access import tenants
+from app.storage.access.tenants import Quotas
+from app.storage.database import Database
+
+Daily = Literal["queries", "verdicts"]
+Taken = Literal["queries", "verdicts", "jobs"]
+TOKENS = "llm_tokens"
+EVERYBODY = ""
+"""Stands for the whole tenant."""
+
+
+class LlmBudgetError(LlmError):
+    """A key may use no language model, or has used up what it may; what can be done without one is."""
+
+    status = 403
+    type = "llm-not-allowed"
+    title = "The language model may not be used"
+
+
+class QuotaService:
+    """Counts what requests with keys take. Who needs none is not counted, and where no quota is set nothing is."""
+
+    def __init__(self, database: Database, *, remember_seconds: float) -> None:
+        self._database = database
+        self._remember_seconds = remember_seconds
+        self._known: dict[str, tuple[Quotas, float]] = {}
+        self._lock = threading.Lock()
+
+    def bound(self, principal: Principal) -> Quotas | None:
+        """The quotas of the principal's tenant as this process knows them; None if it has to look them up."""
+        if principal is LOCAL:
+            return Quotas()
+        known = self._known.get(principal.tenant)
+        return None if known is None or known[1] <= time.monotonic() else known[0]
+
+    def quotas(self, principal: Principal) -> Quotas:
+        """As ``bound``, looked up where need be."""
+        found = self.bound(principal)
+        if found is None:
+            with tenancy.of(None), self._database.read() as reader:
+                found = tenants.quotas(reader, principal.tenant)
+            with self._lock:
+                self._known[principal.tenant] = found, time.monotonic() + self._remember_seconds
+        return found
+
+    def take(self, principal: Principal, kind: Taken) -> None:
+        """Count one of what a tenant may have so many of a day; of jobs, see that it may have one more.
+
+        Raises:
+            QuotaExceededError: it had them.
+        """
+        if kind == "jobs":
+            self.room(principal, jobs_only=True)
+            return
+        quota = getattr(self.quotas(principal), kind)
+        if quota is None:
+            return
+        with tenancy.of(None), self._database.write_once() as writer:
+            if tenants.spend(writer, principal.tenant, EVERYBODY, kind, 1, quota) is not None:
+                return
+        raise QuotaExceededError(
+            f"Tenant {principal.tenant!r} had its {quota} {kind} of today (UTC).",
+            _until_tomorrow(),
+            quota=kind,
+            limit=quota,
+        )
+
+    def room(self, principal: Principal, *, jobs_only: bool = False) -> int | None:
+        """How many passages the tenant may still send; None: any number.
+
+        Raises:
+            QuotaExceededError: it has as many jobs open, or holds as many passages, as it may.
+        """
+        quotas = self.quotas(principal)
+        if quotas.jobs is None and (quotas.passages is None or jobs_only):
+            return None
+        with tenancy.of(None), self._database.read() as reader:
+            passages, jobs = tenants.held(reader, principal.tenant)
+        if quotas.jobs is not None and jobs >= quotas.jobs:
+            raise QuotaExceededError(
+                f"Tenant {principal.tenant!r} has {jobs} jobs open, of {quotas.jobs} that it may.",
+                JOB_SECONDS,
+                quota="jobs",
+                limit=quotas.jobs,
+            )
+        if quotas.passages is None or jobs_only:
+            return None
+        if passages >= quotas.passages:
+            raise too_many_passages(quotas.passages)
+        return quotas.passages - passages
+
+    def meter(self, principal: Principal) -> Meter | None:
+        """What the principal's calls of a language model are put on; None where nobody counts."""
+        return None if principal is LOCAL else _Budget(self._database, principal, self)
+
+
+JOB_SECONDS = 30
+"""After which it may be worth asking whether a job is over."""
+
+
+def too_many_passages(limit: int) -> QuotaExceededError:
+    """What is raised where a tenant would hold more than it may."""
+    return QuotaExceededError(
+        f"The tenant may hold {limit} passages; remove some first.", None, quota="passages", limit=limit
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Budget:
+    """The tokens of a key and of its tenant."""
+
+    database: Database
+    principal: Principal
+    service: QuotaService
+
+    def check(self) -> None:
+        who = self.principal
+        if LLM not in who.grants.anywhere():
+            raise LlmBudgetError(f"The key of {who.name!r} may use no language model: it lacks the scope `llm`.")
+        bounds = ((who.name, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
+        with tenancy.of(None), self.database.read() as reader:
+            for name, most in bounds:
+                if most is not None and tenants.spent(reader, who.tenant, name, TOKENS) >= most:
+                    whose = f"The key of {name!r}" if name else f"Tenant {who.tenant!r}"
+                    raise LlmBudgetError(f"{whose} has used up its {most} tokens of today (UTC).")
+
+    def add(self, tokens: int) -> None:
+        with tenancy.of(None), self.database.write() as writer:
+            for name in (EVERYBODY, self.principal.name):
+                tenants.spend(writer, self.principal.tenant, name, TOKENS, tokens, None)
+
+
+def _until_tomorrow() -> int:
+    now = datetime.now(UTC)
+    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return int((midnight - now).total_seconds()) + 1

@@ -1,0 +1,244 @@
+"""What does a query cost in processor time, stage by stage, against the least that any vector search costs?
+
+    python benchmarks/query_cost.py DATASET_DIR [--collection NAME] [--questions N] [--profile P] [--memory M]
+
+DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). Processor time
+hardly grows because others use the machine: of this process by its own clock, of Postgres by what the kernel
+counts for its backends (`/proc/PID/schedstat`, Linux, an embedded Postgres or one on this machine).
+
+The floor is embedding the question and one exact search of the ten nearest passages over a prepared statement.
+Three passes over the questions: all ways in turn without any instrument, which gives the table of costs; then every
+statement by the function that sends it; then every stage of this process. The instruments themselves cost a few
+tenths of a millisecond, so the parts add up to a little more than the whole.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from sqlalchemy import Engine, event
+
+import common
+from app.composition import Application
+from app.services.retrieval import present, propagate, rank, retrieve
+from app.services.retrieval.query import Query
+from app.services.serving import ask
+from query_latency import Floor, interleaved
+
+TOP_K = 10
+STORAGE = str(Path(common.__file__).parents[1] / "app" / "storage")
+STAGES: tuple[tuple[Any, str, str], ...] = (
+    (propagate, "begin", "walk"),
+    (propagate, "advance", "walk"),
+    (retrieve, "_aligned", "align"),
+    (rank, "_candidates", "candidates"),
+    (rank, "_first_look", "first look"),
+    (rank, "look_again", "second look"),
+    (rank, "enough", "enough"),
+    (rank, "_believed", "weights"),
+    (retrieve, "rank", "rank, the rest"),
+    (present, "answer", "present"),
+    (present, "trace", "present"),
+    (ask, "kept", "episode"),
+)
+"""Module, function, and the stage that its processor time counts to, less that of stages inside it."""
+
+
+class Backends:
+    """Processor time of the server's processes that serve clients of this database."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    def milliseconds(self) -> float:
+        """Of all of them so far."""
+        with self._app.database.read() as reader:
+            rows = reader.rows(
+                "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
+                "AND datname = current_database()"
+            )
+        return sum(spent(row.pid) for row in rows)
+
+
+def spent(pid: int) -> float:
+    """Milliseconds that a process ran."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
+
+
+def costs(ways: dict[str, Callable[[str], object]], asked: Sequence[str], backends: Backends) -> None:
+    """Print what a question costs in each way, and over the floor."""
+    totals: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(3))
+    size = 10
+    for start in range(0, len(asked), size):
+        for name, way in ways.items():  # in turns, so that a warmer processor favours none
+            before = np.array([time.process_time() * 1000, backends.milliseconds(), time.perf_counter() * 1000])
+            for question in asked[start : start + size]:
+                way(question)
+            after = np.array([time.process_time() * 1000, backends.milliseconds(), time.perf_counter() * 1000])
+            totals[name] += after - before
+    floor = totals["floor"][:2].sum()
+    common.table(
+        ["way", "process ms", "Postgres ms", "both ms", "both over floor", "wall ms"],
+        (
+            [
+                name,
+                *(spent[:2] / len(asked)),
+                spent[:2].sum() / len(asked),
+                spent[:2].sum() / floor,
+                spent[2] / len(asked),
+            ]
+            for name, spent in totals.items()
+        ),
+    )
+
+
+def statements(way: Callable[[str], object], asked: Sequence[str]) -> None:
+    """Print which functions send statements, how many, and what Postgres spends on each."""
+    sent: Counter[str] = Counter()
+    backend: dict[str, float] = defaultdict(float)
+    began: list[tuple[float, int]] = []
+
+    def before(connection: Any, *_: object) -> None:
+        pid = connection.connection.driver_connection.info.backend_pid
+        began.append((spent(pid), pid))
+
+    def after(*_: object) -> None:
+        was, pid = began.pop()
+        function = _sender()
+        sent[function] += 1
+        time.sleep(0.0002)  # until the backend sleeps, and has been charged
+        backend[function] += spent(pid) - was
+
+    event.listen(Engine, "before_cursor_execute", before)
+    event.listen(Engine, "after_cursor_execute", after)
+    try:
+        for question in asked:
+            way(question)
+    finally:
+        event.remove(Engine, "before_cursor_execute", before)
+        event.remove(Engine, "after_cursor_execute", after)
+    rows = [[name, sent[name] / len(asked), backend[name] / len(asked)] for name in sent]
+    rows.sort(key=lambda row: -row[2])
+    rows.append(["all", sum(sent.values()) / len(asked), sum(backend.values()) / len(asked)])
+    common.table(["statements of", "a query", "Postgres ms a query"], rows)
+
+
+def _sender() -> str:
+    """The storage function on the stack that sent a statement."""
+    frame = sys._getframe()
+    found = "?"
+    while frame.f_back is not None:
+        frame = frame.f_back
+        path = frame.f_code.co_filename
+        if path.startswith(STORAGE) and not path.endswith(("database.py", "timed.py")):
+            return f"{Path(path).stem}.{frame.f_code.co_name}"
+    return found
+
+
+class Stages:
+    """Processor time of this thread by stage; what a stage calls counts to the innermost one."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = defaultdict(float)
+        self._running: list[str] = []
+        self._since = 0.0
+
+    @contextmanager
+    def of(self, stage: str) -> Iterator[None]:
+        """The block is of this stage."""
+        self._turn()
+        self._running.append(stage)
+        try:
+            yield
+        finally:
+            self._turn()
+            self._running.pop()
+
+    def _turn(self) -> None:
+        now = time.process_time()
+        if self._running:
+            self.spent[self._running[-1]] += now - self._since
+        self._since = now
+
+    def wrapped(self, function: Callable[..., Any], stage: str) -> Callable[..., Any]:
+        """The function, whose time counts to the stage."""
+
+        def run(*arguments: Any, **keywords: Any) -> Any:
+            with self.of(stage):
+                return function(*arguments, **keywords)
+
+        return run
+
+
+def stages(app: Application, way: Callable[[str], object], asked: Sequence[str]) -> None:
+    """Print what this process spends where."""
+    clock = Stages()
+    with ExitStack() as patches:
+        for module, name, stage in STAGES:
+            patches.enter_context(patch.object(module, name, clock.wrapped(getattr(module, name), stage)))
+        for owner, name, stage in (
+            (type(app.embedder), "embed", "embed"),
+            (retrieve.RetrieveService, "plan", "analyse"),
+            (ask.AskService, "keep", "keep the episode"),
+            (type(app.access), "scope", "scope"),
+        ):
+            patches.enter_context(patch.object(owner, name, clock.wrapped(getattr(owner, name), stage)))
+        for question in asked:
+            with clock.of("else"):
+                way(question)
+    rows: list[list[object]] = [
+        [stage, 1000 * seconds / len(asked)]
+        for stage, seconds in sorted(clock.spent.items(), key=lambda row: -row[1])
+    ]
+    rows.append(["all", 1000 * sum(clock.spent.values()) / len(asked)])
+    common.table(["stage", "process ms a query"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Processor time of a query, stage by stage.")
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--collection", help="Default: the folder's name.")
+    parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--profile", default="default")
+    parser.add_argument("--memory", default="read")
+    parser.add_argument("--warm", type=int, default=20, help="Questions asked before anything is measured.")
+    arguments = parser.parse_args()
+    collection = arguments.collection or arguments.dataset.resolve().name
+    asked = common.questions(arguments.dataset, arguments.questions)
+
+    with common.application() as (app, addresses):
+        size = app.access.scope(collection).collection
+        print(
+            f"{collection}: {size.passage_count} passages, {size.sentence_count} sentences; {len(asked)} questions"
+        )
+        floor = Floor(app, addresses.database_url, collection, exact=True)
+
+        def service(question: str) -> object:
+            return app.ask.query(
+                Query(
+                    text=question,
+                    scope=app.access.scope(collection),
+                    top_k=TOP_K,
+                    memory=arguments.memory,
+                    profile=arguments.profile,
+                )
+            )
+
+        ways: dict[str, Callable[[str], object]] = {"floor": floor, "query": service}
+        interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
+        costs(ways, asked, Backends(app))
+        print()
+        statements(service, asked)
+        print()
+        stages(app, service, asked)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What a tenant may have: refused once it had it, and counted only where something is set."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.main import create_app
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
+from app.storage.access.tenants import Quotas
+from tests.api.conftest import Variant
+from tests.api.operations import assert_problem
+from tests.support.openai_server import OpenAiServer
+from tests.support.statements import watched
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture
+def guarded(variant: Variant, llm_server: OpenAiServer) -> Application:
+    return variant(access="keys", access_remember_seconds=60.0, llm_base_url=llm_server.base_url)
+
+
+def client(guarded: Application, tenant: str, scopes: list[str] | None = None, **more: Any) -> TestClient:
+    wanted = Wanted(name="app", scopes={"*": scopes or ["admin"]}, **more)
+    made = guarded.access_keys.make(LOCAL, wanted, tenant)
+    headers = {"authorization": f"Bearer {made.key}"}
+    return TestClient(create_app(guarded), raise_server_exceptions=False, headers=headers)
+
+
+def passages(count: int) -> dict[str, Any]:
+    return {"passages": [{"id": str(n), "text": f"The Thames has {n} bridges."} for n in range(count)]}
+
+
+def test_passages_and_jobs(guarded: Application, collection: str) -> None:
+    guarded.access_keys.set_tenant(collection, Quotas(passages=3, jobs=1))
+    app = client(guarded, collection)
+    where = {"collection": collection}
+    assert app.post("/passages", params=where, json=passages(4)).status_code == 429
+    lines = b"".join(b'{"id": "%d", "text": "A bridge."}\n' % n for n in range(600))
+    streamed = app.post("/passages", params=where, content=lines, headers={"content-type": "application/x-ndjson"})
+    assert streamed.status_code == 429
+    assert app.post("/passages", params=where, json=passages(3)).status_code == 202
+
+    waiting = app.post("/passages", params=where, json=passages(1))
+    assert_problem(waiting)
+    assert (waiting.status_code, waiting.json()["quota"], waiting.headers["retry-after"]) == (429, "jobs", "30")
+    guarded.runner.run_ready()
+    full = app.post("/passages", params=where, json=passages(1))
+    assert (full.status_code, full.json()["quota"], full.json()["limit"]) == (429, "passages", 3)
+    assert "retry-after" not in full.headers
+    assert app.get("/access/me").json()["tenant"] == collection
+
+
+def test_queries_and_verdicts_of_a_day(guarded: Application, collection: str) -> None:
+    guarded.access_keys.set_tenant(collection, Quotas(queries=2, verdicts=1))
+    app = client(guarded, collection)
+    where = {"collection": collection}
+    app.post("/passages", params=where, json=passages(1))
+    guarded.runner.run_ready()
+    asked = [app.post("/query", json={"query": QUESTION, **where}) for _ in range(3)]
+    assert [answer.status_code for answer in asked] == [200, 200, 429]
+    assert 0 < int(asked[-1].headers["retry-after"]) <= 86_401
+    verdict = {"query_id": asked[0].json()["query_id"], "partial": True, **where}
+    given = [app.post("/feedback", json=verdict, headers={"idempotency-key": str(n)}) for n in range(2)]
+    assert [answer.status_code for answer in given] == [202, 429]
+    (shown,) = [tenant for tenant in guarded.access_keys.tenants() if tenant.name == collection]
+    assert (shown.quotas.queries, shown.passages, shown.keys, shown.collections) == (2, 1, 1, 1)
+
+
+def test_where_nothing_is_set_nothing_is_counted(guarded: Application, curie: str) -> None:
+    app = client(guarded, "local")
+    app.get("/access/me")
+    with watched() as first:
+        app.post("/query", json={"query": QUESTION, "collection": curie})
+    with watched() as second:
+        app.post("/query", json={"query": QUESTION, "collection": curie})
+    assert first.statements == second.statements + 1, "the quotas of the tenant, once"
+
+
+def test_a_language_model_takes_its_scope_and_its_budget(
+    guarded: Application, curie: str, llm_server: OpenAiServer
+) -> None:
+    asked = {"query": QUESTION, "collection": curie}
+    plain = client(guarded, "local", ["query"])
+    for path, more in (("/answer", {}), ("/query", {"sufficiency": "llm"}), ("/expand", {"methods": ["hyde"]})):
+        refused = plain.post(path, json=asked | more)
+        assert refused.status_code == 403, path
+    assert llm_server.requests == []
+
+    bounded = client(guarded, "local", ["query", "llm"], llm_tokens=5)
+    llm_server.queue('{"answer": "In Warsaw.", "cited": [], "sufficient": true}')
+    first = bounded.post("/answer", json=asked)
+    assert (first.status_code, first.json()["answer"]) == (200, "In Warsaw."), first.text
+    spent = bounded.post("/answer", json=asked).json()
+    assert spent["warnings"][0]["type"] == "not-answered"
+    assert "used up its 5 tokens" in spent["warnings"][0]["detail"]
+    assert spent["retrieval"]["passages"], "what can be done without it is"
+    assert len(llm_server.requests) == 1

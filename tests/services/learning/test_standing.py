@@ -1,0 +1,194 @@
+"""New judges: what they may move, how their weight grows, and that all of it follows from the log."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from app.composition import Application
+from app.core.access_keys import EVERYTHING
+from app.core.standing import ESTABLISHED, Standing
+from app.core.verdict import Expansion
+from app.services.access.scope import LOCAL, Principal
+from app.services.learning.verdict import Named, Verdict
+from tests.support import state, undo
+
+QUESTION = "Where was Marie Curie born?"
+BEFORE, TODAY = "2026-05-01", "2026-05-02"
+
+
+def principal(name: str, *, trusted: bool = False) -> Principal:
+    return Principal(name, LOCAL.tenant, EVERYTHING, judges_as=name, trusted=trusted)
+
+
+def say(
+    application: Application,
+    collection: str,
+    by: str | Principal,
+    supporting: Sequence[int] = (),
+    rejected: Sequence[int] = (),
+    *,
+    question: str = QUESTION,
+    day: str = TODAY,
+    **more: Any,
+) -> Any:
+    """One principal's verdict on an answer of its own, applied: its detail."""
+    who = principal(by) if isinstance(by, str) else by
+    scope = replace(application.access.scope(collection), principal=who)
+    query_id: UUID = state.given_episode(application, collection, question, [])
+    verdict = Verdict(
+        query_id=query_id,
+        scope=scope,
+        supporting=[Named(sentence) for sentence in supporting],
+        rejected=[Named(sentence) for sentence in rejected],
+        partial=True,
+        **more,
+    )
+    event = application.feedback.accept(verdict, str(uuid4())).event.id
+    state.on_day(application, collection, event, day)
+    undo.apply(application, collection, [event])
+    return application.feedback.event(application.access.scope(collection), event)
+
+
+def gains(detail: Any) -> dict[str, float]:
+    return {row.channel: row.gain for row in detail.changes}
+
+
+def task(application: Application, collection: str, sentence: int) -> dict[str, Any]:
+    rows = state.rows(application, collection, "sentence_memory", undo.INCIDENTAL)
+    (row,) = [row for row in rows if row["sentence_id"] == sentence]
+    return row
+
+
+@pytest.fixture
+def said(application: Application, curie: str) -> list[int]:
+    """The sentences, of which a trusted judge supported the first."""
+    found = state.all_sentences(application, curie)
+    say(application, curie, LOCAL, [found[0]], judge="honest", day=BEFORE)
+    return found
+
+
+class TestCaps:
+    def test_all_new_judges_together_move_a_memory_only_so_far_a_day(
+        self, application: Application, curie: str, said: list[int]
+    ) -> None:
+        most = application.settings.judge_newcomer_share
+        left = 1.0
+        for n in range(12):
+            left *= 1.0 - gains(say(application, curie, f"new-{n}", [said[3]]))["task"]
+        assert 1.0 - left == pytest.approx(most)
+        undo.assert_verified(application, curie)
+
+    def test_many_new_names_do_not_undo_a_trusted_word(
+        self, application: Application, curie: str, said: list[int]
+    ) -> None:
+        before = task(application, curie, said[0])
+        left = 1.0
+        for n in range(20):
+            left *= 1.0 - gains(say(application, curie, f"new-{n}", rejected=[said[0]]))["recall"]
+        assert 1.0 - left <= application.settings.judge_contested_share + 1e-9
+        assert task(application, curie, said[0])["pulled"] != before["pulled"]
+        (row,) = [
+            row for row in state.rows(application, curie, "question_support") if row["sentence_id"] == said[0]
+        ]
+        assert row["said"] == [["honest", 1]], "words of new judges outvote nobody"
+        again = gains(say(application, curie, LOCAL, [said[0]], judge="honest"))
+        assert again["task"] > 0.2, "and take nothing from those who are trusted"
+        undo.assert_verified(application, curie)
+
+    def test_they_teach_neither_the_ranking_nor_keys(
+        self, application: Application, curie: str, said: list[int]
+    ) -> None:
+        say(application, curie, "new", [said[3]], expansions=[Expansion("prf", "radium")], retrieval_success=True)
+        assert state.rows(application, curie, "key_evidence") == []
+        assert state.rows(application, curie, "ranking_belief") == []
+        undo.assert_verified(application, curie)
+
+    def test_other_words_for_the_question_do_not_escape(
+        self, application: Application, curie: str, said: list[int]
+    ) -> None:
+        most = application.settings.judge_contested_share
+        for asked in (f"{QUESTION}?", "where was  marie curie born", "Where was Marie Curie born, please?"):
+            detail = say(application, curie, f"new {asked[-7:].strip('?.')}", rejected=[said[0]], question=asked)
+            assert gains(detail)["task"] <= most
+        events = state.rows(application, curie, "feedback_event")
+        assert {row["daily_share"] for row in events if row["judge"] == "new please"} == {most}, (
+            "asked in other words"
+        )
+        assert len(state.rows(application, curie, "question")) == 2
+        undo.assert_verified(application, curie)
+
+
+class TestStanding:
+    def test_the_weight_is_the_mean_of_a_beta_belief(self) -> None:
+        assert Standing().mean == 1 / 5
+        assert Standing(agreed=3).weight == 4 / 8
+        assert Standing(agreed=10).mean == 11 / 15 < ESTABLISHED
+        assert Standing(agreed=11).weight == 1.0
+        assert Standing(agreed=11, disagreed=1).weight == 12 / 17
+
+    def test_it_grows_with_agreement_from_the_next_day_on(
+        self, application: Application, curie: str, said: list[int]
+    ) -> None:
+        for n, sentence in enumerate(said[1:]):
+            question = f"What about {n}?"
+            say(application, curie, LOCAL, [sentence], judge="honest", question=question, day=BEFORE)
+            say(application, curie, "eager", [sentence], question=question, day=BEFORE)
+        wrong = said[1]
+        say(application, curie, LOCAL, rejected=[wrong], judge="honest", question="Wrong?", day=BEFORE)
+        say(application, curie, "liar", [wrong], question="Wrong?", day=BEFORE)
+
+        (first,) = {
+            row["standing"] for row in state.rows(application, curie, "feedback_event") if row["judge"] == "eager"
+        }
+        assert first == 0.2
+        agreed = len(said) - 1
+        say(application, curie, "eager", [said[0]], question="Another?")
+        say(application, curie, "liar", [said[0]], question="Another?")
+        standing = {
+            row["judge"]: row["standing"]
+            for row in state.rows(application, curie, "feedback_event")
+            if row["received_at"].startswith(TODAY)
+        }
+        assert standing["eager"] == Standing(agreed=agreed).weight
+        assert standing["liar"] == Standing(disagreed=1).weight
+
+        views = application.judges.page(application.access.scope(curie), "", 10)
+        shown = {view.known.name: view.standing for view in views}
+        assert shown["eager"].agreed == agreed
+        assert shown["liar"] == Standing(0, 1)
+        undo.assert_verified(application, curie)
+
+        application.revoke.request(application.access.scope(curie), judge="eager")
+        application.runner.run_ready()
+        views = application.judges.page(application.access.scope(curie), "", 10)
+        assert {view.known.name: view.standing for view in views}["eager"] == Standing()
+        undo.assert_verified(application, curie)
+
+    def test_a_judge_can_be_trusted_by_its_name_or_its_key(
+        self, application: Application, curie: str, said: list[int]
+    ) -> None:
+        new = gains(say(application, curie, "new", [said[2]]))
+        application.judges.set(application.access.scope(curie), "editor", trusted=True)
+        by_name = gains(say(application, curie, "editor", [said[3]]))
+        by_key = gains(say(application, curie, principal("chief", trusted=True), [said[4]]))
+        assert by_name == by_key
+        assert by_key["task"] == pytest.approx(2 / 3)
+        assert new["task"] == pytest.approx(application.settings.judge_newcomer_share)
+
+
+class TestUndone:
+    def test_what_new_judges_did_is_taken_back_to_the_bit(
+        self, application: Application, curie: str, said: list[int]
+    ) -> None:
+        before = state.learned(application, curie)
+        for n in range(3):
+            say(application, curie, f"new-{n}", [said[3]], [said[0]])
+        assert state.learned(application, curie) != before
+        for n in range(3):
+            application.revoke.request(application.access.scope(curie), judge=f"new-{n}")
+        application.runner.run_ready()
+        assert state.learned(application, curie) == before
+        undo.assert_verified(application, curie)

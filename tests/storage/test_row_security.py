@@ -1,0 +1,150 @@
+"""Tenants kept apart by Postgres itself, with the application's own scope removed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.exc import DataError, ProgrammingError
+
+from app import tenancy
+from app.composition import Application, Servers
+from app.errors import ConfigurationError
+from app.main import create_app
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
+from app.settings import Settings
+from app.storage.corpus import collections
+from app.storage.database import Database
+from app.storage.tables import metadata
+
+KEPT = {"tenant", "access_key", "spent"}
+"""Tables that no tenant's connection sees at all."""
+
+
+@pytest.fixture
+def database(addresses: Servers) -> Iterator[Database]:
+    database = Database(addresses.database_url, pool_size=2, row_security=True)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def secured(application: Application, addresses: Servers, settings: Settings) -> Iterator[Application]:
+    """The application with row security, needing keys."""
+    built = Application(settings.model_copy(update={"row_security": True, "access": "keys"}), addresses)
+    built.__dict__.update(embedder=application.embedder, language=application.language)
+    yield built
+    built.close()
+
+
+def keyed(secured: Application, tenant: str) -> TestClient:
+    made = secured.access_keys.make(LOCAL, Wanted(name="own", scopes={"*": ["admin"]}, trusted=True), tenant)
+    headers = {"authorization": f"Bearer {made.key}"}
+    return TestClient(create_app(secured), raise_server_exceptions=False, headers=headers)
+
+
+def visible(database: Database, tenant: str | None) -> dict[str, int]:
+    with tenancy.of(tenant), database.read() as reader:
+        return {
+            table: reader.scalar(f"SELECT count(*) FROM {table}") for table in metadata.tables if table not in KEPT
+        }
+
+
+def test_every_table_of_collections_is_under_it(database: Database) -> None:
+    with database.read() as reader:
+        bare = {
+            row[0]
+            for row in reader.rows(
+                """
+                SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')
+                  AND NOT relispartition AND NOT relrowsecurity
+                """
+            )
+        }
+    assert bare == {*KEPT, "alembic_version"}
+
+
+def test_no_statement_sees_or_changes_rows_of_others(
+    application: Application, database: Database, curie: str
+) -> None:
+    target = application.access.scope(curie).collection.id
+    assert visible(database, None)["passage"] >= 5
+    assert visible(database, "local")["passage"] >= 5
+    assert set(visible(database, "stranger").values()) == {0}
+    with tenancy.of("stranger"):
+        with database.write() as writer:
+            assert writer.execute("UPDATE passage SET title = 'x'") == 0
+            assert writer.execute("DELETE FROM collection") == 0
+        insert = "INSERT INTO lexical_posting VALUES (%(c)s, 1, 1, 1, 1)"
+        with pytest.raises(ProgrammingError, match="row-level security"), database.write_once() as writer:
+            writer.execute(insert, {"c": target})
+        for table in KEPT:
+            with pytest.raises(ProgrammingError, match="permission denied"), database.read() as reader:
+                reader.rows(f"SELECT * FROM {table}")
+    assert application.access.scope(curie).collection.passage_count == 5
+
+
+def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    database.check_row_security()
+    monkeypatch.setattr("app.storage.database.TENANT_ROLE", "nobody_at_all")
+    with pytest.raises(ConfigurationError, match="needs the role nobody_at_all"):
+        database.check_row_security()
+
+
+def test_connections_of_a_pool_change_their_tenant(database: Database, curie: str) -> None:
+    count = "SELECT count(*) FROM collection WHERE name = %(name)s"
+    for tenant, found in [("local", 1), ("stranger", 0), (None, 1), ("stranger", 0), ("local", 1)]:
+        with tenancy.of(tenant):
+            with database.read() as reader:
+                assert reader.scalar(count, {"name": curie}) == found
+            with pytest.raises(DataError), database.write() as writer:
+                writer.scalar("SELECT 1 / 0")  # what is rolled back takes no tenant with it
+            with database.write() as writer:
+                assert writer.scalar(count, {"name": curie}) == found
+            with database.snapshot() as reader:
+                assert reader.scalar(count, {"name": curie}) == found
+
+
+def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str) -> None:
+    client = keyed(secured, "local")
+    asked = client.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
+    assert asked["passages"]
+    sentence = asked["passages"][0]["sentences"][0]["sentence_id"]
+    judged = {"query_id": asked["query_id"], "collection": curie, "partial": True, "wait": True}
+    given = client.post("/feedback", json=judged | {"supporting": [sentence]}, headers={"idempotency-key": "rls"})
+    assert (given.status_code, given.json()["status"]) == (200, "applied"), given.text
+    where: dict[str, Any] = {"params": {"collection": curie}}
+    passages = {"passages": [{"id": "thames", "text": "The Thames flows through London."}]}
+    assert client.post("/passages", json=passages, **where).status_code == 202
+    assert secured.runner.run_ready() >= 1
+    assert client.get("/passages/thames", **where).status_code == 200
+    assert client.get(f"/collections/{curie}/judges").json()["judges"][0]["judge"] == "own"
+    assert client.delete("/passages/thames", **where).status_code == 204
+    assert client.delete(f"/feedback/{given.json()['feedback_id']}", **where).json()["status"] == "revoked"
+    assert client.delete(f"/collections/{curie}").status_code == 204
+
+
+def test_with_the_applications_scope_removed_a_stranger_still_finds_nothing(
+    secured: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = keyed(secured, f"tenant-{curie}")
+    find = collections.find
+    monkeypatch.setattr(collections, "find", lambda reader, name, _tenant: find(reader, name, "local"))
+    for method, path in [("GET", f"/collections/{curie}"), ("DELETE", f"/collections/{curie}")]:
+        assert stranger.request(method, path).status_code == 404
+    body = {"query": "Where was Marie Curie born?", "collection": curie}
+    assert stranger.post("/query", json=body).status_code == 404
+
+    without = Application(secured.settings.model_copy(update={"row_security": False}), Servers(*_urls(secured)))
+    try:
+        assert (
+            TestClient(create_app(without), headers=dict(stranger.headers)).get(f"/collections/{curie}").is_success
+        )
+    finally:
+        without.close()
+
+
+def _urls(application: Application) -> tuple[str, str]:
+    engine = application.database._readers.url
+    return engine.render_as_string(hide_password=False).replace("+psycopg", ""), "redis://127.0.0.1:1/0"

@@ -1,0 +1,48 @@
+"""Access keys from the command line, which makes the first one straight on the database."""
+
+import json
+
+import pytest
+
+from app.core.access_keys import is_key
+from app.settings import is_loopback
+from tests.support.command import Cli
+
+
+def test_a_key_is_made_used_followed_and_revoked(cli: Cli, env: dict[str, str], curie: str) -> None:
+    made = cli("keygen", "Shop", "--scope", f"{curie}:read", "--scope", f"{curie}:admin", "--days", "30", **env)
+    key = made.stdout.strip()
+    assert (made.returncode, is_key(key)) == (0, True), made.stderr
+    assert key not in made.stderr
+    assert "shop" in made.stderr
+    assert cli("judges", "-c", curie, ENGRAM_ACCESS_KEY=key).stdout == f"{curie}: no judges\n"
+    wrong = key[:-1] + ("a" if key[-1] != "a" else "b")
+    assert "Unauthorized" in cli.fails("judges", "-c", curie, ENGRAM_ACCESS_KEY=wrong)
+    assert "no collection" in cli.fails("judges", "-c", "elsewhere", ENGRAM_ACCESS_KEY=key)
+
+    listed = json.loads(cli("access", "list", "--json", "--limit", "1000", **env).stdout)["keys"]
+    (own,) = [row for row in listed if row["hint"] == key[-4:] and row["name"] == "shop"]
+    assert own["scopes"] == {curie: ["read", "admin"]}
+    followed = json.loads(cli("access", "rotate", str(own["id"]), "--json", **env).stdout)
+    assert is_key(followed["key"])
+    assert cli("access", "revoke", str(followed["id"]), **env).stdout == f"key {followed['id']} of shop: revoked\n"
+    assert "revoked" in cli("access", "list", "--after", str(own["id"] - 1), **env).stdout
+    assert f"no access key {2**40}" in cli.fails("access", "revoke", str(2**40), **env)
+    assert "'write' is no scope" in cli.fails("keygen", "x", "--scope", "write", **env)
+    assert "a name is made of" in cli.fails("keygen", "ключ", **env)
+
+
+def test_tenants_have_quotas(cli: Cli, env: dict[str, str], collection: str) -> None:
+    assert cli("access", "tenant", collection, "--passages", "5", **env).stdout == f"tenant {collection}: set\n"
+    shown = json.loads(cli("access", "tenants", "--json", **env).stdout)["tenants"]
+    (own,) = [row for row in shown if row["name"] == collection]
+    assert (own["quotas"]["passages"], own["quotas"]["queries"]) == (5, None)
+    assert collection in cli("access", "tenants", **env).stdout
+
+
+@pytest.mark.parametrize(
+    ("host", "alone"),
+    [("127.0.0.1", True), ("::1", True), ("[::1]", True), ("localhost", True), ("0.0.0.0", False), ("api", False)],
+)
+def test_only_what_is_on_loopback_needs_no_key(host: str, alone: bool) -> None:
+    assert is_loopback(host) is alone
