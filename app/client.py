@@ -1,6 +1,7 @@
 """The command line's HTTP client: one line for every failure, files streamed, jobs followed."""
 
 import gzip
+import json
 import sys
 import time
 import zlib
@@ -115,6 +116,30 @@ class Client:
             return response.json()
         except ValueError as error:
             raise ClientError(f"{self._base_url} answers, but it is not Engram.") from error
+
+    def events(self, path: str) -> Iterator[tuple[str, Any]]:
+        """Server-sent events as they come: of each its kind and its JSON.
+
+        Raises:
+            ClientError: the service is out of reach, answered with a problem, or ended before the stream did.
+        """
+        try:
+            with self._http.stream("GET", path) as response:
+                if response.is_error:
+                    response.read()
+                    raise ClientError(_problem(response))
+                kind = "message"
+                for line in response.iter_lines():
+                    name, _, value = line.partition(": ")
+                    if name == "event":
+                        kind = value
+                    elif name == "data":
+                        yield kind, json.loads(value)
+        except httpx.HTTPError as error:
+            reason = str(error) or type(error).__name__
+            raise ClientError(f"{self._base_url} broke off ({reason}).") from error
+        if kind != "end":
+            raise ClientError(f"{self._base_url} ended the stream before the session did.")
 
     def ingest(
         self,

@@ -17,7 +17,7 @@ from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
 from app.services.jobs.jobs import JobsService
-from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION
+from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION, SESSIONS
 from app.services.jobs.runner import Runner
 from app.services.jobs.work import Handler, Kind
 from app.services.keys.attribution import Attribution
@@ -40,6 +40,13 @@ from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
+from app.services.sessions.auto import AutoPlanner
+from app.services.sessions.planner import Planner as SessionPlanner
+from app.services.sessions.pool import PoolPlanner
+from app.services.sessions.runner import SessionRunner
+from app.services.sessions.sessions import SessionService
+from app.services.sessions.socratic import SocraticPlanner
+from app.services.sessions.teach import Teacher
 from app.services.undo.as_of import PastService
 from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
@@ -165,7 +172,13 @@ class Application(Upkeep):
     @cached_property
     def handlers(self) -> Mapping[Kind, Handler]:
         """What does jobs, by their kinds."""
-        return {INGEST: self.index, REKEY: self.rekey, REVOCATION: self.revoke, REPLAY: self.past}
+        kinds: dict[Kind, Handler] = {
+            INGEST: self.index,
+            REKEY: self.rekey,
+            REVOCATION: self.revoke,
+            REPLAY: self.past,
+        }
+        return kinds | dict.fromkeys(SESSIONS, self.session_runner)
 
     @cached_property
     def runner(self) -> Runner:
@@ -207,6 +220,36 @@ class Application(Upkeep):
     def serving(self) -> ServingService:
         """Serves queries by their collection's settings."""
         return ServingService(self.database, self.ask)
+
+    @cached_property
+    def session_planners(self) -> dict[str, SessionPlanner]:
+        """What decides on the rounds of sessions, by name."""
+        pool = PoolPlanner()
+        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool)]
+        by_name = {planner.name: planner for planner in planners}
+        return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
+
+    @cached_property
+    def teacher(self) -> Teacher:
+        """Fans verdicts on sessions out."""
+        return Teacher(self.database, self.feedback)
+
+    @cached_property
+    def session_runner(self) -> SessionRunner:
+        """Does the rounds of sessions."""
+        return SessionRunner(
+            self.database,
+            self.serving,
+            self.language,
+            self.llm,
+            self.session_planners,
+            self.teacher,
+        )
+
+    @cached_property
+    def sessions(self) -> SessionService:
+        """Starts sessions and reads them."""
+        return SessionService(self.database, self.encoder, self.runner, self.session_planners, self.llm)
 
     @cached_property
     def lift(self) -> LiftService:

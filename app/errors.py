@@ -155,6 +155,13 @@ class LlmError(EngramError):
     title = "The LLM endpoint failed"
 
 
+class BudgetSpentError(LlmError):
+    """What was wanted goes beyond a session's budget; ``extra["reason"]`` names it."""
+
+    type = "budget-spent"
+    title = "A budget is spent"
+
+
 class UnavailableError(EngramError):
     """A server that Engram needs is out of reach; trying again later may work."""
 

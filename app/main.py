@@ -27,6 +27,7 @@ from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
+from app.api.sessions import sessions
 from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
 from app.api.upkeep import audit, health, metrics
@@ -44,6 +45,7 @@ ROUTERS = tuple(
         judges,
         passages,
         jobs,
+        sessions,
         serving,
         keys,
         past,

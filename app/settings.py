@@ -360,7 +360,8 @@ class Settings(OperationSettings):
         ge=0,
         le=36_500,
         description=(
-            "Days that answered queries are kept from the end of the week (UTC) they came in; 0 is for ever. "
+            "Days that answered queries are kept from the end of the week (UTC) they came in, and sessions from "
+            "their ends; 0 is for ever. "
             "Verdicts keep what they go by, so nothing that was learned depends on it."
         ),
     )

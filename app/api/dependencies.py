@@ -37,6 +37,8 @@ from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
+from app.services.sessions.sessions import SessionService
+from app.services.sessions.teach import Teacher
 from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
 from app.services.upkeep.acts import ActsService
@@ -70,6 +72,10 @@ class Services(Protocol):
     def ask(self) -> AskService: ...
     @property
     def serving(self) -> ServingService: ...
+    @property
+    def sessions(self) -> SessionService: ...
+    @property
+    def teacher(self) -> Teacher: ...
     @property
     def lift(self) -> LiftService: ...
     @property

@@ -5,6 +5,7 @@ from typing import Any
 
 from app.cli import (
     access,
+    ask,
     audit,
     backup,
     doctor,
@@ -31,6 +32,7 @@ from app.errors import EngramError
 
 __all__ = [
     "access",
+    "ask",
     "audit",
     "backup",
     "cli",

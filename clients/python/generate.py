@@ -22,6 +22,7 @@ POSITIONAL = {
     "AnswerIn": ["query"],
     "CompareIn": ["query"],
     "ExpandIn": ["query"],
+    "SessionIn": ["question"],
     "FeedbackIn": ["query_id"],
 }
 """What methods take by position, and so not as one of their options."""
@@ -35,6 +36,7 @@ SYNC = [
     (r"__aenter__", "__enter__"),
     (r"__aexit__", "__exit__"),
     (r"\baclose\b", "close"),
+    (r"\ba(read|iter_lines)\b", r"\1"),
     (r"asyncio\.sleep", "time.sleep"),
     (r"import asyncio\n", ""),
     (r'^""".*?"""', '"""The client that blocks: made of ``_async.py`` by ``generate.py``."""'),
@@ -94,7 +96,7 @@ def _without_positional(document: dict[str, Any]) -> dict[str, Any]:
         schema = copy["components"]["schemas"][name]
         for field in taken:
             schema["properties"].pop(field)
-            schema["required"].remove(field)
+            schema["required"] = [one for one in schema.get("required", ()) if one != field]
     return copy
 
 

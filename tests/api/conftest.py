@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from app.composition import Application, Servers
 from app.main import create_app
 from app.providers.embedder import Embedder
+from app.services.sessions.sessions import NewSession
 from app.settings import Settings
 from tests.support import state
 from tests.support.encoder import Turned
@@ -94,6 +95,15 @@ def finished(application: Application, curie: str) -> tuple[str, UUID]:
     """A collection with a job that is over, and that."""
     (job,) = application.jobs.page(application.access.scope(curie), None, 1)
     return curie, job.job.id
+
+
+@pytest.fixture
+def cancelled_session(application: Application, curie: str) -> tuple[str, UUID]:
+    """A collection with a session that goes no further, and that."""
+    scope = application.access.scope(curie)
+    session = application.sessions.start(scope, NewSession(question="Where was Marie Curie born?"))
+    application.sessions.cancel(scope, session)
+    return curie, session
 
 
 @pytest.fixture

@@ -36,6 +36,11 @@ CALLED = {
     "delete_feedback": "revoke",
     "delete_job": "cancel",
     "delete_passage": "delete_passage",
+    "delete_session": "cancel_session",
+    "get_events": "session_rounds",
+    "get_session": "session",
+    "post_round": "more_rounds",
+    "post_session": "start_session",
     "get_access_keys": "access_keys",
     "get_audit": "audit",
     "get_collection": "get_collection",
@@ -137,6 +142,19 @@ class TestService:
         assert two.problem is not None
         assert two.problem.status == 404
         assert [passage.id for passage in engram.passages()] == sorted(line["id"] for line in CURIE)
+
+        begun = engram.start_session("Where was the discoverer of radium born?", budget={"rounds": 2})
+        rounds = list(engram.session_rounds(begun.session_id))
+        session = engram.session(begun.session_id)
+        assert ([one.number for one in rounds], session.status) == (
+            [one.number for one in session.rounds],
+            "stopped",
+        )
+        judged = engram.feedback(session_id=session.session_id, supporting=[sentence])
+        assert judged.session_id == session.session_id
+        assert engram.cancel_session(session.session_id).status == "stopped"
+        with pytest.raises(NotFoundError):
+            list(engram.session_rounds(uuid4()))
 
         assert engram.revoke(said.feedback_id).status == "revoked"
         engram.delete_passage(CURIE[0]["id"])

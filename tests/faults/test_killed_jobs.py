@@ -9,6 +9,8 @@ from uuid import UUID
 import pytest
 
 from app.composition import Application
+from app.services.sessions.sessions import NewSession
+from app.services.sessions.state import Asked
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
@@ -167,3 +169,31 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     # The later of two jobs with the same passage wins.
     (own,) = [row for row in state.rows(application, collection, "passage") if row["external_id"] == "own"]
     assert own["text"] == "It is 7."
+
+
+SESSION = {
+    "a round written and not committed": ("app.storage.sessions.sessions:write_round", "after"),
+    "between two rounds": ("app.services.sessions.runner:SessionRunner._step", "after"),
+}
+
+
+@pytest.mark.parametrize("step", SESSION)
+def test_killed_in_the_middle_of_a_session(
+    application: Application, curie: str, killed_and_made_good: Killed, step: str
+) -> None:
+    scope = application.access.scope(curie)
+    question = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
+    new = NewSession(question=question, planner="pool", asked=Asked(top_k=2, threshold=1.0))
+    session = application.sessions.start(scope, new)
+    done = killed_and_made_good(curie, session, *SESSION[step])
+
+    read = application.sessions.read(scope, session)
+    assert (read.stored.status, read.stored.stop_reason) == ("stopped", "covered")
+    assert [one.number for one in read.rounds] == [1, 2]
+    assert (done["created"], done["result"]) == (2, {"stop_reason": "covered"})
+    assert read.stored.cost["rounds"] == 2
+    assert read.stored.cost["passages"] == len(read.passages) == 3
+    straight = application.sessions.start(scope, new)
+    once = application.sessions.wait(scope, straight)
+    assert [one.sentence_id for one in read.evidence] == [one.sentence_id for one in once.evidence]
+    assert [one.said for one in read.rounds] == [one.said for one in once.rounds]

@@ -10,6 +10,8 @@ from app.services.access.scope import Scope
 from app.services.learning.verdict import Expansion, Named, Verdict
 from app.services.retrieval.plan import Exploring, as_asked
 from app.services.retrieval.query import Query
+from app.services.sessions.sessions import NewSession
+from app.services.sessions.state import Asked
 from tests.conftest import CURIE
 from tests.support import past, state, undo
 
@@ -36,6 +38,7 @@ def run(application: Application, name: str) -> None:
     scope = application.access.scope(name)
     _ask(application, scope)
     _look(application, scope, events)
+    _go_in_rounds(application, scope)
     _change(application, scope)
     _undo(application, scope, events)
     application.ingest.delete_collection(scope)
@@ -85,6 +88,26 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
         accepted.result()
     application.learn.apply_overdue(0.0, 100)
     application.evolve.run_due()
+
+
+def _go_in_rounds(application: Application, scope: Scope) -> None:
+    """Sessions that end by themselves, by their caller and before their time; one is judged, and then erased."""
+    sessions = application.sessions
+    chain = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
+    how = Asked(top_k=2, threshold=1.0, learn=True)
+    ended = sessions.start(scope, NewSession(question=chain, planner="pool", asked=how))
+    read = sessions.wait(scope, ended)
+    sessions.progress(scope, ended, 1)
+    sentence = read.evidence[0].sentence_id
+    sessions.go_on(scope, ended, "Which sea is in the north?", [Named(sentence)])
+    sessions.wait(scope, ended)
+    verdict = Verdict(query_id=ended, scope=scope, supporting=[Named(one.sentence_id) for one in read.evidence])
+    application.teacher.judge(scope, sessions.state(scope, ended), verdict, uuid4().hex, wait=True)
+    sessions.cancel(scope, sessions.start(scope, NewSession(question=chain)))
+    held = {one.passage_id for one in read.passages}
+    changed = next(passage for passage in CURIE if passage["id"] in held)
+    _ingest(application, scope.collection.name, dict(changed) | {"text": "Something else was said of it."})
+    _ingest(application, scope.collection.name, changed)
 
 
 def _look(application: Application, scope: Scope, events: Sequence[int]) -> None:

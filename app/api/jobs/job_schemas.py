@@ -46,7 +46,7 @@ class JobOut(BaseModel):
 
     job_id: UUID
     collection: str
-    kind: str = Field(description="ingest, rekey, revocation or replay")
+    kind: str = Field(description="ingest, rekey, revocation, replay or session")
     key_building: KeyBuilding | None = Field(
         description="Of a re-key job: what keys are made of once it has succeeded; null: another job."
     )

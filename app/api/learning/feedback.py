@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import asdict, replace
 from typing import Annotated, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response, status
 from starlette.concurrency import run_in_threadpool
@@ -60,8 +61,13 @@ async def post_feedback(
     app: App,
     key: RequiredKey,
 ) -> FeedbackOut:
-    """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`."""
+    """Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
+
+    A verdict on a session is stored once for each query of its rounds that it has to do with.
+    """
     body = sent.body
+    if body.session_id is not None:
+        return await run_in_threadpool(_on_session, app, sent, body.session_id, key, response)
     try:
         stored = await _stored(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
@@ -171,6 +177,17 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
     return FeedbackOut(**_out(app.feedback.retry(scope, feedback_id), scope.collection.name))
+
+
+def _on_session(app: App, sent: Posted[FeedbackIn], session: UUID, key: str, response: Response) -> FeedbackOut:
+    """Judge a session; answered as the verdict on its own question is, with the ids of all."""
+    scope = app.access.scope(sent.body.collection, sent.scope.principal)
+    verdict = sent.body.to_verdict(scope)
+    receipts = app.teacher.judge(scope, app.sessions.state(scope, session), verdict, key, wait=sent.body.wait)
+    if all(one.event.status in {"applied", "revoked"} for one in receipts):
+        response.status_code = status.HTTP_200_OK
+    said = _out(receipts[0], sent.body.collection)
+    return FeedbackOut(**said, session_id=session, session_feedback_ids=[one.event.id for one in receipts])
 
 
 def _detail(found: Detail, collection: str) -> FeedbackDetail:

@@ -1,12 +1,13 @@
 """Verdicts on the wire."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from app.api.keys.key_schemas import KeyEffectOut
+from app.api.learning.references import SentenceList, named
 from app.api.retrieval.expansion_schemas import ExpansionIn
 from app.api.schemas import (
     DEFAULT_COLLECTION,
@@ -16,50 +17,12 @@ from app.api.schemas import (
     JudgeName,
     Model,
     Moment,
-    NumberedId,
-    RowId,
-    Text,
 )
-from app.core.sizes import SENTENCE_CHARACTERS
 from app.core.verdict import Expansion
 from app.services.access.scope import Scope
-from app.services.learning.verdict import Named, Verdict
+from app.services.learning.verdict import Verdict
 
-MAX_NAMED = 1_000
-
-
-class SentenceById(Model):
-    """A sentence by its id, as answers give it."""
-
-    sentence_id: RowId
-
-
-class SentenceByText(Model):
-    """A sentence by your id of its passage and its text."""
-
-    passage_id: NumberedId
-    text: Text = Field(max_length=SENTENCE_CHARACTERS)
-
-
-def _way(reference: Any) -> str:
-    if isinstance(reference, dict):
-        return "by_id" if "sentence_id" in reference else "by_text"
-    return "id"
-
-
-def _named(reference: int | SentenceById | SentenceByText) -> Named:
-    if isinstance(reference, SentenceByText):
-        return Named(passage_id=reference.passage_id, text=reference.text)
-    return Named(sentence_id=reference.sentence_id if isinstance(reference, SentenceById) else reference)
-
-
-Reference = Annotated[
-    Annotated[RowId, Tag("id")] | Annotated[SentenceById, Tag("by_id")] | Annotated[SentenceByText, Tag("by_text")],
-    Discriminator(_way),
-]
-SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]
-
-
+NO_QUERY = UUID(int=0)
 _QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
 _LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
 FEEDBACK_EXAMPLES: list[JsonValue] = [
@@ -79,7 +42,14 @@ class FeedbackIn(Model):
 
     model_config = ConfigDict(json_schema_extra={"examples": FEEDBACK_EXAMPLES})
 
-    query_id: UUID
+    query_id: UUID | None = Field(default=None, description="The query that is judged.")
+    session_id: UUID | None = Field(
+        default=None,
+        description=(
+            "Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own "
+            "question whole and each sub-question with what it found."
+        ),
+    )
     collection: CollectionName = DEFAULT_COLLECTION
     supporting: SentenceList = Field(default_factory=list, description="Sentences that helped.")
     rejected: SentenceList = Field(default_factory=list, description="Sentences that did not help.")
@@ -155,6 +125,12 @@ class FeedbackIn(Model):
     wait: Flag = Field(default=False, description="Apply before answering, and say what changed.")
 
     @model_validator(mode="after")
+    def _say_what_is_judged(self) -> Self:
+        if (self.query_id is None) == (self.session_id is None):
+            raise ValueError("say which query is judged, by query_id, or which session, by session_id")
+        return self
+
+    @model_validator(mode="after")
     def _say_that_none_helped(self) -> Self:
         """A verdict that names nothing is more likely a slip than a wish to reject everything."""
         helped = bool(self.supporting or self.missed or self.supporting_passages)
@@ -167,11 +143,11 @@ class FeedbackIn(Model):
     def to_verdict(self, scope: Scope) -> Verdict:
         """The verdict as the service takes it."""
         return Verdict(
-            query_id=self.query_id,
+            query_id=self.query_id or NO_QUERY,
             scope=scope,
-            supporting=[_named(reference) for reference in self.supporting],
-            rejected=[_named(reference) for reference in self.rejected],
-            missed=[_named(reference) for reference in self.missed],
+            supporting=[named(reference) for reference in self.supporting],
+            rejected=[named(reference) for reference in self.rejected],
+            missed=[named(reference) for reference in self.missed],
             partial=self.partial,
             retrieval_success=self.retrieval_success,
             generation_success=self.generation_success,
@@ -241,6 +217,10 @@ class FeedbackOut(BaseModel):
 
     feedback_id: int
     query_id: UUID
+    session_id: UUID | None = Field(default=None, description="The session that was judged, where one was.")
+    session_feedback_ids: list[int] = Field(
+        default_factory=list, description="All that a verdict on a session became, this one first; for revoking."
+    )
     collection: str
     status: str = Field(description="pending, applied, parked or revoked")
     judge: str

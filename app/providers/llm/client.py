@@ -1,10 +1,11 @@
 """The client of an OpenAI-compatible chat-completions endpoint, with one method per use of the model."""
 
+import copy
 import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import httpx
 import structlog
@@ -32,6 +33,18 @@ class _TransientError(Exception):
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+
+class Meter(Protocol):
+    """Counts what calls cost, and may refuse them."""
+
+    def check(self) -> None:
+        """Raise :class:`LlmError` if no further call is to be made."""
+        ...
+
+    def add(self, usage: Usage) -> None:
+        """Count what a call took."""
+        ...
 
 
 class Llm:
@@ -82,6 +95,8 @@ class Llm:
         self._lock = threading.Lock()
         self._usage = Usage()
         self._refused: frozenset[str] = frozenset()
+        self._meter: Meter | None = None
+        self._whole = self
 
     def __repr__(self) -> str:
         return f"Llm(base_url={self._base_url!r}, model={self._model!r})"
@@ -96,28 +111,34 @@ class Llm:
         """Close the pooled connections."""
         self._client.close()
 
+    def metered(self, meter: Meter) -> "Llm":
+        """The same client, whose calls ``meter`` counts as well and may refuse; closing it closes both."""
+        metered = copy.copy(self)
+        metered._meter = meter
+        return metered
+
     @property
     def usage(self) -> Usage:
-        """What this client has cost so far, a snapshot."""
-        return self._usage
+        """What this client has cost so far, metered calls included, a snapshot."""
+        return self._whole._usage
 
     @property
     def calls(self) -> int:
         """Completions received so far, asking again included; tries that failed are not completions."""
-        return self._usage.calls
+        return self.usage.calls
 
     def extract_time_constraint(self, text: str) -> str | None:
         """Name the time that ``text`` is limited to, as a short phrase, or None if it is not."""
         if not text.strip():
             return None
-        return self._ask("time", prompts.time_constraint(text), replies.read_time_constraint)
+        return self.ask("time", prompts.time_constraint(text), replies.read_time_constraint)
 
     def is_sufficient(self, question: str, sentences: Sequence[str]) -> bool:
         """Tell whether the sentences alone answer the question."""
         if not sentences:
             return False
         evidence = prompts.number_sentences(enumerate(sentences))
-        return self._ask("sufficiency", prompts.sufficiency(question, evidence), replies.read_sufficiency)
+        return self.ask("sufficiency", prompts.sufficiency(question, evidence), replies.read_sufficiency)
 
     def judge_support(
         self,
@@ -130,7 +151,7 @@ class Llm:
         if not pairs:
             return Judgement(supporting=(), confidence=None, judged=())
         evidence = prompts.number_sentences(pairs)
-        return self._ask(
+        return self.ask(
             "judge",
             prompts.support(question, evidence, answer),
             lambda reply: replies.read_judgement(reply, evidence.ids),
@@ -141,7 +162,7 @@ class Llm:
         if not sentences:
             return DraftAnswer(text="", cited=(), sufficient=False)
         evidence = prompts.number_sentences(sentences)
-        return self._ask(
+        return self.ask(
             "answer",
             prompts.draft_answer(question, evidence),
             lambda reply: replies.read_draft_answer(reply, evidence.ids),
@@ -153,11 +174,11 @@ class Llm:
             raise ValueError("there is no accepted answer")
         if not answer.strip():
             return Grade(strict=False, lenient=False)
-        return self._ask("grade", prompts.grade(question, accepted, answer), replies.read_grade)
+        return self.ask("grade", prompts.grade(question, accepted, answer), replies.read_grade)
 
     def expand(self, method: WordedMethod, question: str) -> list[str]:
         """Texts that widen the question, one or several by the method."""
-        return self._ask(
+        return self.ask(
             "expand", prompts.expansion(method, question), lambda reply: replies.read_expansion(method, reply)
         )
 
@@ -168,14 +189,14 @@ class Llm:
         # Long passages are cut, so that each has its place; the rest of a line is its number.
         room = prompts.MAX_EVIDENCE_CHARACTERS // len(passages) - len(f"[{len(passages)}] \n")
         evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
-        return self._ask("refine", prompts.refinement(question, draft, evidence), replies.read_question)
+        return self.ask("refine", prompts.refinement(question, draft, evidence), replies.read_question)
 
     def extract_entities(self, title: str | None, sentences: Sequence[str]) -> list[str]:
         """The names that a text says something of, its title first if it has one; each once."""
         if not sentences:
             return []
         evidence = prompts.number_sentences(enumerate(sentences))
-        found = self._ask("entities", prompts.entities(title, evidence), fact_replies.read_entities)
+        found = self.ask("entities", prompts.entities(title, evidence), fact_replies.read_entities)
         return replies.distinct([*([title.strip()] if title else []), *found])
 
     def extract_relations(
@@ -185,7 +206,7 @@ class Llm:
         if not sentences or len(entities) < 2:
             return []
         evidence = prompts.number_sentences(sentences)
-        return self._ask(
+        return self.ask(
             "relations",
             prompts.relations(title, evidence, entities),
             lambda reply: fact_replies.read_relations(reply, entities, evidence.ids),
@@ -197,13 +218,13 @@ class Llm:
             return Maintenance((), ())
         lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]
         evidence = prompts.number_sentences(lines)
-        return self._ask(
+        return self.ask(
             "maintenance",
             prompts.maintenance(evidence, correction),
             lambda reply: fact_replies.read_maintenance(reply, len(evidence.ids)),
         )
 
-    def _ask(self, use: str, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
+    def ask(self, use: str, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
         """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first."""
         with stages.asking(use):
             return self._read(messages, read)
@@ -222,6 +243,8 @@ class Llm:
     def _complete(self, messages: list[prompts.Message]) -> str:
         """Return the model's text, leaving out options that the endpoint refuses, then and from then on."""
         meter.check()
+        if self._meter is not None:
+            self._meter.check()
         while True:
             sent = {name: value for name, value in _OPTIONS.items() if name not in self._refused}
             status, body = self._send({"model": self._model, "messages": messages, **sent})
@@ -238,8 +261,10 @@ class Llm:
         except UnusableReplyError as error:
             raise LlmError(f"The LLM endpoint's response is not a chat completion ({error}).") from error
         with self._lock:
-            self._usage += usage
+            self._whole._usage += usage
         metrics.tokens(usage.prompt_tokens, usage.completion_tokens, self._prices)
+        if self._meter is not None:
+            self._meter.add(usage)
         meter.add(usage.prompt_tokens + usage.completion_tokens)
         return text
 

@@ -111,7 +111,7 @@ def number_sentences(sentences: Iterable[tuple[int, str]]) -> Evidence:
     lines: list[str] = []
     room = MAX_EVIDENCE_CHARACTERS
     for number, (identifier, text) in enumerate(sentences, start=1):
-        line = f"[{number}] {_quote(text)}"
+        line = f"[{number}] {quote(text)}"
         if len(line) + 1 > room:
             if ids:
                 break
@@ -124,66 +124,66 @@ def number_sentences(sentences: Iterable[tuple[int, str]]) -> Evidence:
 
 def time_constraint(text: str) -> list[Message]:
     """Ask what limits ``text`` in time."""
-    return _conversation(_TIME, {"text": _cut(text)})
+    return conversation(_TIME, {"text": cut(text)})
 
 
 def sufficiency(question: str, evidence: Evidence) -> list[Message]:
     """Ask whether the evidence answers the question."""
-    return _conversation(_SUFFICIENCY, {"evidence": evidence.block, "question": _cut(question)})
+    return conversation(_SUFFICIENCY, {"evidence": evidence.block, "question": cut(question)})
 
 
 def support(question: str, evidence: Evidence, answer: str | None) -> list[Message]:
     """Ask which sentences carry the answer; ``answer`` is the one proposed, if any."""
-    parts = {"evidence": evidence.block, "question": _cut(question)}
+    parts = {"evidence": evidence.block, "question": cut(question)}
     if answer is not None:
-        parts["proposed_answer"] = _cut(answer)
-    return _conversation(_SUPPORT, parts)
+        parts["proposed_answer"] = cut(answer)
+    return conversation(_SUPPORT, parts)
 
 
 def draft_answer(question: str, evidence: Evidence) -> list[Message]:
     """Ask for an answer from the evidence alone."""
-    return _conversation(_ANSWER, {"evidence": evidence.block, "question": _cut(question)})
+    return conversation(_ANSWER, {"evidence": evidence.block, "question": cut(question)})
 
 
 def grade(question: str, accepted: Sequence[str], answer: str) -> list[Message]:
     """Ask whether an answer is right, by those that are accepted."""
-    lines = "\n".join(_quote(one) for one in accepted)[:MAX_QUOTE_CHARACTERS]
-    return _conversation(_GRADE, {"question": _cut(question), "accepted": lines, "candidate": _cut(answer)})
+    lines = "\n".join(quote(one) for one in accepted)[:MAX_QUOTE_CHARACTERS]
+    return conversation(_GRADE, {"question": cut(question), "accepted": lines, "candidate": cut(answer)})
 
 
 def expansion(method: WordedMethod, question: str) -> list[Message]:
     """Ask for texts that widen the question."""
-    return _conversation(_guarded(WORDINGS[method]), {"question": _cut(question)})
+    return conversation(guarded(WORDINGS[method]), {"question": cut(question)})
 
 
 def refinement(question: str, draft: str, evidence: Evidence) -> list[Message]:
     """Ask for a better question than ``draft``, which found the evidence, to the same end as ``question``."""
-    parts = {"evidence": evidence.block, "question": _cut(question), "draft": _cut(draft)}
-    return _conversation(_guarded(REFINEMENT), parts)
+    parts = {"evidence": evidence.block, "question": cut(question), "draft": cut(draft)}
+    return conversation(guarded(REFINEMENT), parts)
 
 
 def entities(title: str | None, evidence: Evidence) -> list[Message]:
     """Ask for the names in a text."""
     system = f"{fact_prompts.ENTITIES}\n\n{_QUOTED} {_NUMBERED}\n\n{fact_prompts.ENTITIES_REPLY}"
-    return _conversation(system, {**_titled(title), "evidence": evidence.block})
+    return conversation(system, {**_titled(title), "evidence": evidence.block})
 
 
 def relations(title: str | None, evidence: Evidence, names: Sequence[str]) -> list[Message]:
     """Ask what a text says of the names in it."""
     quoted = f"{_QUOTED} {_NUMBERED} {fact_prompts.QUOTED_NAMES}"
     system = f"{fact_prompts.RELATIONS}\n\n{quoted}\n\n{fact_prompts.RELATIONS_REPLY}"
-    parts = {**_titled(title), "evidence": evidence.block, "names": "\n".join(_quote(name) for name in names)}
-    return _conversation(system, parts)
+    parts = {**_titled(title), "evidence": evidence.block, "names": "\n".join(quote(name) for name in names)}
+    return conversation(system, parts)
 
 
 def maintenance(facts: Evidence, correction: str) -> list[Message]:
     """Ask what a correction changes in numbered facts."""
     system = f"{fact_prompts.MAINTENANCE}\n\n{_QUOTED}\n\n{fact_prompts.MAINTENANCE_REPLY}"
-    return _conversation(system, {"facts": facts.block, "correction": _cut(correction)})
+    return conversation(system, {"facts": facts.block, "correction": cut(correction)})
 
 
 def _titled(title: str | None) -> dict[str, str]:
-    return {} if title is None else {"title": _cut(title)}
+    return {} if title is None else {"title": cut(title)}
 
 
 def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Message]:
@@ -196,20 +196,20 @@ def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Mes
     return [*messages, *said, {"role": "user", "content": request}]
 
 
-def _conversation(system: str, parts: Mapping[str, str]) -> list[Message]:
+def conversation(system: str, parts: Mapping[str, str]) -> list[Message]:
     user = "\n\n".join(f"<{tag}>\n{text}\n</{tag}>" for tag, text in parts.items())
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
-def _guarded(wording: Wording) -> str:
+def guarded(wording: Wording) -> str:
     return f"{wording.task}\n\n{_QUOTED}\n\n{wording.reply}"
 
 
-def _cut(text: str) -> str:
-    return _quote(text)[:MAX_QUOTE_CHARACTERS]
+def cut(text: str) -> str:
+    return quote(text)[:MAX_QUOTE_CHARACTERS]
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     """One line without angle brackets, safe to encode: lone surrogates become question marks."""
     one_line = " ".join(text.translate(_BRACKETS).split())
     return one_line.encode("utf-8", "replace").decode("utf-8")

@@ -119,7 +119,7 @@ class _GradeReply(Reply):
 
 Line = Annotated[str, AfterValidator(lambda text: " ".join(_plain(text).split()))]
 _Term = Annotated[Line, Field(max_length=200)]
-_Question = Annotated[Line, Field(max_length=2_000)]
+QuestionText = Annotated[Line, Field(max_length=2_000)]
 
 
 class _PassageReply(Reply):
@@ -127,11 +127,11 @@ class _PassageReply(Reply):
 
 
 class _QuestionReply(Reply):
-    question: Annotated[_Question, Field(min_length=1)]
+    question: Annotated[QuestionText, Field(min_length=1)]
 
 
 class _PartsReply(Reply):
-    parts: list[_Question]
+    parts: list[QuestionText]
 
 
 class _Facet(Reply):
@@ -241,7 +241,7 @@ def read_judgement(text: str, ids: Sequence[int]) -> Judgement:
     """Read the supporting sentences; ``ids[n - 1]`` is the id behind number ``n``."""
     reply = read(_SupportReply, text)
     return Judgement(
-        supporting=_to_ids("supporting", reply.supporting, ids),
+        supporting=to_ids("supporting", reply.supporting, ids),
         confidence=reply.confidence,
         judged=tuple(ids),
     )
@@ -252,7 +252,7 @@ def read_draft_answer(text: str, ids: Sequence[int]) -> DraftAnswer:
     reply = read(_AnswerReply, text)
     if reply.sufficient and not reply.answer:
         raise UnusableReplyError("answer: empty although sufficient is true")
-    return DraftAnswer(text=reply.answer, cited=_to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
+    return DraftAnswer(text=reply.answer, cited=to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
 
 
 def read_grade(text: str) -> Grade:
@@ -315,7 +315,7 @@ def distinct(texts: Iterable[str]) -> list[str]:
     return [text for key, text in first.items() if key]
 
 
-def _to_ids(field: str, numbers: Sequence[int], ids: Sequence[int]) -> tuple[int, ...]:
+def to_ids(field: str, numbers: Sequence[int], ids: Sequence[int]) -> tuple[int, ...]:
     unknown = [number for number in numbers if not 1 <= number <= len(ids)]
     if unknown:
         raise UnusableReplyError(f"{field}: {unknown[0]} is not a sentence number, they run from 1 to {len(ids)}")

@@ -40,6 +40,7 @@ from app.storage.corpus.lexical import TermCounts
 from app.storage.corpus.passages import PassageRow, StoredSentence
 from app.storage.database import Database, Writer
 from app.storage.jobs.jobs import Job
+from app.storage.sessions import erasure
 from app.telemetry.stages import stage
 
 MAX_REPLANS = 5
@@ -253,6 +254,9 @@ class IndexService:
                 fresh_entities.append(sentence.entities)
         removed = [sentence for left in stored.values() for sentence in left]
         orphan_entities, orphan_times = graph.delete_sentences(writer, collection_id, removed)
+        if removed:
+            changed = sorted({passage for (passage, _), left in stored.items() if left})
+            erasure.forget_passages(writer, collection_id, changed)
         orphan_times += graph.move_sentences(writer, collection_id, moved)
         inserted = graph.insert_sentences(writer, collection_id, fresh)
         links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))

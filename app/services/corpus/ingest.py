@@ -20,6 +20,7 @@ from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database
 from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
+from app.storage.sessions import erasure
 
 log = structlog.get_logger(__name__)
 
@@ -198,6 +199,7 @@ class IngestService:
             entities, times = graph.delete_sentences(writer, target.id, sentences)
             length = lexical.remove(writer, target.id, [found[0]])
             passages.delete_passage(writer, target.id, found[0])
+            erasure.forget_passages(writer, target.id, [found[0]])
             orphans = graph.delete_orphans(writer, target.id, entities, times)
             collections.add_counts(
                 writer,

@@ -1,5 +1,7 @@
 """The kinds of jobs that there are, and which of them wait for each other."""
 
+from uuid import UUID
+
 from app.services.jobs.work import Kind
 
 # Keys are made anew in turn with passages that arrive, which are keyed like the others then.
@@ -8,3 +10,10 @@ REKEY = Kind("rekey", "corpus", single=True)
 # In a lane of its own: what poisons the memory is not to wait for an ingest of hours.
 REVOCATION = Kind("revocation", "learning")
 REPLAY = Kind("replay", "copies")
+# Sessions have nothing to do with each other; so many of a collection may run at a time, as most of it is waiting.
+SESSIONS = tuple(Kind("session", f"sessions-{lane}") for lane in range(4))
+
+
+def session_kind(session: UUID) -> Kind:
+    """The kind of this session's jobs: of one session they wait for each other."""
+    return SESSIONS[session.int % len(SESSIONS)]

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 from typing import Literal
 
-FallbackType = Literal["sufficiency-not-judged", "time-by-rules", "not-answered", "not-widened"]
+FallbackType = Literal[
+    "sufficiency-not-judged",
+    "time-by-rules",
+    "not-answered",
+    "not-widened",
+    "planned-by-rules",
+    "sifted-by-rules",
+    "noted-by-rules",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,14 +28,14 @@ def recalls(plan: Plan) -> bool:
 
 
 def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSupport] | None = None) -> Walk:
-    """A walk before its first hop, with what past questions recall.
+    """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
     Args:
         recalled: that, where it was read already.
     """
     near = _near(reader, plan) if start.activation else None
     if not recalls(plan):
-        return Walk(start, near=near)
+        return Walk(start, plan.query.pool, near=near)
     if recalled is None:
         recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
@@ -44,7 +44,8 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
             for past in recalled
         ]
     priors, vouched = heard(recalled, plan.recall_gate)
-    return Walk(start, list(priors), recalled=recalled, priors=priors, vouched=vouched, near=near)
+    joining = list(dict.fromkeys([*priors, *plan.query.pool]))
+    return Walk(start, joining, recalled=recalled, priors=priors, vouched=vouched, near=near)
 
 
 def _near(reader: Reader, plan: Plan) -> Sequence[int] | None:

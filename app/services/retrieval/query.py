@@ -34,6 +34,7 @@ class Query:
         expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
         says_arm: whether memory, profile and strategy are the caller's word; else an experiment may choose them.
         unit: whose question it is: one unit stays in one arm.
+        pool: sentences that the first hop reaches whatever it starts from: what a session has found so far.
     """
 
     text: str
@@ -51,3 +52,4 @@ class Query:
     expansions: Sequence[Expansion] = ()
     says_arm: bool = True
     unit: str | None = None
+    pool: Sequence[int] = ()

@@ -11,6 +11,7 @@ from app.storage.database import Database
 from app.storage.jobs import idempotency, jobs
 from app.storage.retrieval import weeks
 from app.storage.retrieval.weeks import WEEK, monday_of
+from app.storage.sessions import sessions
 
 log = structlog.get_logger(__name__)
 
@@ -24,7 +25,8 @@ class Keep:
     """For how many days something is kept; 0: for ever.
 
     Attributes:
-        queries: answered queries, from the end of the week (UTC) they came in. Verdicts keep what they go by.
+        queries: answered queries, from the end of the week (UTC) they came in, and sessions, from their ends.
+            Verdicts keep what they go by.
         jobs: jobs that ended, with the lines they rejected.
         keys: first answers of keyed writes other than feedback.
     """
@@ -36,11 +38,12 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """What a run removed: weeks of queries by their Mondays, and how many jobs and keys."""
+    """What a run removed: weeks of queries by their Mondays, and how many jobs, keys and sessions."""
 
     weeks: list[date]
     jobs: int
     keys: int
+    sessions: int = 0
 
 
 class RetentionService:
@@ -73,10 +76,15 @@ class RetentionService:
                 self._drop_weeks(now, should_stop),
                 self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),
                 self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
+                self._delete(sessions.delete_ended, now, self._keep.queries, should_stop),
             )
         if retired != Retired([], 0, 0):
             log.info(
-                "retired", weeks=[str(monday) for monday in retired.weeks], jobs=retired.jobs, keys=retired.keys
+                "retired",
+                weeks=[str(monday) for monday in retired.weeks],
+                jobs=retired.jobs,
+                keys=retired.keys,
+                sessions=retired.sessions,
             )
         return retired
 

@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 
 from app.errors import NotFoundError
 from app.storage.database import Reader, Writer
+from app.storage.lookups import each, wanted
 from app.storage.parameters import Numbers, integers
 
 
@@ -152,6 +153,27 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
     if row is None:
         raise missing(episode)
     return StoredEpisode(**row._mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What an episode asked, the sentences that it selected and the passages that it showed."""
+
+    question: str
+    activated: Sequence[int]
+    shown: Sequence[int]
+
+
+def answered(reader: Reader, collection_id: int, ids: Sequence[UUID]) -> dict[UUID, Answered]:
+    """Of these episodes, those that are kept."""
+    rows = reader.rows(
+        f"""
+        SELECT e.id, e.question, e.activated, e.shown
+        FROM {wanted("ids", "uuid")} {each("episode e", "e.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(ids)},
+    )
+    return {row.id: Answered(row.question, row.activated, row.shown) for row in rows}
 
 
 def missing(episode: UUID) -> NotFoundError:

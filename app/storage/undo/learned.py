@@ -18,12 +18,13 @@ TABLES = (
     "expansion_unit",
     "ranking_belief",
     "episode",
+    "session",
 )
 
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
-    """Remove a collection's episodes, events with their audit, questions with their supports, memories, evolved
-    keys with all that made them, and what was learned about the ranking weights.
+    """Remove a collection's episodes, sessions, events with their audit, questions with their supports, memories,
+    evolved keys with all that made them, and what was learned about the ranking weights.
 
     Returns:
         Table -> rows removed from it directly.

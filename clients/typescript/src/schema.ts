@@ -490,6 +490,8 @@ export interface paths {
          * Judge an answered query
          * @description Store a verdict once under its Idempotency-Key; a worker applies it, or this request with `wait`.
          *
+         *     A verdict on a session is stored once for each query of its rounds that it has to do with.
+         *
          *     Scope: `judge`.
          */
         post: operations["post_feedback"];
@@ -858,6 +860,106 @@ export interface paths {
         get: operations["get_sentence_memory"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a session
+         * @description Take a question that one retrieval may not answer, and go through rounds until it is covered or a budget
+         *     spent.
+         *
+         *     A worker does the rounds, or this request with `wait`: then it is answered with the session.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a session
+         * @description The session whole: its pool with citations, its rounds, why it stopped and what it cost.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_session"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a session
+         * @description Have the session end. What its rounds found stays; a round that is in hand is not kept.
+         *
+         *     Scope: `query`.
+         */
+        delete: operations["delete_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{session_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow a session
+         * @description Rounds as they come, as server-sent events, until the session ends.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sessions/{session_id}/rounds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run one more round
+         * @description Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
+         *     would.
+         *
+         *     One that runs, was cancelled or has spent its budget is a conflict.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_round"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1304,6 +1406,42 @@ export interface components {
             problem?: components["schemas"]["Problem"] | null;
         };
         /**
+         * BudgetIn
+         * @description What a session may cost at most.
+         */
+        BudgetIn: {
+            /**
+             * Llm Calls
+             * @description Completions, repetitions included; 0: no LLM, rules alone.
+             * @default 40
+             */
+            llm_calls?: number;
+            /**
+             * Passages
+             * @description Distinct passages that its rounds read.
+             * @default 40
+             */
+            passages?: number;
+            /**
+             * Rounds
+             * @description Rounds that retrieve.
+             * @default 3
+             */
+            rounds?: number;
+            /**
+             * Seconds
+             * @description Of work on it; waiting for a worker is free.
+             * @default 120
+             */
+            seconds?: number;
+            /**
+             * Tokens
+             * @description Of prompts and completions, as far as the endpoint tells.
+             * @default 100000
+             */
+            tokens?: number;
+        };
+        /**
          * ChangeOut
          * @description What the event did to one state: a sentence's task or time memory, or its support for the question.
          */
@@ -1575,6 +1713,18 @@ export interface components {
             title: string | null;
         };
         /**
+         * ConclusionOut
+         * @description The answer in words; `cites` names sentences of the pool.
+         */
+        ConclusionOut: {
+            /** Cites */
+            cites: number[];
+            /** Sufficient */
+            sufficient: boolean;
+            /** Text */
+            text: string;
+        };
+        /**
          * ConstantsOut
          * @description By which verdicts are applied.
          */
@@ -1600,6 +1750,42 @@ export interface components {
             observation_noise_positive: number;
         };
         /**
+         * CostOut
+         * @description What it has cost.
+         */
+        CostOut: {
+            /**
+             * Completion Tokens
+             * @default 0
+             */
+            completion_tokens?: number;
+            /**
+             * Llm Calls
+             * @default 0
+             */
+            llm_calls?: number;
+            /**
+             * Passages
+             * @default 0
+             */
+            passages?: number;
+            /**
+             * Prompt Tokens
+             * @default 0
+             */
+            prompt_tokens?: number;
+            /**
+             * Rounds
+             * @default 0
+             */
+            rounds?: number;
+            /**
+             * Seconds
+             * @default 0
+             */
+            seconds?: number;
+        };
+        /**
          * CreditOut
          * @description What a verdict says of one unit and one passage.
          */
@@ -1618,6 +1804,32 @@ export interface components {
              * @description The unit's share among those that help the passage, in [0, 1]; 0 unless the gain is above 0.
              */
             weight: number;
+        };
+        /**
+         * CuratedOut
+         * @description What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind.
+         */
+        CuratedOut: {
+            /**
+             * Contained
+             * @default 0
+             */
+            contained?: number;
+            /**
+             * Exact
+             * @default 0
+             */
+            exact?: number;
+            /**
+             * Kept
+             * @default 0
+             */
+            kept?: number;
+            /**
+             * Near
+             * @default 0
+             */
+            near?: number;
         };
         /**
          * DifferenceOut
@@ -1827,6 +2039,29 @@ export interface components {
              * @description What the LLM endpoint failed, and was done without it. Not kept.
              */
             warnings?: components["schemas"]["WarningOut"][];
+        };
+        /**
+         * EvidenceOut
+         * @description A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
+         */
+        EvidenceOut: {
+            /** Gap */
+            gap: string | null;
+            /** Passage Id */
+            passage_id: string;
+            /**
+             * Query
+             * @description Null: the caller brought it.
+             */
+            query: string | null;
+            /** Round */
+            round: number;
+            /** Score */
+            score: number | null;
+            /** Sentence Id */
+            sentence_id: number;
+            /** Text */
+            text: string;
         };
         /**
          * EvolveOut
@@ -2088,6 +2323,16 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /**
+             * Session Feedback Ids
+             * @description All that a verdict on a session became, this one first; for revoking.
+             */
+            session_feedback_ids?: number[];
+            /**
+             * Session Id
+             * @description The session that was judged, where one was.
+             */
+            session_id?: string | null;
+            /**
              * Status
              * @description pending, applied, parked or revoked
              */
@@ -2181,9 +2426,9 @@ export interface components {
             partial?: boolean;
             /**
              * Query Id
-             * Format: uuid
+             * @description The query that is judged.
              */
-            query_id: string;
+            query_id?: string | null;
             /**
              * Rejected
              * @description Sentences that did not help.
@@ -2194,6 +2439,11 @@ export interface components {
              * @description Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
              */
             retrieval_success?: boolean | null;
+            /**
+             * Session Id
+             * @description Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own question whole and each sub-question with what it found.
+             */
+            session_id?: string | null;
             /**
              * Supporting
              * @description Sentences that helped.
@@ -2249,6 +2499,16 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /**
+             * Session Feedback Ids
+             * @description All that a verdict on a session became, this one first; for revoking.
+             */
+            session_feedback_ids?: number[];
+            /**
+             * Session Id
+             * @description The session that was judged, where one was.
+             */
+            session_id?: string | null;
+            /**
              * Status
              * @description pending, applied, parked or revoked
              */
@@ -2284,6 +2544,16 @@ export interface components {
              * @description Queries that have it.
              */
             n: number;
+        };
+        /**
+         * GapOut
+         * @description What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?.
+         */
+        GapOut: {
+            /** Text */
+            text: string;
+            /** Triple */
+            triple: string[] | null;
         };
         /**
          * GenerationOut
@@ -2434,7 +2704,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation or replay
+             * @description ingest, rekey, revocation, replay or session
              */
             kind: string;
             /**
@@ -2527,7 +2797,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation or replay
+             * @description ingest, rekey, revocation, replay or session
              */
             kind: string;
             /** Received */
@@ -2976,6 +3246,23 @@ export interface components {
              * @description 1: the verdict supports the sentence, 0: it does not.
              */
             target: number;
+        };
+        /**
+         * NoteOut
+         * @description A line of the working memory; `cites` names sentences of the pool.
+         */
+        NoteOut: {
+            /** Cites */
+            cites: number[];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "binding" | "fact" | "contradiction" | "answer";
+            /** Round */
+            round: number;
+            /** Text */
+            text: string;
         };
         /**
          * PassageHit
@@ -3694,6 +3981,73 @@ export interface components {
             grace_seconds?: number;
         };
         /**
+         * RoundIn
+         * @description One more round.
+         */
+        RoundIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Evidence
+             * @description Sentences for the pool, by id or by passage and text, as in a verdict.
+             */
+            evidence?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            /**
+             * Question
+             * @description A sub-question of yours; without one, and no evidence: what the planner would do.
+             */
+            question?: string | null;
+            /**
+             * Wait
+             * @description Have this request do the round, or wait for who does.
+             * @default false
+             */
+            wait?: boolean;
+        };
+        /**
+         * RoundOut
+         * @description A round.
+         */
+        RoundOut: {
+            /**
+             * Action
+             * @description What was done, in the planner's word.
+             */
+            action: string;
+            cost: components["schemas"]["CostOut"];
+            /** Covered */
+            covered: number | null;
+            /** Created At */
+            created_at: string | null;
+            curated: components["schemas"]["CuratedOut"];
+            /** Enough */
+            enough: number | null;
+            gap: components["schemas"]["GapOut"] | null;
+            /** Number */
+            number: number;
+            /** Queries */
+            queries: string[];
+            /**
+             * Query Ids
+             * @description Of the queries; each is kept like any other.
+             */
+            query_ids: string[];
+            /**
+             * Said
+             * @description What else the planner says of it.
+             */
+            said: {
+                [key: string]: unknown;
+            };
+            /** Sub Question */
+            sub_question: string | null;
+            /** Warnings */
+            warnings: components["schemas"]["SessionWarningOut"][];
+        };
+        /**
          * SentenceById
          * @description A sentence by its id, as answers give it.
          */
@@ -3868,6 +4222,203 @@ export interface components {
             time_perplexity: number;
         };
         /**
+         * SessionAccepted
+         * @description The answer to a request whose rounds a worker does.
+         */
+        SessionAccepted: {
+            /** Collection */
+            collection: string;
+            /** Events Url */
+            events_url: string;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /** Status Url */
+            status_url: string;
+        };
+        /**
+         * SessionIn
+         * @description A question that may take several rounds.
+         * @example {
+         *       "collection": "sample",
+         *       "question": "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?",
+         *       "wait": true
+         *     }
+         * @example {
+         *       "answer": true,
+         *       "budget": {
+         *         "llm_calls": 20,
+         *         "rounds": 4
+         *       },
+         *       "collection": "sample",
+         *       "planner": "socratic",
+         *       "question": "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+         *     }
+         */
+        SessionIn: {
+            /**
+             * Answer
+             * @description Whether it ends with an answer in words, by the LLM.
+             * @default false
+             */
+            answer?: boolean;
+            /** @description Of its queries; absent: by the collection's experiment, else the defaults. */
+            arm?: components["schemas"]["ArmIn"] | null;
+            budget?: components["schemas"]["BudgetIn"];
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Filter
+             * @description Only passages whose metadata contain this JSON object.
+             */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Learn
+             * @description Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.
+             * @default false
+             */
+            learn?: boolean;
+            /**
+             * Planner
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @default auto
+             * @enum {string}
+             */
+            planner?: "auto" | "pool" | "socratic" | "caller";
+            /** Question */
+            question: string;
+            stop?: components["schemas"]["StopIn"];
+            /**
+             * Top K
+             * @description Passages that each of its queries shows.
+             * @default 5
+             */
+            top_k?: number;
+            /**
+             * Unit
+             * @description As of a query: stays in one arm.
+             */
+            unit?: string | null;
+            /**
+             * Wait
+             * @description Have this request do the rounds, or wait for who does.
+             * @default false
+             */
+            wait?: boolean;
+        };
+        /**
+         * SessionOut
+         * @description A session whole.
+         */
+        SessionOut: {
+            answer: components["schemas"]["ConclusionOut"] | null;
+            /** Budget */
+            budget: {
+                [key: string]: number;
+            };
+            /** Collection */
+            collection: string;
+            cost: components["schemas"]["CostOut"];
+            /**
+             * Covered
+             * @description Share of what the question names and asks for that the pool has.
+             */
+            covered: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Enough
+             * @description Probability that the first five passages hold all the evidence.
+             */
+            enough: number | null;
+            /**
+             * Evidence
+             * @description The pool, in the order in which it came.
+             */
+            evidence: components["schemas"]["EvidenceOut"][];
+            /** Finished At */
+            finished_at: string | null;
+            /** Job Id */
+            job_id: string | null;
+            /**
+             * Notes
+             * @description The working memory.
+             */
+            notes: components["schemas"]["NoteOut"][];
+            /**
+             * Passages
+             * @description Best first.
+             */
+            passages: components["schemas"]["SessionPassageOut"][];
+            /**
+             * Plan
+             * @description The planner's own state.
+             */
+            plan: {
+                [key: string]: unknown;
+            };
+            /** Planner */
+            planner: string;
+            /** Question */
+            question: string;
+            /** Rounds */
+            rounds: components["schemas"]["RoundOut"][];
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "stopped" | "cancelled" | "failed";
+            /** Stop Reason */
+            stop_reason: ("enough" | "covered" | "answered" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            /** Warnings */
+            warnings: components["schemas"]["SessionWarningOut"][];
+        };
+        /**
+         * SessionPassageOut
+         * @description A passage that the session read; `evidence`: its sentences in the pool.
+         */
+        SessionPassageOut: {
+            /** Evidence */
+            evidence: number[];
+            /** Metadata */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** Passage Id */
+            passage_id: string;
+            /** Text */
+            text: string;
+            /** Title */
+            title: string | null;
+        };
+        /**
+         * SessionWarningOut
+         * @description What the LLM failed in a round, and what was done without it.
+         */
+        SessionWarningOut: {
+            /** Detail */
+            detail: string;
+            /** Round */
+            round: number;
+            /** Type */
+            type: string;
+        };
+        /**
          * SideOut
          * @description How one arm came to its answer.
          */
@@ -3958,6 +4509,25 @@ export interface components {
              * @description 1 from a mean of 0.75 on: then it counts as every other judge.
              */
             weight: number;
+        };
+        /**
+         * StopIn
+         * @description What may stop a session before its budget does.
+         */
+        StopIn: {
+            /**
+             * Rule
+             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @default planner
+             * @enum {string}
+             */
+            rule?: "planner" | "enough" | "covered" | "llm" | "rounds";
+            /**
+             * Threshold
+             * @description Probability from which on the evidence is enough.
+             * @default 0.9
+             */
+            threshold?: number;
         };
         /**
          * StoredSentenceOut
@@ -4054,7 +4624,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
         };
         /**
          * WhoOut
@@ -7851,6 +8421,497 @@ export interface operations {
             };
             /** @description The collection is of another encoder */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_session: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SessionIn"];
+            };
+        };
+        responses: {
+            /** @description It was waited for, and has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionOut"];
+                };
+            };
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionAccepted"] | components["schemas"]["SessionOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_session: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_session: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_events: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: {
+                /** @description Rounds that you have seen. */
+                "last-event-id"?: number;
+            };
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Server-sent events: a `round` for each round, whose id is its number, then `end`, with the session. Send the last id that you have as `Last-Event-ID` to go on after it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_round: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RoundIn"];
+            };
+        };
+        responses: {
+            /** @description It was waited for, and has ended. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionOut"];
+                };
+            };
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionAccepted"] | components["schemas"]["SessionOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

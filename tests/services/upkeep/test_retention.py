@@ -10,6 +10,7 @@ import pytest
 from app.composition import Application, Servers
 from app.errors import NotFoundError
 from app.services.retrieval.query import Query
+from app.services.sessions.sessions import NewSession
 from app.services.upkeep.retention import Keep, RetentionService, Retired
 from app.settings import Settings
 from app.storage.retrieval import weeks
@@ -60,6 +61,25 @@ def judged(application: Application, curie: str) -> Judged:
     sentence = min(state.sentences(application, curie, "curie").values())
     state.judge(application, curie, query_id, [sentence], wait=True)
     return Judged(curie, query_id)
+
+
+class TestSessions:
+    def test_one_goes_with_its_rounds_so_many_days_after_its_end(
+        self, application: Application, curie: str
+    ) -> None:
+        scope = application.access.scope(curie)
+        ended, open_ = (application.sessions.start(scope, NewSession(question=QUESTION)) for _ in range(2))
+        application.sessions.wait(scope, ended)
+        service = retention(application, queries=30)
+        now = datetime.now(UTC)
+        assert run(service, now + timedelta(days=29)).sessions == 0
+        assert run(retention(application), now + timedelta(days=999)).sessions == 0
+        assert run(service, now + timedelta(days=31)).sessions == 1
+        assert [row["id"] for row in state.rows(application, curie, "session")] == [str(open_)]
+        for table in ("session_round", "session_passage", "session_evidence"):
+            assert state.rows(application, curie, table) == []
+        with pytest.raises(NotFoundError):
+            application.sessions.read(scope, ended)
 
 
 class TestQueries:

@@ -141,6 +141,18 @@ def read(call: Call[T], response: httpx.Response) -> T:
         raise UnreachableError(f"{response.url} does not answer as Engram does: {error}") from error
 
 
+def decoded(kind: type[T], text: str) -> T:
+    """A part of a stream, typed.
+
+    Raises:
+        UnreachableError: it is not what Engram sends.
+    """
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.MsgspecError as error:
+        raise UnreachableError(f"A stream is not Engram's: {error}") from error
+
+
 def problem(response: httpx.Response) -> ProblemError:
     """The error that a refusal is."""
     try:

@@ -16,6 +16,7 @@ from engram_client._core import (
     Call,
     JobFailedError,
     UnreachableError,
+    decoded,
     lines,
     once,
     path_of,
@@ -126,13 +127,60 @@ class Engram:
         """A query that was answered, with what became of it."""
         return self._get(m.EpisodeOut, path_of("queries", query_id), collection=self._name(collection))
 
+    # Sessions
+
+    def start_session(
+        self, question: str, *, idempotency_key: str | None = None, **options: Unpack[r.SessionIn]
+    ) -> m.SessionAccepted:
+        """Take a question through rounds; ``session`` has what came of it, ``session_rounds`` each as it comes."""
+        body = self._body(options, question=question, wait=False)
+        call = Call(m.SessionAccepted, "POST", "/sessions", json=body, headers=once(idempotency_key))
+        return self.send(call)
+
+    def session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
+        """A session with its pool, its rounds, why it stopped and what it cost."""
+        return self._get(m.SessionOut, path_of("sessions", session_id), collection=self._name(collection))
+
+    def session_rounds(
+        self, session_id: str | UUID, *, collection: str | None = None, after: int = 0
+    ) -> Iterator[m.RoundOut]:
+        """The rounds of a session as they come, those after the number ``after``, until it ends."""
+        path, where = path_of("sessions", session_id, "events"), {"collection": self._name(collection)}
+        headers = {"last-event-id": str(after)}
+        with self._http.stream("GET", path, params=where, headers=headers) as response:
+            if response.is_error:
+                response.read()
+                raise problem(response)
+            kind = ""
+            for line in response.iter_lines():
+                name, _, value = line.partition(": ")
+                if name == "event":
+                    kind = value
+                elif name == "data" and kind == "round":
+                    yield decoded(m.RoundOut, value)
+
+    def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.SessionAccepted:
+        """One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned."""
+        path = path_of("sessions", session_id, "rounds")
+        return self.send(Call(m.SessionAccepted, "POST", path, json=self._body(wanted, wait=False)))
+
+    def cancel_session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
+        """Have a session end; what its rounds found stays."""
+        where = {"collection": self._name(collection)}
+        return self.send(Call(m.SessionOut, "DELETE", path_of("sessions", session_id), params=where))
+
     # Judging
 
     def feedback(
-        self, query_id: str | UUID, *, idempotency_key: str | None = None, **verdict: Unpack[r.FeedbackIn]
+        self,
+        query_id: str | UUID | None = None,
+        *,
+        idempotency_key: str | None = None,
+        **verdict: Unpack[r.FeedbackIn],
     ) -> m.FeedbackOut:
-        """Say what of an answer helped."""
-        body = self._body(verdict, query_id=str(query_id))
+        """Say what of an answer helped; of a session, with ``session_id`` instead."""
+        judged = {} if query_id is None else {"query_id": str(query_id)}
+        body = self._body(verdict, **judged)
         return self.send(Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=once(idempotency_key)))
 
     def verdict(self, feedback_id: int, *, collection: str | None = None) -> m.FeedbackDetail:

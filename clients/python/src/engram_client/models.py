@@ -206,6 +206,16 @@ class ComparedPassageOut(Struct):
     title: str | None
 
 
+class ConclusionOut(Struct):
+    """
+    The answer in words; `cites` names sentences of the pool.
+    """
+
+    cites: list[int]
+    sufficient: bool
+    text: str
+
+
 class ConstantsOut(Struct):
     """
     By which verdicts are applied.
@@ -227,6 +237,19 @@ class ConstantsOut(Struct):
     observation_noise_positive: float
 
 
+class CostOut(Struct):
+    """
+    What it has cost.
+    """
+
+    completion_tokens: int = 0
+    llm_calls: int = 0
+    passages: int = 0
+    prompt_tokens: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+
+
 class CreditOut(Struct):
     """
     What a verdict says of one unit and one passage.
@@ -242,6 +265,17 @@ class CreditOut(Struct):
     """
     The unit's share among those that help the passage, in [0, 1]; 0 unless the gain is above 0.
     """
+
+
+class CuratedOut(Struct):
+    """
+    What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind.
+    """
+
+    contained: int = 0
+    exact: int = 0
+    kept: int = 0
+    near: int = 0
 
 
 class DifferenceOut(Struct):
@@ -290,6 +324,23 @@ class EntityOut(Struct):
     mention: str
     name: str
     similarity: float
+
+
+class EvidenceOut(Struct):
+    """
+    A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
+    """
+
+    gap: str | None
+    passage_id: str
+    query: str | None
+    """
+    Null: the caller brought it.
+    """
+    round: int
+    score: float | None
+    sentence_id: int
+    text: str
 
 
 class ExpansionOut(Struct):
@@ -360,6 +411,15 @@ class FigureOut(Struct):
     """
     Queries that have it.
     """
+
+
+class GapOut(Struct):
+    """
+    What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?.
+    """
+
+    text: str
+    triple: list[str] | None
 
 
 class GenerationOut(Struct):
@@ -591,6 +651,17 @@ class MoveOut(Struct):
     """
     1: the verdict supports the sentence, 0: it does not.
     """
+
+
+class NoteOut(Struct):
+    """
+    A line of the working memory; `cites` names sentences of the pool.
+    """
+
+    cites: list[int]
+    kind: Literal["binding", "fact", "contradiction", "answer"]
+    round: int
+    text: str
 
 
 class PassageInfluenceOut(Struct):
@@ -897,6 +968,39 @@ class SentenceTraceOut(Struct):
     """
 
 
+class SessionAccepted(Struct):
+    """
+    The answer to a request whose rounds a worker does.
+    """
+
+    collection: str
+    events_url: str
+    session_id: str
+    status_url: str
+
+
+class SessionPassageOut(Struct):
+    """
+    A passage that the session read; `evidence`: its sentences in the pool.
+    """
+
+    evidence: list[int]
+    metadata: dict[str, Any]
+    passage_id: str
+    text: str
+    title: str | None
+
+
+class SessionWarningOut(Struct):
+    """
+    What the LLM failed in a round, and what was done without it.
+    """
+
+    detail: str
+    round: int
+    type: str
+
+
 class SourceOut(Struct):
     """
     A verdict behind a unit of a passage's expansion memory.
@@ -995,7 +1099,15 @@ class WarningOut(Struct):
     """
     How the endpoint failed.
     """
-    type: Literal["sufficiency-not-judged", "time-by-rules", "not-answered", "not-widened"]
+    type: Literal[
+        "sufficiency-not-judged",
+        "time-by-rules",
+        "not-answered",
+        "not-widened",
+        "planned-by-rules",
+        "sifted-by-rules",
+        "noted-by-rules",
+    ]
 
 
 class WhoOut(Struct):
@@ -1197,6 +1309,14 @@ class FeedbackDetail(Struct):
     pending, applied, parked or revoked
     """
     verdict: dict[str, Any]
+    session_feedback_ids: list[int] | None = None
+    """
+    All that a verdict on a session became, this one first; for revoking.
+    """
+    session_id: str | None = None
+    """
+    The session that was judged, where one was.
+    """
 
 
 class FeedbackOut(Struct):
@@ -1226,6 +1346,14 @@ class FeedbackOut(Struct):
     status: str
     """
     pending, applied, parked or revoked
+    """
+    session_feedback_ids: list[int] | None = None
+    """
+    All that a verdict on a session became, this one first; for revoking.
+    """
+    session_id: str | None = None
+    """
+    The session that was judged, where one was.
     """
 
 
@@ -1285,7 +1413,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation or replay
+    ingest, rekey, revocation, replay or session
     """
     next_errors_after: int | None
     """
@@ -1352,7 +1480,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation or replay
+    ingest, rekey, revocation, replay or session
     """
     received: int
     rejected: int
@@ -1583,6 +1711,98 @@ class PassageTraceOut(Struct):
     """
     What verdicts changed of the score by the ranking weights.
     """
+
+
+class RoundOut(Struct):
+    """
+    A round.
+    """
+
+    action: str
+    """
+    What was done, in the planner's word.
+    """
+    cost: CostOut
+    covered: float | None
+    created_at: str | None
+    curated: CuratedOut
+    enough: float | None
+    gap: GapOut | None
+    number: int
+    queries: list[str]
+    query_ids: list[str]
+    """
+    Of the queries; each is kept like any other.
+    """
+    said: dict[str, Any]
+    """
+    What else the planner says of it.
+    """
+    sub_question: str | None
+    warnings: list[SessionWarningOut]
+
+
+class SessionOut(Struct):
+    """
+    A session whole.
+    """
+
+    answer: ConclusionOut | None
+    budget: dict[str, float]
+    collection: str
+    cost: CostOut
+    covered: float | None
+    """
+    Share of what the question names and asks for that the pool has.
+    """
+    created_at: str
+    enough: float | None
+    """
+    Probability that the first five passages hold all the evidence.
+    """
+    evidence: list[EvidenceOut]
+    """
+    The pool, in the order in which it came.
+    """
+    finished_at: str | None
+    job_id: str | None
+    notes: list[NoteOut]
+    """
+    The working memory.
+    """
+    passages: list[SessionPassageOut]
+    """
+    Best first.
+    """
+    plan: dict[str, Any]
+    """
+    The planner's own state.
+    """
+    planner: str
+    question: str
+    rounds: list[RoundOut]
+    session_id: str
+    status: Literal["running", "stopped", "cancelled", "failed"]
+    stop_reason: (
+        Literal[
+            "enough",
+            "covered",
+            "answered",
+            "no_gap",
+            "nothing_new",
+            "asked",
+            "rounds",
+            "llm_calls",
+            "tokens",
+            "seconds",
+            "passages",
+            "cancelled",
+            "failed",
+            "erased",
+        ]
+        | None
+    )
+    warnings: list[SessionWarningOut]
 
 
 class SideOut(Struct):

@@ -57,6 +57,33 @@ class ArmIn(TypedDict):
     """
 
 
+class BudgetIn(TypedDict):
+    """
+    What a session may cost at most.
+    """
+
+    llm_calls: NotRequired[int]
+    """
+    Completions, repetitions included; 0: no LLM, rules alone.
+    """
+    passages: NotRequired[int]
+    """
+    Distinct passages that its rounds read.
+    """
+    rounds: NotRequired[int]
+    """
+    Rounds that retrieve.
+    """
+    seconds: NotRequired[float]
+    """
+    Of work on it; waiting for a worker is free.
+    """
+    tokens: NotRequired[int]
+    """
+    Of prompts and completions, as far as the endpoint tells.
+    """
+
+
 class CompareIn(TypedDict):
     """
     A question for two arms.
@@ -390,6 +417,21 @@ class SentenceByText(TypedDict):
     text: str
 
 
+class StopIn(TypedDict):
+    """
+    What may stop a session before its budget does.
+    """
+
+    rule: NotRequired[Literal["planner", "enough", "covered", "llm", "rounds"]]
+    """
+    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+    """
+    threshold: NotRequired[float]
+    """
+    Probability from which on the evidence is enough.
+    """
+
+
 class AnswerIn(TypedDict):
     """
     A question to answer in words.
@@ -511,6 +553,10 @@ class FeedbackIn(TypedDict):
     """
     Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
     """
+    session_id: NotRequired[str | None]
+    """
+    Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own question whole and each sub-question with what it found.
+    """
     supporting: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Sentences that helped.
@@ -522,4 +568,66 @@ class FeedbackIn(TypedDict):
     wait: NotRequired[bool]
     """
     Apply before answering, and say what changed.
+    """
+
+
+class RoundIn(TypedDict):
+    """
+    One more round.
+    """
+
+    collection: NotRequired[str]
+    evidence: NotRequired[list[int | str | SentenceById | SentenceByText]]
+    """
+    Sentences for the pool, by id or by passage and text, as in a verdict.
+    """
+    question: NotRequired[str | None]
+    """
+    A sub-question of yours; without one, and no evidence: what the planner would do.
+    """
+    wait: NotRequired[bool]
+    """
+    Have this request do the round, or wait for who does.
+    """
+
+
+class SessionIn(TypedDict):
+    """
+    A question that may take several rounds.
+    """
+
+    answer: NotRequired[bool]
+    """
+    Whether it ends with an answer in words, by the LLM.
+    """
+    arm: NotRequired[ArmIn | None]
+    """
+    Of its queries; absent: by the collection's experiment, else the defaults.
+    """
+    budget: NotRequired[BudgetIn]
+    collection: NotRequired[str]
+    filter: NotRequired[dict[str, Any] | None]
+    """
+    Only passages whose metadata contain this JSON object.
+    """
+    learn: NotRequired[bool]
+    """
+    Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.
+    """
+    planner: NotRequired[Literal["auto", "pool", "socratic", "caller"]]
+    """
+    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+    """
+    stop: NotRequired[StopIn]
+    top_k: NotRequired[int]
+    """
+    Passages that each of its queries shows.
+    """
+    unit: NotRequired[str | None]
+    """
+    As of a query: stays in one arm.
+    """
+    wait: NotRequired[bool]
+    """
+    Have this request do the rounds, or wait for who does.
     """

@@ -1,0 +1,44 @@
+"""Sentences as callers name them: by id, or by their passage and text."""
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from app.api.schemas import Model, NumberedId, RowId, Text
+from app.core.sizes import SENTENCE_CHARACTERS
+from app.services.learning.verdict import Named
+
+MAX_NAMED = 1_000
+
+
+class SentenceById(Model):
+    """A sentence by its id, as answers give it."""
+
+    sentence_id: RowId
+
+
+class SentenceByText(Model):
+    """A sentence by your id of its passage and its text."""
+
+    passage_id: NumberedId
+    text: Text = Field(max_length=SENTENCE_CHARACTERS)
+
+
+def _way(reference: Any) -> str:
+    if isinstance(reference, dict):
+        return "by_id" if "sentence_id" in reference else "by_text"
+    return "id"
+
+
+def named(reference: int | SentenceById | SentenceByText) -> Named:
+    """The sentence as services take it."""
+    if isinstance(reference, SentenceByText):
+        return Named(passage_id=reference.passage_id, text=reference.text)
+    return Named(sentence_id=reference.sentence_id if isinstance(reference, SentenceById) else reference)
+
+
+Reference = Annotated[
+    Annotated[RowId, Tag("id")] | Annotated[SentenceById, Tag("by_id")] | Annotated[SentenceByText, Tag("by_text")],
+    Discriminator(_way),
+]
+SentenceList = Annotated[list[Reference], Field(max_length=MAX_NAMED)]

@@ -1,0 +1,318 @@
+"""Sessions on the wire."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
+
+from app.api.learning.references import SentenceList, named
+from app.api.retrieval.query_schemas import ArmIn
+from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JsonObject, Model, Question, Text, Whole
+from app.core.session import Budget, NoteKind, Round, Status, StopReason, StopRule
+from app.services.learning.verdict import Named
+from app.services.sessions.sessions import NewSession
+from app.services.sessions.shown import Shown
+from app.services.sessions.state import Asked
+
+PlannerName = Literal["auto", "pool", "socratic", "caller"]
+QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+SESSION_EXAMPLES: list[JsonValue] = [
+    {"collection": "sample", "question": QUESTION, "wait": True},
+    {
+        "collection": "sample",
+        "question": QUESTION,
+        "planner": "socratic",
+        "budget": {"rounds": 4, "llm_calls": 20},
+        "answer": True,
+    },
+]
+
+
+class BudgetIn(Model):
+    """What a session may cost at most."""
+
+    rounds: Annotated[StrictInt, Field(ge=1, le=50), Whole] = Field(
+        default=Budget().rounds, description="Rounds that retrieve."
+    )
+    llm_calls: Annotated[StrictInt, Field(ge=0, le=1_000), Whole] = Field(
+        default=Budget().llm_calls, description="Completions, repetitions included; 0: no LLM, rules alone."
+    )
+    tokens: Annotated[StrictInt, Field(ge=0, le=10_000_000), Whole] = Field(
+        default=Budget().tokens, description="Of prompts and completions, as far as the endpoint tells."
+    )
+    seconds: Annotated[float, Field(gt=0, le=3_600, strict=True)] = Field(
+        default=Budget().seconds, description="Of work on it; waiting for a worker is free."
+    )
+    passages: Annotated[StrictInt, Field(ge=1, le=1_000), Whole] = Field(
+        default=Budget().passages, description="Distinct passages that its rounds read."
+    )
+
+
+class StopIn(Model):
+    """What may stop a session before its budget does."""
+
+    rule: StopRule = Field(
+        default="planner",
+        description=(
+            "'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the "
+            "learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM "
+            "says that the pool answers the question. 'rounds': nothing."
+        ),
+    )
+    threshold: Annotated[float, Field(ge=0, le=1, strict=True)] = Field(
+        default=Asked().threshold, description="Probability from which on the evidence is enough."
+    )
+
+
+class SessionIn(Model):
+    """A question that may take several rounds."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": SESSION_EXAMPLES})
+
+    question: Question
+    collection: CollectionName = DEFAULT_COLLECTION
+    planner: PlannerName = Field(
+        default="auto",
+        description=(
+            "'pool': queries for what the question's triples lack, by rules, or with an LLM where one is "
+            "configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. "
+            "'auto': picks one. "
+            "'caller': you do, by POST /sessions/{id}/rounds."
+        ),
+    )
+    stop: StopIn = Field(default_factory=StopIn)
+    budget: BudgetIn = Field(default_factory=BudgetIn)
+    answer: Flag = Field(default=False, description="Whether it ends with an answer in words, by the LLM.")
+    learn: Flag = Field(
+        default=False,
+        description="Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.",
+    )
+    top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(
+        default=Asked().top_k, description="Passages that each of its queries shows."
+    )
+    arm: ArmIn | None = Field(
+        default=None, description="Of its queries; absent: by the collection's experiment, else the defaults."
+    )
+    unit: Text | None = Field(default=None, max_length=200, description="As of a query: stays in one arm.")
+    filter: JsonObject | None = Field(
+        default=None, description="Only passages whose metadata contain this JSON object."
+    )
+    wait: Flag = Field(default=False, description="Have this request do the rounds, or wait for who does.")
+
+    def to_session(self) -> NewSession:
+        """The session as the service takes it."""
+        return NewSession(
+            question=self.question,
+            planner=self.planner,
+            asked=Asked(
+                top_k=self.top_k,
+                arm=None if self.arm is None else self.arm.model_dump(),
+                metadata=self.filter,
+                unit=self.unit,
+                stop=self.stop.rule,
+                threshold=self.stop.threshold,
+                answer=self.answer,
+                learn=self.learn,
+            ),
+            budget=Budget(**self.budget.model_dump()),
+        )
+
+
+class RoundIn(Model):
+    """One more round."""
+
+    collection: CollectionName = DEFAULT_COLLECTION
+    question: Question | None = Field(
+        default=None,
+        description="A sub-question of yours; without one, and no evidence: what the planner would do.",
+    )
+    evidence: SentenceList = Field(
+        default_factory=list, description="Sentences for the pool, by id or by passage and text, as in a verdict."
+    )
+    wait: Flag = Field(default=False, description="Have this request do the round, or wait for who does.")
+
+    @property
+    def named(self) -> list[Named]:
+        """The sentences as the service takes them."""
+        return [named(reference) for reference in self.evidence]
+
+
+class Out(BaseModel):
+    """A response read off a service's dataclass."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class CostOut(Out):
+    """What it has cost."""
+
+    rounds: int = 0
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    passages: int = 0
+
+
+class CuratedOut(Out):
+    """What became of the sentences that a round looked at: kept, or dropped as repetitions of one kind."""
+
+    kept: int = 0
+    exact: int = 0
+    near: int = 0
+    contained: int = 0
+
+
+class GapOut(Out):
+    """What the pool lacked; the triple has unknowns as ?1, ?2 and, for the answer, ?."""
+
+    text: str
+    triple: list[str] | None
+
+
+class SessionWarningOut(Out):
+    """What the LLM failed in a round, and what was done without it."""
+
+    round: int
+    type: str
+    detail: str
+
+
+class RoundOut(BaseModel):
+    """A round."""
+
+    number: int
+    action: str = Field(description="What was done, in the planner's word.")
+    sub_question: str | None
+    gap: GapOut | None
+    queries: list[str]
+    query_ids: list[UUID] = Field(description="Of the queries; each is kept like any other.")
+    curated: CuratedOut
+    enough: float | None
+    covered: float | None
+    said: dict[str, Any] = Field(description="What else the planner says of it.")
+    cost: CostOut
+    warnings: list[SessionWarningOut]
+    created_at: datetime | None
+
+    @classmethod
+    def of(cls, one: Round) -> "RoundOut":
+        """The round as it is kept."""
+        said = dict(one.said)
+        said.pop("shown", None)  # ids and scores that the order of passages follows from
+        return cls(
+            number=one.number,
+            action=one.action,
+            sub_question=said.pop("sub_question", None),
+            gap=said.pop("gap", None),
+            queries=said.pop("queries", []),
+            query_ids=list(one.episodes),
+            curated=CuratedOut(**one.curated),
+            enough=one.enough,
+            covered=one.covered,
+            said=said,
+            cost=CostOut(**one.cost),
+            warnings=[SessionWarningOut(round=one.number, **warning) for warning in one.warnings],
+            created_at=one.created_at,
+        )
+
+
+class EvidenceOut(Out):
+    """A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    round: int
+    query: str | None = Field(description="Null: the caller brought it.")
+    gap: str | None
+    score: float | None
+
+
+class NoteOut(Out):
+    """A line of the working memory; `cites` names sentences of the pool."""
+
+    kind: NoteKind
+    text: str
+    cites: list[int]
+    round: int
+
+
+class SessionPassageOut(Out):
+    """A passage that the session read; `evidence`: its sentences in the pool."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+    evidence: list[int]
+
+
+class ConclusionOut(Out):
+    """The answer in words; `cites` names sentences of the pool."""
+
+    text: str
+    sufficient: bool
+    cites: list[int]
+
+
+class SessionOut(BaseModel):
+    """A session whole."""
+
+    session_id: UUID
+    collection: str
+    question: str
+    planner: str
+    status: Status
+    stop_reason: StopReason | None
+    passages: list[SessionPassageOut] = Field(description="Best first.")
+    evidence: list[EvidenceOut] = Field(description="The pool, in the order in which it came.")
+    notes: list[NoteOut] = Field(description="The working memory.")
+    rounds: list[RoundOut]
+    enough: float | None = Field(description="Probability that the first five passages hold all the evidence.")
+    covered: float | None = Field(description="Share of what the question names and asks for that the pool has.")
+    answer: ConclusionOut | None
+    budget: dict[str, float]
+    cost: CostOut
+    plan: dict[str, Any] = Field(description="The planner's own state.")
+    warnings: list[SessionWarningOut]
+    job_id: UUID | None
+    created_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, shown: Shown) -> "SessionOut":
+        """The session as it is read."""
+        stored = shown.stored
+        return cls(
+            session_id=stored.id,
+            collection=shown.collection,
+            question=stored.question,
+            planner=stored.planner,
+            status=stored.status,
+            stop_reason=stored.stop_reason,
+            passages=[SessionPassageOut.model_validate(one) for one in shown.passages],
+            evidence=[EvidenceOut.model_validate(one) for one in shown.evidence],
+            notes=[NoteOut.model_validate(one) for one in shown.notes],
+            rounds=[RoundOut.of(one) for one in shown.rounds],
+            enough=stored.enough,
+            covered=stored.covered,
+            answer=None if stored.conclusion is None else ConclusionOut(**stored.conclusion),
+            budget=dict(stored.budget),
+            cost=CostOut(**stored.cost),
+            plan=dict(stored.plan_state),
+            warnings=[SessionWarningOut(**warning) for warning in stored.warnings],
+            job_id=stored.job_id,
+            created_at=stored.created_at,
+            finished_at=stored.finished_at,
+        )
+
+
+class SessionAccepted(BaseModel):
+    """The answer to a request whose rounds a worker does."""
+
+    session_id: UUID
+    collection: str
+    status_url: str
+    events_url: str

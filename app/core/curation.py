@@ -1,0 +1,86 @@
+"""Curating evidence: what says the same as what is there already does not enter a second time.
+
+Three ways to say the same: the same words in the same order (exact), nearly the same words (near: a Jaccard
+overlap of word pairs of at least ``NEAR``), and a part of what another says (contained: all words of the shorter
+in one run of the longer). The first to come is kept, also where the later one is longer: what cites it goes on
+standing.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+Repeats = Literal["exact", "near", "contained"]
+NEAR = 0.8
+"""Least overlap of word pairs from which two sentences say the same: one word of twenty may differ."""
+_WORD = re.compile(r"[^\W_]+")
+_KeyT = TypeVar("_KeyT")
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What is kept, in order, and for each that is not which way it repeats what.
+
+    Attributes:
+        kept: positions among the candidates.
+        dropped: position -> how it repeats a sentence that is kept or was there.
+    """
+
+    kept: list[int]
+    dropped: dict[int, Repeats]
+
+
+def curate(candidates: Sequence[str], there: Iterable[str] = ()) -> Decided:
+    """Which of the candidates say something that neither those ``there`` nor earlier candidates say.
+
+    A text without words says nothing and counts as exact.
+    """
+    known = [_Said(text) for text in there]
+    kept: list[int] = []
+    dropped: dict[int, Repeats] = {}
+    for at, text in enumerate(candidates):
+        said = _Said(text)
+        how = _repeats(said, known)
+        if how is None:
+            kept.append(at)
+            known.append(said)
+        else:
+            dropped[at] = how
+    return Decided(kept, dropped)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, case-folded, in order."""
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+class _Said:
+    __slots__ = ("pairs", "run", "words")
+
+    def __init__(self, text: str) -> None:
+        self.words = words(text)
+        self.run = f" {' '.join(self.words)} "
+        self.pairs = frozenset(zip(self.words, self.words[1:], strict=False)) or frozenset(
+            (word, "") for word in self.words
+        )
+
+
+def _repeats(said: _Said, known: Iterable[_Said]) -> Repeats | None:
+    if not said.words:
+        return "exact"
+    found: Repeats | None = None
+    for other in known:
+        if said.run == other.run:
+            return "exact"
+        if found is None and _overlap(said, other) >= NEAR:
+            found = "near"
+        if found is None and (said.run in other.run):
+            found = "contained"
+    return found
+
+
+def _overlap(one: _Said, other: _Said) -> float:
+    """Jaccard overlap of word pairs, in [0, 1]."""
+    shared = len(one.pairs & other.pairs)
+    return shared / (len(one.pairs) + len(other.pairs) - shared) if shared else 0.0

@@ -1,0 +1,198 @@
+"""A session: one question that takes several rounds, with what it found, what it cost and why it stopped.
+
+The evidence pool holds verbatim sentences of passages and nothing else; what a planner makes of them are notes,
+each of which cites sentences of the pool.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+Status = Literal["running", "stopped", "cancelled", "failed"]
+"""``stopped`` is the end of all that went well; a round that is asked for has it run again."""
+StopRule = Literal["planner", "enough", "covered", "llm", "rounds"]
+"""What may stop a session before its budget does; ``planner``: what its planner goes by; ``rounds``: nothing."""
+StopReason = Literal[
+    "enough",
+    "covered",
+    "answered",
+    "no_gap",
+    "nothing_new",
+    "asked",
+    "rounds",
+    "llm_calls",
+    "tokens",
+    "seconds",
+    "passages",
+    "cancelled",
+    "failed",
+    "erased",
+]
+"""Why it stopped. ``enough``: the best passages hold all the evidence, by the learned sense of that. ``covered``:
+the pool names all that the question names and asks for. ``answered``: an LLM says that the pool answers the
+question. ``no_gap``: nothing is known to ask for. ``nothing_new``: a round found nothing that was not there.
+``asked``: it did the rounds that its caller asked for. ``erased``: a passage that it had read was deleted. The
+rest are budgets that are spent, or what became of its job.
+"""
+NoteKind = Literal["binding", "fact", "contradiction", "answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a session may cost at most; each is >= 0.
+
+    Attributes:
+        rounds: that retrieve.
+        llm_calls: completions, those that were asked for again included.
+        tokens: of prompts and completions, as far as the endpoint tells.
+        seconds: of work on it, waiting for a worker not included.
+        passages: distinct ones that its rounds read.
+    """
+
+    rounds: int = 3
+    llm_calls: int = 40
+    tokens: int = 100_000
+    seconds: float = 120.0
+    passages: int = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a session, or a round of it, has cost; see ``Budget``."""
+
+    rounds: int = 0
+    llm_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    passages: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and completions together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+
+def spent(budget: Budget, cost: Cost) -> StopReason | None:
+    """Which of its budgets a session has spent, the first of them in the order of ``Budget``; None while it may
+    go on.
+
+    A budget of no LLM calls or tokens is none: it leaves the session to rules, and stops nothing.
+    """
+    if cost.rounds >= budget.rounds:
+        return "rounds"
+    if 0 < budget.llm_calls <= cost.llm_calls:
+        return "llm_calls"
+    if 0 < budget.tokens <= cost.tokens:
+        return "tokens"
+    if cost.seconds >= budget.seconds:
+        return "seconds"
+    return "passages" if cost.passages >= budget.passages else None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What the pool lacks.
+
+    Attributes:
+        text: in words.
+        triple: subject, relation and object, unknowns as ``?1``; None where it is not known as one.
+    """
+
+    text: str
+    triple: tuple[str, str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSentence:
+    """A sentence of the evidence pool: found when, by which query, filling which gap.
+
+    Attributes:
+        sentence_id, passage_id: ids, inside the collection.
+        text: verbatim, as the passage has it.
+        round: in which it was found, from 1.
+        query: position among the round's queries; None where the caller brought it.
+        gap: what it fills, as far as that is known.
+        score: of its retrieval; None where no hop selected it.
+    """
+
+    sentence_id: int
+    passage_id: int
+    text: str
+    round: int
+    query: int | None
+    gap: str | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line of the working memory; ``cites``: sentences of the pool that it rests on, one at least."""
+
+    kind: NoteKind
+    text: str
+    cites: tuple[int, ...]
+    round: int
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"kind": self.kind, "text": self.text, "cites": list(self.cites), "round": self.round}
+
+
+def loaded_note(stored: Mapping[str, Any]) -> Note:
+    """The note that ``Note.stored`` gave."""
+    return Note(stored["kind"], stored["text"], tuple(stored["cites"]), stored["round"])
+
+
+@dataclass(frozen=True, slots=True)
+class Curated:
+    """How many sentences a round looked at and what became of them."""
+
+    kept: int = 0
+    exact: int = 0
+    near: int = 0
+    contained: int = 0
+
+    def __add__(self, other: "Curated") -> "Curated":
+        return Curated(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A round that was made.
+
+    Attributes:
+        number: from 1.
+        action: what was done, in the planner's word.
+        said: in JSON what was made of passages: sub_question, gap, queries, and more of the planner's.
+        episodes: of its queries, in their order.
+        curated: see ``Curated``.
+        enough, covered: of the session after it.
+        cost: its own.
+        created_at: None before it is stored.
+    """
+
+    number: int
+    action: str
+    said: Mapping[str, Any]
+    episodes: Sequence[UUID]
+    curated: Mapping[str, int]
+    enough: float | None
+    covered: float | None
+    cost: Mapping[str, Any]
+    warnings: Sequence[Mapping[str, Any]]
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """A session's answer in words; ``cites``: sentences of the pool that it rests on."""
+
+    text: str
+    sufficient: bool
+    cites: Sequence[int] = field(default_factory=tuple)

@@ -1,0 +1,321 @@
+"""Planner "pool" (RFM-RAG): an evidence pool, what of the question's triples it covers, and a query for what is
+missing.
+
+Without a language model all of it goes by rules: the question's triples by patterns (``core.question_triples``),
+their unknowns bound by sentences that were read (``core.binding``), the gap the first triple that can be looked
+up and is not bound yet, its query that part of the question with what is bound put in.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from app.core.binding import Binding, Told, bind
+from app.core.coverage import content_words
+from app.core.curation import words
+from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
+from app.core.session import Gap, Note, PoolSentence, StopReason
+from app.errors import LlmError
+from app.providers.llm import Llm
+from app.providers.llm import sessions as asking
+from app.providers.llm.session_prompts import VERSION
+from app.services.retrieval.fallback import Fallback
+from app.services.sessions.drift import invented, sources
+from app.services.sessions.planner import Step
+from app.services.sessions.rules import evidence_first, ranked_by_rules, stops
+from app.services.sessions.sifting import sift
+from app.services.sessions.state import SessionState
+from app.services.sessions.tools import AskedQuery, Tools
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The planner's state: what the question asks, and what is bound so far."""
+
+    triples: Sequence[Triple]
+    bindings: Mapping[str, Binding]
+
+    @property
+    def values(self) -> dict[str, str]:
+        return {unknown: binding.value for unknown, binding in self.bindings.items()}
+
+    @property
+    def missing(self) -> list[Triple]:
+        """Triples whose unknown is still to be found, but for the answer's."""
+        return [triple for triple in self.triples if triple.unknown not in (ANSWER, *self.bindings)]
+
+    def known(self, triple: Triple) -> str | None:
+        """The known end of a triple in words; None while it is not known."""
+        said = filled(triple.known, self.values)
+        return None if open_unknowns(said) else said
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "triples": [asdict(triple) for triple in self.triples],
+            "bindings": [asdict(binding) for binding in self.bindings.values()],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What a round's evidence comes to; ``query``: what to ask next, empty where nothing is to be."""
+
+    known: _Known
+    bound: Sequence[Binding]
+    query: str
+    stop: StopReason | None
+    warnings: Sequence[Fallback]
+
+
+class PoolPlanner:
+    """Rounds by the gaps of the evidence pool."""
+
+    name = "pool"
+    needs_llm = False
+
+    def step(self, state: SessionState, tools: Tools) -> Step:
+        """The question itself first; then a query for what is missing, until nothing is."""
+        return self.by_rules(state, tools) if tools.llm is None else self._by_llm(state, tools, tools.llm)
+
+    def by_rules(self, state: SessionState, tools: Tools) -> Step:
+        """The same without a language model."""
+        known = self._known(state, tools)
+        asked_before = {_plain(text) for text in state.queries}
+        gap = None if not state.rounds else _gap(state, known, asked_before) or self._bridge(state, tools, known)
+        if state.rounds and gap is None:
+            return Step(action=None, stop="no_gap" if known.missing else "covered")
+        text = state.question if gap is None else gap.text
+        asked = [tools.ask(text, pool=[sentence.sentence_id for sentence in state.pool])]
+        found, curated = tools.curated(asked)
+        known, bound = _bound(state, tools, known, asked)
+        found = _with(found, bound, asked, state)
+        notes = _notes(state, known, bound)
+        ordered = ranked_by_rules(state, asked, found, notes)
+        stop: StopReason | None = None
+        if not known.missing and _gap(state, known, {*asked_before, _plain(text)}) is None and known.bindings:
+            stop = "covered"
+        return Step(
+            action="ask" if gap is None else "fill",
+            sub_question=None if gap is None else gap.text,
+            gap=gap,
+            asked=asked,
+            found=found,
+            curated=curated,
+            notes=[*state.notes, *notes],
+            ranked=ordered.ranked,
+            enough=ordered.enough,
+            covered=_covered(known, ordered.covered),
+            plan_state=known.stored(),
+            stop=stops(state, ordered, stop),
+        )
+
+    def _bridge(self, state: SessionState, tools: Tools, known: _Known) -> Gap | None:
+        """A query through a name that the pool leads on to, where no triple says what to ask.
+
+        Of the names in the pool that the question does not have, that which stands in the sentence that has most of
+        the question's words, and was not asked for yet; with it, what the question says and the pool does not.
+        """
+        own = content_words(state.question)
+        asked = " ".join(f" {_plain(text)} " for text in state.queries)
+        named = tools.names([sentence.text for sentence in state.pool])
+        places = {passage: at for at, passage in enumerate(state.ranked)}
+        best: tuple[float, str] | None = None
+        for sentence, names in zip(state.pool, named, strict=True):
+            said = content_words(sentence.text)
+            share = len(own & said) / (1 + places.get(sentence.passage_id, len(places)))
+            for name in names:
+                if f" {_plain(name)} " in asked or not content_words(name) - own or _plain(name).isdigit():
+                    continue
+                if share > 0 and (best is None or share > best[0]):
+                    best = (share, name)
+        if best is None:
+            return None
+        triple = next((one for one in known.triples if one.unknown == ANSWER), None)
+        missing = [] if triple is None else open_unknowns(triple.phrase)
+        if triple is not None and missing:
+            text = filled(triple.phrase, {**known.values, missing[0]: best[1]})
+            return Gap(" ".join(text.replace(" ? ", " ").split()))
+        there = frozenset[str]().union(*(content_words(one.text) for one in state.pool))
+        rest = [word for word in state.question.rstrip("?").split() if content_words(word) - there]
+        return Gap(" ".join([best[1], *rest]))
+
+    def _by_llm(self, state: SessionState, tools: Tools, llm: Llm) -> Step:
+        """The same, where the model says what the question asks for, what is to be kept, what is settled and
+        missing.
+        """
+        known, warnings = self._split(state, tools, llm)
+        wanted = str(state.plan_state.get("query", "")) if state.rounds else ""
+        gap = Gap(wanted) if wanted else None
+        if state.rounds and gap is None:
+            gap = _gap(state, known, {_plain(text) for text in state.queries})
+            if gap is None:
+                return Step(action=None, stop="no_gap" if known.missing else "covered")
+        text = state.question if gap is None else gap.text
+        asked = [tools.ask(text, pool=[sentence.sentence_id for sentence in state.pool])]
+        sifted = sift(state, tools, asked, text, gap)
+        judged = self._judged(state, tools, llm, known, asked, sifted.found)
+        found = _with(sifted.found, judged.bound, asked, state)
+        notes = _notes(state, judged.known, judged.bound)
+        ordered = ranked_by_rules(state, asked, found, notes)
+        return Step(
+            action="ask" if gap is None else "fill",
+            sub_question=None if gap is None else gap.text,
+            gap=gap,
+            asked=asked,
+            found=found,
+            curated=sifted.curated,
+            notes=[*state.notes, *notes, *sifted.contradictions],
+            ranked=ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found]),
+            enough=ordered.enough,
+            covered=_covered(judged.known, ordered.covered),
+            plan_state=judged.known.stored() | {"query": judged.query},
+            said={"prompts": VERSION},
+            stop=stops(state, ordered, judged.stop),
+            warnings=[*warnings, *sifted.warnings, *judged.warnings],
+        )
+
+    def _split(self, state: SessionState, tools: Tools, llm: Llm) -> tuple[_Known, list[Fallback]]:
+        if "triples" in state.plan_state:
+            return self._known(state, tools), []
+        try:
+            return _Known(asking.split(llm, state.question), {}), []
+        except LlmError as error:
+            return self._known(state, tools), [Fallback("planned-by-rules", error.detail)]
+
+    def _judged(
+        self,
+        state: SessionState,
+        tools: Tools,
+        llm: Llm,
+        known: _Known,
+        asked: Sequence[AskedQuery],
+        found: Sequence[PoolSentence],
+    ) -> _Judged:
+        """What the pool settles and what to ask next, by the model (R-Feedback and the gap), else by rules."""
+        pool = [(one.sentence_id, one.text) for one in (*found, *reversed(state.pool))]
+        before = {_plain(text) for text in (*state.queries, *(query.text for query in asked))}
+        facts = [f"{triple.subject} | {triple.relation} | {triple.object}" for triple in known.triples]
+        warnings: list[Fallback] = []
+        try:
+            told = asking.gaps(llm, state.question, facts, pool)
+            marks = {triple.unknown for triple in known.triples} - {ANSWER, *known.bindings}
+            bound = [
+                Binding(one.mark, one.value, one.cites[0], 1.0)
+                for one in told.settled
+                if one.mark in marks and _states(one.value, one.cites, pool)
+            ]
+            known = replace(known, bindings={**known.bindings, **{one.unknown: one for one in bound}})
+            if told.sufficient:
+                return _Judged(known, bound, "", "answered", warnings)
+            names = invented(tools, told.query, sources(state, *(text for _, text in pool)))
+            if not names and _plain(told.query) not in before:
+                return _Judged(known, bound, told.query, None, warnings)
+            why = f"names {names[0]!r}, which nothing read names" if names else "was asked before"
+            warnings.append(Fallback("planned-by-rules", f"The next query {why}."))
+        except LlmError as error:
+            warnings.append(Fallback("planned-by-rules", error.detail))
+            known, bound = _bound(state, tools, known, asked)
+        gap = _gap(state, known, before)
+        stop: StopReason | None = None if gap else "no_gap" if known.missing else "covered"
+        return _Judged(known, bound, "" if gap is None else gap.text, stop, warnings)
+
+    def _known(self, state: SessionState, tools: Tools) -> _Known:
+        kept = state.plan_state
+        if "triples" in kept:
+            stored = [Binding(**binding) for binding in kept["bindings"]]
+            return _Known([Triple(**triple) for triple in kept["triples"]], {one.unknown: one for one in stored})
+        names = tools.language.analyse_question(state.question).entities
+        return _Known(triples(state.question, names), {})
+
+
+def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
+    """The first triple that can be looked up and was not."""
+    for triple in known.triples:
+        if triple.unknown in known.bindings or known.known(triple) is None:
+            continue
+        text = filled(triple.phrase, known.values).replace("⟨", "").strip()
+        if open_unknowns(text) and triple.unknown == ANSWER:
+            continue
+        text = " ".join(text.replace(triple.unknown, "").split()) if triple.unknown != ANSWER else text
+        if _plain(text) not in asked and _plain(text) != _plain(state.question):
+            return Gap(text, (triple.subject, triple.relation, triple.object))
+    return None
+
+
+def _bound(
+    state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery]
+) -> tuple[_Known, list[Binding]]:
+    """What the sentences that were read bind: one triple leads to the next."""
+    told = _told(tools, state, asked)
+    own = tools.language.analyse_question(state.question).entities
+    fresh: list[Binding] = []
+    for triple in known.triples:
+        subject = known.known(triple)
+        if triple.unknown in (ANSWER, *known.bindings) or subject is None:
+            continue
+        binding = bind(triple, subject, told, [*own, *known.values.values()])
+        if binding is not None:
+            known = replace(known, bindings={**known.bindings, binding.unknown: binding})
+            fresh.append(binding)
+    return known, fresh
+
+
+def _told(tools: Tools, state: SessionState, asked: Sequence[AskedQuery]) -> list[Told]:
+    """All sentences of the passages that the round read, and those of the pool."""
+    read = {
+        sentence.id: (sentence.text, passage.title)
+        for query in asked
+        for passage in query.passages
+        for sentence in passage.sentences
+    }
+    texts = {one.sentence_id: (one.text, None) for one in state.pool} | read
+    named = tools.names([text for text, _ in texts.values()])
+    return [Told(key, text, names, title) for (key, (text, title)), names in zip(texts.items(), named, strict=True)]
+
+
+def _with(
+    found: Sequence[PoolSentence], bound: Sequence[Binding], asked: Sequence[AskedQuery], state: SessionState
+) -> list[PoolSentence]:
+    """What was found, with the gap that each sentence that binds fills; such a sentence enters in any case."""
+    fills = {binding.sentence_id: f"{binding.unknown} = {binding.value}" for binding in bound}
+    kept = [replace(one, gap=fills.get(one.sentence_id)) for one in found]
+    there = {one.sentence_id for one in (*state.pool, *kept)}
+    for at, query in enumerate(asked):
+        for passage in query.passages:
+            for one in passage.sentences:
+                if one.id in fills and one.id not in there:
+                    there.add(one.id)
+                    score = passage.scores.get(one.id)
+                    kept.append(PoolSentence(one.id, passage.id, one.text, state.number, at, fills[one.id], score))
+    return kept
+
+
+def _notes(state: SessionState, known: _Known, bound: Sequence[Binding]) -> list[Note]:
+    by_unknown = {triple.unknown: triple for triple in known.triples}
+    return [
+        Note(
+            "binding",
+            f"{filled(by_unknown[one.unknown].phrase, known.values)}: {one.value}",
+            (one.sentence_id,),
+            state.number,
+        )
+        for one in bound
+    ]
+
+
+def _covered(known: _Known, said: float) -> float:
+    """Of the question's words and of its unknowns, what the pool has, in [0, 1]."""
+    unknown = {triple.unknown for triple in known.triples} - {ANSWER}
+    share = 1.0 if not unknown else len(unknown & set(known.bindings)) / len(unknown)
+    return min(said, share)
+
+
+def _states(value: str, cites: Sequence[int], pool: Sequence[tuple[int, str]]) -> bool:
+    """Whether one of the cited sentences has the value in its words."""
+    texts = dict(pool)
+    return any(f" {_plain(value)} " in f" {_plain(texts[one])} " for one in cites if one in texts)
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))

@@ -1,0 +1,251 @@
+"""Sessions as callers know them: started, read, gone on with, cancelled."""
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from uuid import UUID, uuid4
+
+import structlog
+
+from app.core.access_keys import JUDGE
+from app.core.session import Budget, spent
+from app.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
+from app.providers.llm import Llm
+from app.services.access.encoder import Encoder
+from app.services.access.scope import Scope
+from app.services.jobs.keyed import once
+from app.services.jobs.kinds import session_kind
+from app.services.jobs.runner import Runner
+from app.services.learning.verdict import Named, Verdict, look_up, resolved
+from app.services.retrieval.plan import new_query_id
+from app.services.sessions.planner import Planner
+from app.services.sessions.runner import load
+from app.services.sessions.shown import Progress, Shown, shown
+from app.services.sessions.state import Asked, SessionState
+from app.storage.corpus import collections
+from app.storage.database import Database, Writer
+from app.storage.jobs import jobs
+from app.storage.sessions import sessions
+
+log = structlog.get_logger(__name__)
+
+WAIT_SECONDS = 60.0
+"""How long a request that waits does so; a session that takes longer goes on with a worker."""
+POLL_SECONDS = 0.05
+CALLER = "caller"
+"""The planner of sessions whose rounds are all asked for by their caller."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSession:
+    """A session to start."""
+
+    question: str
+    planner: str = "auto"
+    asked: Asked = field(default_factory=Asked)
+    budget: Budget = field(default_factory=Budget)
+
+
+class SessionService:
+    """Starts sessions, reads them, and has them go on or end."""
+
+    def __init__(
+        self, database: Database, encoder: Encoder, runner: Runner, planners: dict[str, Planner], llm: Llm | None
+    ) -> None:
+        self._database = database
+        self._encoder = encoder
+        self._runner = runner
+        self._planners = planners
+        self._llm = llm
+
+    def start(self, scope: Scope, new: NewSession, key: str | None = None) -> UUID:
+        """Queue a session; the first one of a repeated key.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            InvalidRequestError: there is no such planner.
+            LlmNotConfiguredError: it needs an endpoint, or the answer does, and none is configured.
+            IdempotencyConflictError: the key was used before with another request.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+            ForbiddenError: it is to learn, and whoever asks may not judge.
+        """
+        target, session = scope.collection, new_query_id()
+        self._encoder.check(target)
+        self._check(new)
+        if new.asked.learn:
+            scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
+        asked, budget = asdict(new.asked), asdict(new.budget)
+        runs = new.planner != CALLER
+
+        def begin(writer: Writer) -> None:
+            sessions.add(
+                writer,
+                target.id,
+                session,
+                job=session if runs else None,
+                principal=scope.principal.name,
+                trusted=scope.principal.trusted,
+                question=new.question,
+                planner=new.planner,
+                asked=asked,
+                budget=budget,
+            )
+            if runs:
+                self._queue(writer, target.id, session, session, {"session": str(session)}, new.budget.rounds)
+
+        request = json.dumps(["session", new.question, new.planner, asked, budget], sort_keys=True)
+        body_hash = hashlib.sha256(request.encode()).digest()
+        found, opened = once(self._database, target.id, target.name, key, body_hash, session, begin)
+        if opened:
+            log.info("session accepted", session_id=str(found), collection=target.name, planner=new.planner)
+        return found
+
+    def go_on(
+        self, scope: Scope, session: UUID, question: str | None = None, evidence: Sequence[Named] = ()
+    ) -> UUID:
+        """Queue one more round, of the planner's choice or with a sub-question or evidence of the caller's; its
+        job.
+
+        Raises:
+            NotFoundError: there is no such session.
+            ConflictError: it runs, ended otherwise than by stopping, or has spent its budget.
+            InvalidRequestError: there is no such sentence, or the caller says nothing where no planner would.
+        """
+        target = scope.collection
+        state = self.state(scope, session)
+        if state.planner == CALLER and question is None and not evidence:
+            raise InvalidRequestError("A round of this session needs a question or evidence: it has no planner.")
+        reason = spent(state.budget, state.cost)
+        if reason is not None:
+            raise ConflictError(f"Session {session} has spent its budget of {reason.replace('_', ' ')}.")
+        said = {"question": question, "evidence": self._resolved(scope, evidence)}
+        job = uuid4()
+        with self._database.write() as writer:
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
+            self._queue(writer, target.id, session, job, {"session": str(session), "round": said}, 1)
+            if not sessions.go_on(writer, target.id, session, job):
+                stored = sessions.find(writer, target.id, session)
+                status = "gone" if stored is None else stored.status
+                raise ConflictError(f"Session {session} is {status}; only one that stopped goes on.")
+        return job
+
+    def wait(self, scope: Scope, session: UUID) -> Shown:
+        """The session once it does not run any more, done here unless a worker does; at most ``WAIT_SECONDS``.
+
+        What is ready before it in its lane of the collection is done first.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        claimant, lane = uuid4(), session_kind(session).lane
+        deadline = time.monotonic() + WAIT_SECONDS
+
+        def over() -> bool:
+            return time.monotonic() >= deadline
+
+        while self._running(scope, session) and not over():
+            job = self._runner.claim(claimant, [lane], scope.collection.id)
+            if job is None:
+                time.sleep(POLL_SECONDS)
+            else:
+                self._runner.carry_out(job, over)
+        return self.read(scope, session)
+
+    def read(self, scope: Scope, session: UUID) -> Shown:
+        """The session whole, with the texts that there still are.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.snapshot() as reader:
+            state = load(reader, scope.collection.id, session)
+            if state is None or not scope.sees(state.principal):
+                raise missing(scope, session)
+            return shown(reader, scope, state)
+
+    def progress(self, scope: Scope, session: UUID, after: int) -> Progress:
+        """The session's status, and its rounds after the number ``after``.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.snapshot() as reader:
+            stored = sessions.find(reader, scope.collection.id, session)
+            if stored is None or not scope.sees(stored.principal):
+                raise missing(scope, session)
+            return Progress(stored.status, sessions.rounds(reader, scope.collection.id, session, after))
+
+    def state(self, scope: Scope, session: UUID) -> SessionState:
+        """The session as planners see it.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        with self._database.snapshot() as reader:
+            state = load(reader, scope.collection.id, session)
+        if state is None or not scope.sees(state.principal):
+            raise missing(scope, session)
+        return state
+
+    def cancel(self, scope: Scope, session: UUID) -> Shown:
+        """Have the session end; what its rounds found stays. One that has ended stays as it is.
+
+        A round that is in hand is not kept.
+
+        Raises:
+            NotFoundError: there is no such session.
+        """
+        target = scope.collection
+        with self._database.write() as writer:
+            if not collections.keep(writer, target.id):
+                raise collections.gone(target.name)
+            stored = sessions.find(writer, target.id, session)
+            if stored is None or not scope.sees(stored.principal):
+                raise missing(scope, session)
+            if stored.job_id is not None and stored.status == "running":
+                jobs.request_cancel(writer, target.id, stored.job_id)
+            sessions.end(writer, target.id, session, "cancelled")
+        return self.read(scope, session)
+
+    def _running(self, scope: Scope, session: UUID) -> bool:
+        with self._database.read() as reader:
+            stored = sessions.find(reader, scope.collection.id, session)
+        if stored is None:
+            raise missing(scope, session)
+        return stored.status == "running"
+
+    def _check(self, new: NewSession) -> None:
+        planner = self._planners.get(new.planner)
+        if planner is None and new.planner != CALLER:
+            names = ", ".join([*self._planners, CALLER])
+            raise InvalidRequestError(f"There is no planner {new.planner!r}; there are {names}.")
+        if self._llm is not None:
+            return
+        if planner is not None and planner.needs_llm:
+            raise LlmNotConfiguredError(f"Planner {new.planner!r} needs ENGRAM_LLM_BASE_URL to be set.")
+        if new.asked.answer:
+            raise LlmNotConfiguredError("A session with an answer needs ENGRAM_LLM_BASE_URL to be set.")
+        if new.asked.stop == "llm":
+            raise LlmNotConfiguredError("stop 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+
+    def _queue(
+        self, writer: Writer, collection_id: int, session: UUID, job: UUID, payload: dict[str, object], rounds: int
+    ) -> None:
+        kind = session_kind(session)
+        jobs.add(writer, collection_id, job, kind=kind.name, lane=kind.lane, payload=payload, received=rounds)
+
+    def _resolved(self, scope: Scope, evidence: Sequence[Named]) -> list[int]:
+        """The ids of the caller's sentences: nothing enters a pool that is not a sentence of a passage."""
+        if not evidence:
+            return []
+        with self._database.read() as reader:
+            said = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
+            return list(resolved(said, look_up(reader, scope.collection.id, said)).supports)
+
+
+def missing(scope: Scope, session: UUID) -> NotFoundError:
+    """What is raised where there is no such session."""
+    return NotFoundError(f"There is no session {session} in collection {scope.collection.name!r}.")

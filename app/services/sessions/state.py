@@ -1,0 +1,143 @@
+"""A session as planners see it: all that Postgres has of it, and nothing else.
+
+A planner keeps nothing between two steps but what it puts into ``plan_state`` (JSON of its own, such as a tree) and
+into notes, so that whoever runs the next step, in whichever process, has the same to go by.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from app.core.session import (
+    Budget,
+    Conclusion,
+    Cost,
+    Note,
+    PoolSentence,
+    Round,
+    Status,
+    StopReason,
+    StopRule,
+    loaded_note,
+)
+from app.storage.sessions.sessions import StoredEvidence, StoredSession
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a session is to retrieve, stop and answer.
+
+    Attributes:
+        top_k: passages that each of its queries shows.
+        arm: memory, profile and strategy of its queries; None for what the collection is set to.
+        metadata: only passages whose metadata contain this.
+        unit: whose question it is, see ``Query``; a session by itself stays in one arm.
+        stop: what may stop it before its budget.
+        threshold: from which probability on the evidence is enough, in [0, 1].
+        answer: whether it ends with an answer in words, for which an LLM is needed.
+        learn: whether its own conclusion counts as a verdict, under a judge of its own.
+        options: of its planner.
+    """
+
+    top_k: int = 5
+    arm: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    unit: str | None = None
+    stop: StopRule = "planner"
+    threshold: float = 0.9
+    answer: bool = False
+    learn: bool = False
+    options: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session before a step.
+
+    Attributes:
+        principal: whose request it was; ``trusted``: whether its judge counts in full.
+        rounds: those made, in order.
+        pool: the evidence, in the order in which it came, of what there still is.
+        notes: the working memory.
+        ranked: passages, best first.
+        read: passages that rounds have read.
+        plan_state: the planner's own.
+        cost: so far.
+    """
+
+    collection_id: int
+    id: UUID
+    principal: str
+    trusted: bool
+    question: str
+    planner: str
+    asked: Asked
+    budget: Budget
+    status: Status
+    stop_reason: StopReason | None
+    rounds: Sequence[Round]
+    pool: Sequence[PoolSentence]
+    notes: Sequence[Note]
+    ranked: Sequence[int]
+    read: Mapping[int, int]
+    enough: float | None
+    covered: float | None
+    plan_state: Mapping[str, Any]
+    conclusion: Conclusion | None
+    warnings: Sequence[Mapping[str, Any]]
+    cost: Cost
+
+    @property
+    def number(self) -> int:
+        """Of the round that comes next, from 1."""
+        return len(self.rounds) + 1
+
+    @property
+    def sub_questions(self) -> list[str]:
+        """What its rounds went after, in order."""
+        return [str(said) for one in self.rounds if (said := one.said.get("sub_question"))]
+
+    @property
+    def queries(self) -> list[str]:
+        """All that its rounds asked, in order."""
+        return [query for one in self.rounds for query in one.said.get("queries", ())]
+
+
+def state_of(
+    collection_id: int,
+    stored: StoredSession,
+    rounds: Sequence[Round],
+    evidence: Sequence[StoredEvidence],
+    read: Mapping[int, int],
+) -> SessionState:
+    """The state that rows are."""
+    said = stored.conclusion
+    return SessionState(
+        collection_id=collection_id,
+        id=stored.id,
+        principal=stored.principal,
+        trusted=stored.trusted,
+        question=stored.question,
+        planner=stored.planner,
+        asked=Asked(**stored.asked),
+        budget=Budget(**stored.budget),
+        status=stored.status,  # type: ignore[arg-type] # as the table's constraint has it
+        stop_reason=stored.stop_reason,  # type: ignore[arg-type]
+        rounds=rounds,
+        pool=[PoolSentence(*(getattr(one, name) for name in PoolSentence.__slots__)) for one in evidence],
+        notes=[loaded_note(note) for note in stored.notes],
+        ranked=list(stored.ranked),
+        read=read,
+        enough=stored.enough,
+        covered=stored.covered,
+        plan_state=stored.plan_state,
+        conclusion=None if said is None else Conclusion(said["text"], said["sufficient"], tuple(said["cites"])),
+        warnings=stored.warnings,
+        cost=Cost(**stored.cost),
+    )
+
+
+def stored_cost(cost: Cost) -> dict[str, Any]:
+    """As JSON has it, seconds to the millisecond."""
+    return asdict(cost) | {"seconds": round(cost.seconds, 3)}

@@ -1,0 +1,178 @@
+"""What a verdict on a session reaches: the episodes of its rounds, each once, all through the log.
+
+The episode of the session's own question gets the verdict whole: which sentences hold the evidence, which of them
+that query missed (so the sense of "enough" hears whether it was complete by then), and the session's parts as
+expansion units of kind ``decomposition``. The episode of a sub-question gets what it found of that evidence, and
+is never taken to have failed for the rest, which it did not ask for.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from app.core.coverage import content_words
+from app.core.verdict import Expansion, LoggedVerdict
+from app.errors import NotFoundError
+from app.services.access.scope import Scope
+from app.services.learning.feedback import FeedbackService, Receipt
+from app.services.learning.verdict import Named, Verdict, look_up, resolved
+from app.services.sessions.state import SessionState
+from app.storage.corpus import passages
+from app.storage.database import Database
+from app.storage.retrieval import episodes
+from app.storage.retrieval.episodes import Answered
+
+JUDGE = "session"
+"""Who judges by a session's own conclusion; it has its caps like any other judge."""
+CONCLUSIVE = ("enough", "covered", "answered")
+"""Ends from which a session's own conclusion may be drawn."""
+MOST_PARTS = 5
+"""Parts of a question that become expansion units."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A query of a round, as its episode has it; ``seen``: sentences that it selected or showed."""
+
+    id: UUID
+    text: str
+    seen: frozenset[int]
+    shown: Mapping[int, str]
+
+
+class Teacher:
+    """Fans a verdict on a session out."""
+
+    def __init__(self, database: Database, feedback: FeedbackService) -> None:
+        self._database = database
+        self._feedback = feedback
+
+    def judge(
+        self, scope: Scope, state: SessionState, verdict: Verdict, key: str, *, wait: bool = False
+    ) -> list[Receipt]:
+        """Give the verdict to the episodes of the session's rounds under keys that follow from ``key``.
+
+        The same verdict again adds nothing; one that was cut off goes on. The first receipt is the own question's,
+        where there is one.
+
+        Args:
+            verdict: whose ``query_id`` is of no matter.
+
+        Raises:
+            NotFoundError: none of its queries is kept any more, or none has to do with what the verdict names.
+            InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as ``Intake.accept``.
+        """
+        with self._database.snapshot() as reader:
+            collection_id = scope.collection.id
+            said = resolved(verdict, look_up(reader, collection_id, verdict))
+            ids = [episode for one in state.rounds for episode in one.episodes]
+            answered = episodes.answered(reader, collection_id, ids)
+            shown = sorted({passage for one in answered.values() for passage in one.shown})
+            sentences: dict[int, list[int]] = {}
+            for sentence in passages.sentences_of(reader, collection_id, shown):
+                sentences.setdefault(sentence.passage_id, []).append(sentence.id)
+            named = {
+                key: stored.external_id for key, stored in passages.by_id(reader, collection_id, shown).items()
+            }
+        queries = [_query(one, answered[one], sentences, named) for one in ids if one in answered]
+        if not queries:
+            raise NotFoundError(f"Of session {state.id} no query is kept that could be judged.")
+        own = [query for query in queries if query.text == state.question]
+        parts = [query for query in queries if query.text != state.question]
+        verdicts = [_whole(query, verdict, said, _units(state, parts)) for query in own[:1]]
+        verdicts += [one for query in parts if (one := _part(query, verdict, said)) is not None]
+        if not verdicts:
+            raise NotFoundError(f"No query of session {state.id} found what the verdict names.")
+        prefix = hashlib.sha256(f"{state.id} {key}".encode()).hexdigest()[:32]
+        return [self._feedback.accept(one, f"session-{prefix}-{one.query_id}", wait=wait) for one in verdicts]
+
+    def conclude(self, scope: Scope, state: SessionState) -> list[Receipt]:
+        """Have the session's own conclusion count as a verdict, once; nothing where it came to none."""
+        if state.stop_reason not in CONCLUSIVE:
+            return []
+        cites = _cited(state)
+        if not cites:
+            return []
+        verdict = Verdict(
+            query_id=state.id,
+            scope=scope,
+            supporting=[Named(sentence) for sentence in cites],
+            partial=True,
+            judge=JUDGE,
+        )
+        return self.judge(scope, state, verdict, f"own {len(state.rounds)}")
+
+
+def _cited(state: SessionState) -> list[int]:
+    """The sentences that a conclusion rests on: those that the answer cites, else those that bind what was
+    unknown.
+    """
+    standing = {one.sentence_id for one in state.pool}
+    said = state.conclusion
+    if said is not None:
+        cites: Sequence[int] = said.cites if said.sufficient else ()
+    else:
+        cites = [sentence for note in state.notes if note.kind == "binding" for sentence in note.cites]
+    return [sentence for sentence in dict.fromkeys(cites) if sentence in standing]
+
+
+def _query(
+    identity: UUID, answered: Answered, sentences: Mapping[int, Sequence[int]], named: Mapping[int, str]
+) -> _Query:
+    of_shown = [sentence for passage in answered.shown for sentence in sentences.get(passage, ())]
+    return _Query(
+        identity,
+        answered.question,
+        frozenset([*answered.activated, *of_shown]),
+        {passage: named[passage] for passage in answered.shown if passage in named},
+    )
+
+
+def _whole(query: _Query, verdict: Verdict, said: LoggedVerdict, units: Sequence[Expansion]) -> Verdict:
+    """The verdict as the session's own question is to hear it."""
+    missed = [sentence for sentence in said.supports if sentence not in query.seen]
+    success = verdict.retrieval_success
+    return replace(
+        verdict,
+        query_id=query.id,
+        supporting=[Named(sentence) for sentence in said.supports if sentence in query.seen],
+        rejected=[Named(sentence) for sentence in said.rejects],
+        missed=[Named(sentence) for sentence in missed],
+        retrieval_success=None if success and missed else success,
+        expansions=[*verdict.expansions, *units],
+    )
+
+
+def _part(query: _Query, verdict: Verdict, said: LoggedVerdict) -> Verdict | None:
+    """The verdict as a sub-question is to hear it; None where that says nothing."""
+    supports = [sentence for sentence in said.supports if sentence in query.seen]
+    rejects = [sentence for sentence in said.rejects if sentence in query.seen]
+    helped = [name for passage, name in query.shown.items() if passage in said.passages]
+    none_helped = not (verdict.partial or said.supports or said.passages)
+    if not (supports or rejects or helped or none_helped):
+        return None
+    return replace(
+        verdict,
+        query_id=query.id,
+        supporting=[Named(sentence) for sentence in supports],
+        rejected=[Named(sentence) for sentence in rejects],
+        missed=(),
+        partial=not none_helped,
+        retrieval_success=None,
+        generation_success=None,
+        generation_score=None,
+        supporting_passages=helped,
+        expansions=(),
+    )
+
+
+def _units(state: SessionState, parts: Sequence[_Query]) -> list[Expansion]:
+    """The sub-questions that say nothing but what the question says: a unit outlives every passage.
+
+    One with a name that some passage gave would keep it after that passage is deleted.
+    """
+    own = content_words(state.question)
+    said = [str(one.said["part"]) for one in state.rounds if one.said.get("part")]
+    texts = dict.fromkeys([*said, *(query.text for query in parts)])
+    return [Expansion("decomposition", text) for text in texts if content_words(text) <= own][:MOST_PARTS]

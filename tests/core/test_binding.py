@@ -1,0 +1,52 @@
+"""Unknowns bound by sentences that say the relation."""
+
+from app.core.binding import Told, bind
+from app.core.question_triples import Triple
+
+DIRECTOR = Triple("The Salt Road", "director", "?1", "the director of The Salt Road")
+
+
+def told(text: str, *names: str, title: str | None = None) -> Told:
+    return Told(7, text, names, title)
+
+
+def test_the_name_after_the_relation_is_the_value() -> None:
+    said = told(
+        "The Salt Road was directed by Ada Brandt and stars Kurt Ahrens.",
+        "The Salt Road",
+        "Ada Brandt",
+        "Kurt Ahrens",
+    )
+    found = bind(DIRECTOR, "The Salt Road", [said])
+    assert found is not None
+    assert (found.unknown, found.value, found.sentence_id) == ("?1", "Ada Brandt", 7)
+    assert found.strength == 1 / 2  # "directed" and "by" lie before it
+
+
+def test_a_sentence_of_a_passage_that_is_titled_so_is_about_it() -> None:
+    said = told("It was directed by Ada Brandt.", "Ada Brandt", title="The Salt Road (film)")
+    found = bind(DIRECTOR, "The Salt Road", [said])
+    assert found is not None
+    assert found.value == "Ada Brandt"
+
+
+def test_likeness_alone_binds_nothing() -> None:
+    for said in (
+        told("The Salt Road stars Kurt Ahrens.", "The Salt Road", "Kurt Ahrens"),
+        told("Another film was directed by Ada Brandt.", "Ada Brandt"),
+        told("The Salt Road was directed in 1950.", "The Salt Road", "1950"),
+    ):
+        assert bind(DIRECTOR, "The Salt Road", [said]) is None
+
+
+def test_what_is_taken_is_no_value() -> None:
+    said = told("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
+    assert bind(DIRECTOR, "The Salt Road", [said], ["ada  brandt"]) is None
+
+
+def test_of_two_the_nearer_counts() -> None:
+    near = Told(1, "The Salt Road, director Ada Brandt.", ["Ada Brandt"])
+    far = Told(2, "The Salt Road was directed, as some say, by Kurt Ahrens.", ["Kurt Ahrens"])
+    found = bind(DIRECTOR, "The Salt Road", [far, near])
+    assert found is not None
+    assert (found.value, found.sentence_id) == ("Ada Brandt", 1)

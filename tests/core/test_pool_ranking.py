@@ -1,0 +1,42 @@
+"""The passages of several rounds in one order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.pool_ranking import FIRST, KEPT, MARGIN, order
+
+OWN = [(1, 9.0), (2, 8.0), (3, 7.0), (4, 6.0), (5, 5.0), (6, 4.0)]
+
+
+def test_a_later_query_takes_the_last_place_if_it_is_surer_by_the_margin() -> None:
+    assert order(OWN, [[(7, 5.0 + MARGIN), (8, 20.0)]]) == [1, 2, 3, 4, 7, 8, 5, 6]
+    assert order(OWN, [[(7, 4.9 + MARGIN)]])[:FIRST] == [1, 2, 3, 4, 5]
+
+
+def test_the_first_places_are_the_own_questions() -> None:
+    later = [[(passage, 30.0 + passage)] for passage in (11, 12, 13, 14)]
+    assert order(OWN, later)[:FIRST] == [1, 2, 3, 14, 13]
+
+
+def test_a_passage_that_binds_keeps_its_place() -> None:
+    assert order(OWN, [[(7, 9.0)]], binding={5})[:FIRST] == [1, 2, 3, 5, 7]
+    assert order(OWN, [[(7, 9.0)]], binding={4, 5})[:FIRST] == [1, 2, 3, 4, 5]
+
+
+def test_free_places_are_filled() -> None:
+    assert order(OWN[:2], [[(7, 0.5)]]) == [1, 2, 7]
+    assert order([], [[(7, 0.5)], [(8, 0.7)]]) == [8, 7]
+
+
+scored = st.lists(st.tuples(st.integers(1, 30), st.floats(-9, 9)), max_size=9, unique_by=lambda pair: pair[0]).map(
+    lambda pairs: sorted(pairs, key=lambda pair: -pair[1])
+)
+
+
+@given(scored, st.lists(scored, max_size=3))
+def test_each_passage_stands_once_and_the_kept_stay(
+    own: list[tuple[int, float]], later: list[list[tuple[int, float]]]
+) -> None:
+    found = order(own, later)
+    assert sorted(found) == sorted({passage for some in (own, *later) for passage, _ in some})
+    assert found[: min(KEPT, len(own))] == [passage for passage, _ in own[:KEPT]]

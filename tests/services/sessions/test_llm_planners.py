@@ -1,0 +1,232 @@
+"""Planners with a language model: the model is a program, the requests to it are real."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from app.composition import Application, Servers
+from app.core.session import Budget
+from app.providers.llm.session_prompts import VERSION
+from app.services.sessions.sessions import NewSession
+from app.services.sessions.shown import Shown
+from app.services.sessions.state import Asked
+from app.settings import Settings
+from tests.support.openai_server import Handler, OpenAiServer, Reply
+
+CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
+RULES = ["ask", "fill"]
+
+
+class Model:
+    """Answers by what is asked of it: ``replies`` has for each use of the model what it says, or how."""
+
+    USES = ("triples", "settled", "kept", "notes", "answerable", "queries", "cited", "sufficient")
+
+    def __init__(self, **replies: Any) -> None:
+        self.replies = replies
+        self.asked: list[str] = []
+
+    def __call__(self, request: dict[str, Any]) -> str | Reply:
+        system, user = (request["messages"][at]["content"] for at in (0, 1))
+        use = next(name for name in self.USES if f'{{"{name}"' in system or f', "{name}":' in system)
+        self.asked.append(use)
+        said = self.replies.get(use)
+        if callable(said):
+            said = said(user)
+        if isinstance(said, list) and said and isinstance(said[0], dict):
+            said = said.pop(0) if len(said) > 1 else said[0]
+        return said if isinstance(said, str | Reply) else json.dumps(said)
+
+
+def numbers(user: str, *words: str) -> list[int]:
+    """Numbers of the sentences of the evidence that have one of the words."""
+    found = re.findall(r"^\[(\d+)\] (.*)$", user, re.MULTILINE)
+    return [int(number) for number, text in found if any(word in text for word in words)]
+
+
+def kept(user: str) -> Any:
+    return {"kept": numbers(user, "born in Warsaw", "lies on the Vistula", "flows into"), "contradictions": []}
+
+
+def noted(user: str) -> Any:
+    texts = ("born in Warsaw", "lies on the Vistula", "flows into")
+    return {"notes": [{"text": text, "cited": some} for text in texts if (some := numbers(user, text))]}
+
+
+def answered(user: str) -> Any:
+    return {"answer": "the Baltic Sea", "cited": numbers(user, "flows into"), "sufficient": True}
+
+
+STEPS = [
+    {"answerable": False, "sub_question": "Where was Marie Curie born?"},
+    {"answerable": False, "sub_question": "On which river does Warsaw lie?"},
+    {"answerable": True, "sub_question": ""},
+]
+SOCRATIC: dict[str, Any] = {
+    "queries": lambda user: {"queries": [re.search(r"<question>\n(.*?)\n", user)[1]]},  # type: ignore[index]
+    "kept": kept,
+    "notes": noted,
+    "cited": answered,
+}
+Asking = Callable[..., Shown]
+
+
+def refusing(_request: dict[str, Any]) -> Reply:
+    """An endpoint that is there and answers nothing: what it refuses is no completion."""
+    return Reply("no", status=400)
+
+
+@pytest.fixture
+def asking(
+    application: Application, addresses: Servers, settings: Settings, curie: str
+) -> Iterator[Callable[..., Shown]]:
+    """Does a session by a model."""
+    with ExitStack() as stack:
+
+        def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> Shown:
+            server = stack.enter_context(OpenAiServer(handler))
+            changed = {"llm_base_url": server.base_url, "llm_max_attempts": 1}
+            services = Application(settings.model_copy(update=changed), addresses)
+            services.__dict__.update(embedder=application.embedder, language=application.language)
+            stack.callback(services.close)
+            scope = services.access.scope(curie)
+            how = Asked(**{"top_k": 2, "threshold": 1.0} | asked)
+            new = NewSession(question=CHAIN, planner=planner, asked=how, budget=budget or Budget())
+            shown = services.sessions.wait(scope, services.sessions.start(scope, new))
+            completed = [one for one in server.requests if handler is not refusing]
+            assert shown.stored.cost["llm_calls"] == len(completed)
+            return shown
+
+        yield run
+
+
+def test_socratic_asks_until_the_notes_answer(asking: Asking) -> None:
+    model = Model(answerable=[dict(step) for step in STEPS], **SOCRATIC)
+    session = asking(model, "socratic", answer=True)
+
+    assert (session.stored.status, session.stored.stop_reason) == ("stopped", "answered")
+    assert [one.said["sub_question"] for one in session.rounds] == [step["sub_question"] for step in STEPS[:2]]
+    first, second = session.rounds
+    assert first.said["queries"] == [CHAIN, "Where was Marie Curie born?"]
+    assert second.said["queries"] == ["On which river does Warsaw lie?"]
+    assert first.said["prompts"] == VERSION
+    assert [one.text for one in session.notes] == ["born in Warsaw", "lies on the Vistula", "flows into"]
+    by_id = {one.sentence_id: one.text for one in session.evidence}
+    for note in session.notes:
+        assert note.text in by_id[note.cites[0]]
+    assert session.stored.conclusion is not None
+    assert session.stored.conclusion["text"] == "the Baltic Sea"
+    assert [by_id[one] for one in session.stored.conclusion["cites"]] == ["The Vistula flows into the Baltic Sea."]
+    assert session.stored.warnings == []
+    one_round = ["answerable", "queries", "kept", "cited", "notes"]
+    assert model.asked == [*one_round, *one_round, "answerable", "cited"]
+    assert session.stored.cost["prompt_tokens"] > session.stored.cost["completion_tokens"] > 0
+
+
+def test_pool_goes_after_what_the_model_says_is_missing(asking: Asking) -> None:
+    triples = [
+        {"subject": "Marie Curie", "relation": "place of birth", "object": "?1", "question": "Where was she born?"},
+        {"subject": "?1", "relation": "river", "object": "?2", "question": "On which river does ?1 lie?"},
+        {"subject": "?2", "relation": "flows into", "object": "?", "question": "Into which sea does ?2 flow?"},
+    ]
+
+    def gaps(user: str) -> Any:
+        settled = [
+            {"mark": mark, "value": value, "cited": some}
+            for mark, value, text in (("?1", "Warsaw", "born in Warsaw"), ("?2", "Vistula", "lies on the Vistula"))
+            if (some := numbers(user, text))
+        ]
+        return {"settled": settled, "sufficient": len(settled) == 2, "query": "On which river does Warsaw lie?"}
+
+    model = Model(triples={"triples": triples}, kept=kept, settled=gaps)
+    session = asking(model, "pool")
+    assert session.stored.stop_reason == "answered"
+    assert session.rounds[-1].said["queries"] == ["On which river does Warsaw lie?"] or len(session.rounds) == 1
+    assert {one["value"] for one in session.stored.plan_state["bindings"]} == {"Warsaw", "Vistula"}
+    assert [one["subject"] for one in session.stored.plan_state["triples"]] == ["Marie Curie", "?1", "?2"]
+    assert {note.kind for note in session.notes} == {"binding"}
+    holding = {one.passage_id for one in session.evidence}
+    assert {one.passage_id for one in session.passages[: len(holding)]} == holding
+
+
+def test_a_value_that_no_cited_sentence_states_stays_open(asking: Asking) -> None:
+    triples = [{"subject": "Marie Curie", "relation": "place of birth", "object": "?1", "question": "Where?"}]
+    triples += [{"subject": "?1", "relation": "river", "object": "?", "question": "Which river?"}]
+    gaps = {"settled": [{"mark": "?1", "value": "Paris", "cited": [1]}], "sufficient": True, "query": ""}
+    session = asking(Model(triples={"triples": triples}, kept=kept, settled=gaps), "pool")
+    assert session.stored.plan_state["bindings"] == []
+
+
+@pytest.mark.parametrize("broken", ["not json", {"kept": [99]}, None])
+@pytest.mark.parametrize("planner", ["pool", "socratic"])
+def test_what_a_model_breaks_is_done_by_rules_and_said(asking: Asking, planner: str, broken: Any) -> None:
+    model = refusing if broken is None else Model(**dict.fromkeys(Model.USES, broken))
+    session = asking(model, planner)
+    assert (session.stored.status, session.stored.stop_reason) == ("stopped", "covered")
+    assert [one.said["queries"] for one in session.rounds] == [
+        [CHAIN],
+        ["into which sea does the river that Warsaw lies on flow"],
+    ]
+    assert {warning["type"] for warning in session.stored.warnings} <= {"planned-by-rules", "sifted-by-rules"}
+    assert session.stored.warnings
+    assert {one.passage_id for one in session.passages} == {"curie", "warsaw", "vistula"}
+
+
+def test_a_name_that_nothing_read_names_is_not_searched_for(asking: Asking) -> None:
+    steps = [dict(STEPS[0]), dict(STEPS[2])]
+    replies = SOCRATIC | {"queries": {"queries": ["Where was Ignatius Zanzifar born?", "Marie Curie birthplace"]}}
+    session = asking(Model(answerable=steps, **replies), "socratic")
+    assert session.rounds[0].said["queries"] == [CHAIN, "Marie Curie birthplace"]
+    (warning,) = session.stored.warnings
+    assert warning["type"] == "planned-by-rules"
+    assert "Ignatius Zanzifar" in warning["detail"]
+
+
+def test_contradictions_are_named_and_stay(asking: Asking) -> None:
+    def sifted(user: str) -> Any:
+        sides = numbers(user, "born in Warsaw", "flows into")
+        found = [{"cited": sides, "about": "where it is", "borne_by": sides[:1]}] if len(sides) > 1 else []
+        return {"kept": [], "contradictions": found}
+
+    steps = [dict(step) for step in STEPS]
+    session = asking(
+        Model(answerable=steps, **SOCRATIC | {"kept": sifted, "notes": {"notes": []}}), "socratic", top_k=5
+    )
+    named = [note for note in session.notes if note.kind == "contradiction"]
+    assert named
+    assert named[0].text.startswith("where it is (the better founded: [")
+    assert len(named[0].cites) == 2
+
+
+@pytest.mark.parametrize(("budget", "reason"), [({"llm_calls": 3}, "llm_calls"), ({"tokens": 700}, "tokens")])
+def test_budgets_of_the_model_hold(asking: Asking, budget: dict[str, int], reason: str) -> None:
+    steps = [dict(STEPS[0])]
+    session = asking(Model(answerable=steps, **SOCRATIC), "socratic", Budget(rounds=9, **budget), stop="rounds")
+    assert session.stored.stop_reason == reason
+    cost = session.stored.cost
+    assert cost["llm_calls"] <= budget.get("llm_calls", 99)
+    assert cost["rounds"] == 1
+    assert "noted-by-rules" in {warning["type"] for warning in session.stored.warnings}
+
+
+def test_no_calls_leave_it_to_the_rules(asking: Asking) -> None:
+    session = asking(Model(), "socratic", Budget(llm_calls=0))
+    assert ([one.action for one in session.rounds], session.stored.cost["llm_calls"]) == (RULES, 0)
+
+
+def test_the_model_may_say_that_the_pool_answers(asking: Asking) -> None:
+    session = asking(Model(sufficient={"sufficient": True}), "pool", Budget(llm_calls=9), stop="llm")
+    assert session.stored.stop_reason == "answered"
+    assert len(session.rounds) == 1
+
+
+def test_auto_takes_the_planner_that_the_first_round_calls_for(asking: Asking) -> None:
+    session = asking(Model(answerable=dict(STEPS[2]), **SOCRATIC), "auto", threshold=1.0)
+    assert session.rounds[0].action == "ask"
+    assert session.stored.plan_state.get("planner") in {"pool", "socratic"}
+    near = session.rounds[0].enough is not None and session.rounds[0].enough >= 0.6
+    assert session.stored.plan_state["planner"] == ("pool" if near else "socratic")

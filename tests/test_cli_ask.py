@@ -1,0 +1,50 @@
+"""``engram ask``: rounds as they come, and what they came to."""
+
+import json
+import threading
+
+from app.composition import Application
+from tests.support.command import Cli
+from tests.support.processes import eventually
+
+CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
+
+
+def working(application: Application, asked: list[bool]) -> threading.Thread:
+    """Does jobs as a worker would, until something was asked."""
+
+    def run() -> None:
+        eventually(lambda: application.runner.run_ready() > 0 or bool(asked))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_rounds_are_shown_as_they_come(cli: Cli, application: Application, curie: str) -> None:
+    asked: list[bool] = []
+    worker = working(application, asked)
+    said = cli("ask", CHAIN, "-c", curie, "--planner", "pool", "--top-k", "2").stdout
+    asked.append(True)
+    worker.join()
+    lines = said.splitlines()
+    assert lines[0] == f"round 1: {CHAIN}"
+    assert lines[1].startswith("     3 sentences, enough 0.")
+    assert lines[2] == "round 2: into which sea does the river that Warsaw lies on flow"
+    assert any(line.startswith("session ") and ", 2 rounds, 3 passages, " in line for line in lines)
+    assert any(line.startswith("  the birthplace of Marie Curie: Warsaw  [") for line in lines)
+    assert "1. curie" in lines
+
+
+def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie: str) -> None:
+    asked: list[bool] = []
+    worker = working(application, asked)
+    session = json.loads(cli("ask", CHAIN, "-c", curie, "--rounds", "1", "--json").stdout)
+    asked.append(True)
+    worker.join()
+    assert (session["question"], session["cost"]["rounds"]) == (CHAIN, 1)
+
+
+def test_what_is_wrong_is_said_in_one_line(cli: Cli, curie: str) -> None:
+    said = cli.fails("ask", CHAIN, "-c", curie, "--planner", "socratic")
+    assert said.startswith("engram: Planner 'socratic' needs ENGRAM_LLM_BASE_URL to be set.")
