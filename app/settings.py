@@ -182,7 +182,10 @@ class Settings(OperationSettings):
     # Language
     spacy_model: str = Field(
         default="en_core_web_sm",
-        description="spaCy pipeline for sentences and entities; the built-in rules serve if not installed.",
+        description=(
+            "spaCy pipeline for sentences and entities. If it is not installed, the built-in English rules serve; "
+            "'rules' asks for them."
+        ),
     )
 
     # Retrieval

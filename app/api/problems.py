@@ -109,10 +109,20 @@ def document(
     status: int, kind: str, title: str, detail: str, *, headers: Mapping[str, str] | None = None, **extra: Any
 ) -> JSONResponse:
     """The response of one problem."""
+    body = _body(status, kind, title, detail, extra)
+    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def content(error: EngramError) -> dict[str, Any]:
+    """One of our own errors, where it stands inside an answer."""
+    return _body(error.status, error.type, error.title, error.detail, error.extra)
+
+
+def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, Any]) -> dict[str, Any]:
     body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
     if (request_id := current()) is not None:
         body["request_id"] = request_id
-    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+    return body
 
 
 def of(error: EngramError) -> JSONResponse:

@@ -1,8 +1,7 @@
 """The ``engram`` command: run the service, and talk to a running one."""
 
 import sys
-
-from pydantic import ValidationError
+from typing import Any
 
 from app.cli import (
     access,
@@ -13,9 +12,11 @@ from app.cli import (
     evaluate,
     explain,
     fit,
+    ingest,
     jobs,
     judges,
     keys,
+    look,
     maintain,
     parked,
     past,
@@ -27,7 +28,6 @@ from app.cli import (
 )
 from app.cli.console import cli, complain
 from app.errors import EngramError
-from app.settings import Settings
 
 __all__ = [
     "access",
@@ -39,9 +39,11 @@ __all__ = [
     "evaluate",
     "explain",
     "fit",
+    "ingest",
     "jobs",
     "judges",
     "keys",
+    "look",
     "main",
     "maintain",
     "parked",
@@ -66,14 +68,14 @@ def main() -> None:
             raise
         complain(f"engram: {error.filename}: {error.strerror}")
         sys.exit(1)
-    except ValidationError as error:
-        if error.title != Settings.__name__:
+    except ValueError as error:  # pydantic's class, which only those need to import who read settings
+        if getattr(error, "title", None) != "Settings":
             raise
         complain(f"engram: setting {_first_mistake(error)}")
         sys.exit(1)
 
 
-def _first_mistake(error: ValidationError) -> str:
+def _first_mistake(error: Any) -> str:
     mistake = error.errors(include_input=False, include_url=False)[0]
     name = ".".join(str(part) for part in mistake["loc"])
     variable = name if name.isupper() else f"ENGRAM_{name.upper()}"

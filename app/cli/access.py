@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.console import JsonOption, cli, complain, say, say_json, say_table, settings
+from app.cli.console import RUN, JsonOption, cli, complain, say, say_json, say_table, settings
 from app.client import ClientError
 
 if TYPE_CHECKING:
     from app.services.access.keys import Key, KeysService
 
 access = typer.Typer(no_args_is_help=True, help="Access keys and tenants.")
-cli.add_typer(access, name="access")
+cli.add_typer(access, name="access", rich_help_panel=RUN)
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
 HEADINGS = ("id", "name", "judge", "ends in", "scopes", "expires", "state")
@@ -30,7 +30,7 @@ def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
         yield services.access_keys
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def keygen(
     name: Annotated[str, typer.Argument(help="Whose key it is.")],
     scopes: Annotated[

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from app.cli.console import cli, err, figures, say, say_table
+from app.cli.console import MEASURE, cli, err, figures, say, say_table
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
-from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.composition import Application, Servers
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 WIDTH = 120  # of the table where there is no terminal to ask
 
 
-@cli.command()
+@cli.command(rich_help_panel=MEASURE)
 def evaluate(
     dataset: Annotated[
         Path, typer.Argument(help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
@@ -84,8 +82,11 @@ def evaluate(
     ),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
+    from rich.console import Console
+
     from app.evaluation.options import Options, numbers
     from app.evaluation.run import evaluate as run
+    from app.settings import Settings
 
     given: dict[str, Any] = {
         "protocol": protocol,
@@ -117,7 +118,7 @@ def evaluate(
         def vary(variation: "Variation") -> "Application":
             return stack.enter_context(closing(varied(services, addresses, variation)))
 
-        report = run(services, vary, loaded, options, folder, err)
+        report = run(services, vary, loaded, options, folder, err())
     console = Console()
     wide = console if console.is_terminal else Console(width=WIDTH)
     wide.print(report.table())
@@ -130,6 +131,7 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
     """Measure the facts that the rules find, which takes no server: nothing is ingested."""
     from app.evaluation.extraction import measure
     from app.parts import Parts
+    from app.settings import Settings
 
     parts = Parts(Settings())
     found = measure(dataset, loaded, parts.language, parts.embedder, limit)

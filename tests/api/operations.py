@@ -42,6 +42,7 @@ ABSENT = {
 }
 BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
+    "/queries:batch": {"queries": [{"query": "Where was Marie Curie born?"}]},
     "/query/compare": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
@@ -85,7 +86,7 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     """A request that is right in itself."""
     if method not in WITH_BODIES or path not in BODIES:
         return {"params": {"collection": collection}}
-    elsewhere = path == "/passages" or "{name}" in path or path.startswith("/access/")
+    elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
     body = BODIES[path] if elsewhere else BODIES[path] | {"collection": collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}

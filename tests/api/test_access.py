@@ -94,7 +94,7 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
     for method, path in NEEDED:
         if (
             path.startswith("/access")
-            or path in {"/collections", "/passages", "/audit"}
+            or path in {"/collections", "/passages", "/queries:batch", "/audit"}
             or (method, path) == ("POST", "/answer")
         ):
             continue  # of its own tenant; an answer needs an endpoint first
@@ -103,6 +103,11 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
         unknown = stranger.request(method, url(path), **well_formed(method, path, "no-such-collection"))
         assert answer.status_code == unknown.status_code == 404, (method, path, answer.text)
         assert answer.json()["detail"] == unknown.json()["detail"].replace("no-such-collection", curie)
+    alone = f"/queries/{asked['query_id']}"
+    assert [client.get(alone).status_code for client in (own, stranger)] == [200, 404]
+    one = {"query": "Where was Marie Curie born?", "collection": curie}
+    (answered,) = stranger.post("/queries:batch", json={"queries": [one]}).json()["answers"]
+    assert (answered["answer"], answered["problem"]["status"]) == (None, 404)
     assert stranger.get("/collections").json()["collections"] == []
     assert stranger.get("/access/keys").json()["keys"][0]["name"] == "eve"
     assert {act["principal"] for act in stranger.get("/audit").json()["acts"]} <= {"eve"}
@@ -134,6 +139,9 @@ def test_queries_and_verdicts_are_their_principals_own(keyed: Keyed, curie: str)
     seen = f"/queries/{asked['query_id']}"
     where = {"collection": curie}
     assert [client.get(seen, params=where).status_code for client in (one, two, auditor)] == [200, 404, 200]
+    assert [client.get(seen).status_code for client in (one, two, auditor)] == [200, 404, 200]
+    assert keyed("nowhere", {"elsewhere": ["admin"]}).get(seen).status_code == 404
+    assert keyed("reader", {curie: ["read"], "elsewhere": ["query"]}).get(seen).status_code == 403
 
     verdict = {"query_id": asked["query_id"], "collection": curie, "partial": True}
     given = one.post("/feedback", json=verdict, headers={"idempotency-key": "own"}).json()

@@ -49,6 +49,7 @@ CALLED = {
     "get_keys": "keys",
     "get_lift": "lift",
     "get_passage": "passage",
+    "get_passages": "passages",
     "get_own_access": "whoami",
     "get_query": "episode",
     "get_readiness": "ready",
@@ -70,6 +71,7 @@ CALLED = {
     "post_revoke": "revoke_many",
     "post_rollback": "rollback",
     "post_rotate_access_key": "rotate_access_key",
+    "post_queries": "batch",
     "put_judge": "set_judge",
 }
 """Operation of the OpenAPI document -> the client's method."""
@@ -129,6 +131,11 @@ class TestService:
         assert engram.memory(sentence).sentence_id == sentence
         assert [one.feedback_id for one in engram.verdicts()] == [said.feedback_id]
         assert engram.episode(found.query_id).query_id == found.query_id
+        one, two = engram.batch(["Where was Marie Curie born?", {"query": "?", "collection": "no-such-collection"}])
+        assert one.answer is not None
+        assert two.problem is not None
+        assert two.problem.status == 404
+        assert [passage.id for passage in engram.passages()] == sorted(line["id"] for line in CURIE)
 
         assert engram.revoke(said.feedback_id).status == "revoked"
         engram.delete_passage(CURIE[0]["id"])

@@ -11,6 +11,7 @@ from app.composition import Application
 from app.errors import InvalidRequestError
 from app.evaluation.dataset import Dataset, load
 from app.evaluation.extraction import (
+    compression,
     functional,
     gold_facts,
     measure,
@@ -142,3 +143,19 @@ def test_options_of_what_asks_and_judges_mean_nothing(given: dict[str, Any]) -> 
     assert (
         Options(protocol="extraction", limit=5).command("x") == "engram evaluate x --protocol extraction --limit 5"
     )
+
+
+@pytest.mark.evaluation_data
+def test_the_rules_find_what_annotators_wrote_down(application: Application, evaluation_data: Path) -> None:
+    folder = evaluation_data / "2wiki"
+    dataset = load(folder)
+    gold = gold_facts(folder, dataset, 150)
+    facts = read_corpus(
+        dataset, application.language, {passage for fact in gold for passage in fact.passages}
+    ).facts
+
+    found = recall(gold, facts, application.embedder)
+
+    assert found["pair"] >= 0.88
+    assert found["relation"] >= 0.8
+    assert compression(dataset, gold, facts)["gold_share"] <= 0.2

@@ -16,6 +16,7 @@ from app.api.schemas import (
     JudgeName,
     Model,
     Moment,
+    NumberedId,
     RowId,
     Text,
 )
@@ -36,7 +37,7 @@ class SentenceById(Model):
 class SentenceByText(Model):
     """A sentence by your id of its passage and its text."""
 
-    passage_id: ExternalId
+    passage_id: NumberedId
     text: Text = Field(max_length=SENTENCE_CHARACTERS)
 
 

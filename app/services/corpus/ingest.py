@@ -42,6 +42,11 @@ class Reception:
         self._sent = 0
         self.job_id = uuid4()
 
+    @property
+    def collection(self) -> str:
+        """The name of the collection that they are for."""
+        return self._opening.name
+
     def digest(self, chunk: bytes) -> None:
         """Count raw body bytes towards the fingerprint that the Idempotency-Key guards."""
         self._digest.update(chunk)
@@ -153,6 +158,11 @@ class IngestService:
             if found is None or found[0] not in stored:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             return stored[found[0]], passages.sentences_of(reader, target.id, [found[0]])
+
+    def passages(self, scope: Scope, after: str | None, limit: int) -> list[StoredPassage]:
+        """The collection's passages in the order of their ids, those after ``after``."""
+        with self._database.read() as reader:
+            return passages.page(reader, scope.collection.id, after, limit)
 
     def collections(self, after: str | None, limit: int, principal: Principal = LOCAL) -> list[Collection]:
         """Collections that the principal may read, in name order, those after ``after``."""

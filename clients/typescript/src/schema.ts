@@ -354,6 +354,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a collection's passages
+         * @description Passages in the order of their ids, without their sentences.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_passages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/rekey": {
         parameters: {
             query?: never;
@@ -644,7 +666,7 @@ export interface paths {
          *
          *     A JSON document is taken whole or not at all. Of NDJSON, bad lines are reported on the job by number and
          *     the rest go on. If the body does not arrive whole, none of it is taken; if the collection is deleted while it
-         *     arrives, the answer is 404.
+         *     arrives, the answer is 404. The collection is named in the query, or in a JSON document; `default` without.
          *
          *     Scope: `ingest`.
          */
@@ -721,6 +743,30 @@ export interface paths {
         get: operations["get_query"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/queries:batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retrieve passages for several questions
+         * @description Each question as by `POST /query`, one after the other, in the time that one request has.
+         *
+         *     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_queries"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1222,6 +1268,42 @@ export interface components {
             unjudged: number;
         };
         /**
+         * BatchIn
+         * @description Several questions in one request.
+         * @example {
+         *       "queries": [
+         *         {
+         *           "collection": "sample",
+         *           "query": "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+         *         },
+         *         {
+         *           "collection": "sample",
+         *           "query": "Titan?"
+         *         }
+         *       ]
+         *     }
+         */
+        BatchIn: {
+            /** Queries */
+            queries: components["schemas"]["QueryIn"][];
+        };
+        /**
+         * BatchOut
+         * @description An answer or a problem for each question, in their order.
+         */
+        BatchOut: {
+            /** Answers */
+            answers: components["schemas"]["BatchedOut"][];
+        };
+        /**
+         * BatchedOut
+         * @description What became of one question of several: its answer, or what was wrong with it.
+         */
+        BatchedOut: {
+            answer?: components["schemas"]["QueryOut"] | null;
+            problem?: components["schemas"]["Problem"] | null;
+        };
+        /**
          * ChangeOut
          * @description What the event did to one state: a sentence's task or time memory, or its support for the question.
          */
@@ -1487,6 +1569,8 @@ export interface components {
             score_a: number | null;
             /** Score B */
             score_b: number | null;
+            /** Text */
+            text: string;
             /** Title */
             title: string | null;
         };
@@ -2082,7 +2166,7 @@ export interface components {
              * Missed
              * @description Evidence that retrieval did not return, learned like support.
              */
-            missed?: (number | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            missed?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * None Helped
              * @description True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing is named that helped and the verdict is not partial.
@@ -2104,7 +2188,7 @@ export interface components {
              * Rejected
              * @description Sentences that did not help.
              */
-            rejected?: (number | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Retrieval Success
              * @description Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
@@ -2114,7 +2198,7 @@ export interface components {
              * Supporting
              * @description Sentences that helped.
              */
-            supporting?: (number | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Supporting Passages
              * @description Passages that helped as a whole: their keys and the ranking learn from it; their sentences that are not named are left alone.
@@ -2813,6 +2897,22 @@ export interface components {
             reason: string;
         };
         /**
+         * ListedPassageOut
+         * @description A passage in a list.
+         */
+        ListedPassageOut: {
+            /** Id */
+            id: string;
+            /** Metadata */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** Text */
+            text: string;
+            /** Title */
+            title: string | null;
+        };
+        /**
          * MemoryPartOut
          * @description What an arm read of memory.
          */
@@ -2920,7 +3020,7 @@ export interface components {
              * Id
              * @description Yours; the same id again replaces the passage.
              */
-            id: string;
+            id: string | number;
             /**
              * Metadata
              * @description Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
@@ -3076,8 +3176,27 @@ export interface components {
          *     }
          */
         PassagesIn: {
+            /**
+             * Collection
+             * @description The collection's name; absent: as the request's query says, else `default`.
+             * @default null
+             */
+            collection?: string | null;
             /** Passages */
             passages: components["schemas"]["PassageIn"][];
+        };
+        /**
+         * PassagesOut
+         * @description A page of passages, in the order of their ids.
+         */
+        PassagesOut: {
+            /**
+             * Next After
+             * @description Pass as after for the next page; null at the end.
+             */
+            next_after: string | null;
+            /** Passages */
+            passages: components["schemas"]["ListedPassageOut"][];
         };
         /**
          * PastOut
@@ -3580,7 +3699,7 @@ export interface components {
          */
         SentenceById: {
             /** Sentence Id */
-            sentence_id: number;
+            sentence_id: number | string;
         };
         /**
          * SentenceByText
@@ -3588,7 +3707,7 @@ export interface components {
          */
         SentenceByText: {
             /** Passage Id */
-            passage_id: string;
+            passage_id: string | number;
             /** Text */
             text: string;
         };
@@ -5468,6 +5587,77 @@ export interface operations {
             };
         };
     };
+    get_passages: {
+        parameters: {
+            query?: {
+                after?: string | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassagesOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_rekey: {
         parameters: {
             query?: never;
@@ -6359,8 +6549,8 @@ export interface operations {
     get_feedback: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -6625,8 +6815,8 @@ export interface operations {
     get_job: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
                 errors_after?: number;
                 /** @description Rows per page. */
                 errors_limit?: number;
@@ -6707,8 +6897,8 @@ export interface operations {
     delete_job: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -6805,7 +6995,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The collection's name. */
-                collection?: string;
+                collection?: string | null;
             };
             header?: {
                 /** @description The same request again is answered alike. */
@@ -7165,8 +7355,8 @@ export interface operations {
     get_query: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -7223,6 +7413,93 @@ export interface operations {
             };
             /** @description Too many requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_queries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -113,6 +113,12 @@ class AsyncEngram:
         body = self._body(options, query=query)
         return await self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
 
+    async def batch(self, queries: Iterable[str | r.QueryIn]) -> list[m.BatchedOut]:
+        """Ask up to 50 questions in one request; an answer or a problem for each, in their order."""
+        asked = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
+        found = await self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": asked}))
+        return found.answers
+
     async def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
         """Other wordings of a question, to ask with and to send with its verdict."""
         return await self.send(Call(m.ExpandOut, "POST", "/expand", json=self._body(options, query=query)))
@@ -235,6 +241,18 @@ class AsyncEngram:
     async def passage(self, passage_id: str, *, collection: str | None = None) -> m.PassageOut:
         """A passage by your id."""
         return await self._get(m.PassageOut, path_of("passages", passage_id), collection=self._name(collection))
+
+    async def passages(self, *, collection: str | None = None) -> AsyncIterator[m.ListedPassageOut]:
+        """All passages of a collection, in the order of their ids."""
+        path = path_of("collections", self._name(collection), "passages")
+        after: str | None = None
+        while True:
+            page = await self._get(m.PassagesOut, path, after=after)
+            for passage in page.passages:
+                yield passage
+            after = page.next_after
+            if after is None:
+                return
 
     async def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
         """What a passage is found by, and what verdicts made of it."""

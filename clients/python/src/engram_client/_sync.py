@@ -112,6 +112,12 @@ class Engram:
         body = self._body(options, query=query)
         return self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
 
+    def batch(self, queries: Iterable[str | r.QueryIn]) -> list[m.BatchedOut]:
+        """Ask up to 50 questions in one request; an answer or a problem for each, in their order."""
+        asked = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
+        found = self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": asked}))
+        return found.answers
+
     def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
         """Other wordings of a question, to ask with and to send with its verdict."""
         return self.send(Call(m.ExpandOut, "POST", "/expand", json=self._body(options, query=query)))
@@ -228,6 +234,18 @@ class Engram:
     def passage(self, passage_id: str, *, collection: str | None = None) -> m.PassageOut:
         """A passage by your id."""
         return self._get(m.PassageOut, path_of("passages", passage_id), collection=self._name(collection))
+
+    def passages(self, *, collection: str | None = None) -> Iterator[m.ListedPassageOut]:
+        """All passages of a collection, in the order of their ids."""
+        path = path_of("collections", self._name(collection), "passages")
+        after: str | None = None
+        while True:
+            page = self._get(m.PassagesOut, path, after=after)
+            for passage in page.passages:
+                yield passage
+            after = page.next_after
+            if after is None:
+                return
 
     def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
         """What a passage is found by, and what verdicts made of it."""

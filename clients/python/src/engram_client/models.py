@@ -202,6 +202,7 @@ class ComparedPassageOut(Struct):
     Scores of different profiles and strategies do not compare.
     """
     score_b: float | None
+    text: str
     title: str | None
 
 
@@ -530,6 +531,17 @@ class LineError(Struct):
     reason: str
 
 
+class ListedPassageOut(Struct):
+    """
+    A passage in a list.
+    """
+
+    id: str
+    metadata: dict[str, Any]
+    text: str
+    title: str | None
+
+
 class MemoryPartOut(Struct):
     """
     What an arm read of memory.
@@ -611,6 +623,18 @@ class PassageInfluenceOut(Struct):
     """
 
 
+class PassagesOut(Struct):
+    """
+    A page of passages, in the order of their ids.
+    """
+
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    passages: list[ListedPassageOut]
+
+
 class PastOut(Struct):
     """
     What a copy is a copy of.
@@ -621,6 +645,33 @@ class PastOut(Struct):
     The collection's name at the time.
     """
     until: str
+
+
+class Problem(Struct):
+    """
+    An RFC 9457 problem document.
+    """
+
+    detail: str
+    """
+    What is wrong with this request.
+    """
+    status: int
+    """
+    The HTTP status.
+    """
+    title: str
+    """
+    The kind of problem in words.
+    """
+    type: str
+    """
+    Stable identifier of the kind of problem.
+    """
+    errors: list[dict[str, Any]] | None = None
+    """
+    For an invalid request: where each value is and what is wrong with it.
+    """
 
 
 class QueryExpansionOut(Struct):
@@ -1703,3 +1754,20 @@ class AnswerOut(Struct):
     """
     That the LLM endpoint failed to answer: there is what was retrieved.
     """
+
+
+class BatchedOut(Struct):
+    """
+    What became of one question of several: its answer, or what was wrong with it.
+    """
+
+    answer: QueryOut | None = None
+    problem: Problem | None = None
+
+
+class BatchOut(Struct):
+    """
+    An answer or a problem for each question, in their order.
+    """
+
+    answers: list[BatchedOut]

@@ -199,6 +199,18 @@ class JudgeIn(TypedDict):
     """
 
 
+Id: TypeAlias = str
+"""
+Yours; the same id again replaces the passage.
+"""
+
+
+Id1: TypeAlias = int
+"""
+Yours; the same id again replaces the passage.
+"""
+
+
 Sentence: TypeAlias = str
 
 
@@ -207,7 +219,7 @@ class PassageIn(TypedDict):
     A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well.
     """
 
-    id: str
+    id: Id | Id1
     """
     Yours; the same id again replaces the passage.
     """
@@ -228,6 +240,10 @@ class PassagesIn(TypedDict):
     Up to 1,000 passages in one JSON document.
     """
 
+    collection: NotRequired[str | None]
+    """
+    The collection's name; absent: as the request's query says, else `default`.
+    """
     passages: list[PassageIn]
 
 
@@ -356,7 +372,13 @@ class SentenceById(TypedDict):
     A sentence by its id, as answers give it.
     """
 
-    sentence_id: int
+    sentence_id: int | str
+
+
+PassageId: TypeAlias = str
+
+
+PassageId1: TypeAlias = int
 
 
 class SentenceByText(TypedDict):
@@ -364,7 +386,7 @@ class SentenceByText(TypedDict):
     A sentence by your id of its passage and its text.
     """
 
-    passage_id: str
+    passage_id: PassageId | PassageId1
     text: str
 
 
@@ -416,6 +438,14 @@ class AnswerIn(TypedDict):
     """
 
 
+class BatchIn(TypedDict):
+    """
+    Several questions in one request.
+    """
+
+    queries: list[QueryIn]
+
+
 class CollectionPatch(TypedDict):
     """
     What to change of how a collection serves; what is absent stays, null clears.
@@ -461,7 +491,7 @@ class FeedbackIn(TypedDict):
     """
     Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
     """
-    missed: NotRequired[list[int | SentenceById | SentenceByText]]
+    missed: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Evidence that retrieval did not return, learned like support.
     """
@@ -473,7 +503,7 @@ class FeedbackIn(TypedDict):
     """
     True: only what is named is judged. False: activated sentences not named count as rejected.
     """
-    rejected: NotRequired[list[int | SentenceById | SentenceByText]]
+    rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Sentences that did not help.
     """
@@ -481,7 +511,7 @@ class FeedbackIn(TypedDict):
     """
     Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
     """
-    supporting: NotRequired[list[int | SentenceById | SentenceByText]]
+    supporting: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Sentences that helped.
     """
