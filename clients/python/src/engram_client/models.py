@@ -672,6 +672,10 @@ class Problem(Struct):
     """
     For an invalid request: where each value is and what is wrong with it.
     """
+    request_id: str | None = None
+    """
+    By which the service's log knows the request, as in the X-Request-ID header.
+    """
 
 
 class QueryExpansionOut(Struct):
