@@ -37,6 +37,7 @@ CALLED = {
     "delete_job": "cancel",
     "delete_passage": "delete_passage",
     "get_access_keys": "access_keys",
+    "get_audit": "audit",
     "get_collection": "get_collection",
     "get_collections": "collections",
     "get_feedback": "verdict",

@@ -385,6 +385,17 @@ class AsyncEngram:
         """Have an access key count no more."""
         return await self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
 
+    async def audit(self) -> AsyncIterator[m.ActOut]:
+        """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
+        before: int | None = None
+        while True:
+            page = await self._get(m.ActsOut, "/audit", before=before)
+            for act in page.acts:
+                yield act
+            before = page.next_before
+            if before is None:
+                return
+
     # The service
 
     async def health(self) -> m.Health:

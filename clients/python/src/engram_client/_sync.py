@@ -374,6 +374,17 @@ class Engram:
         """Have an access key count no more."""
         return self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
 
+    def audit(self) -> Iterator[m.ActOut]:
+        """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
+        before: int | None = None
+        while True:
+            page = self._get(m.ActsOut, "/audit", before=before)
+            for act in page.acts:
+                yield act
+            before = page.next_before
+            if before is None:
+                return
+
     # The service
 
     def health(self) -> m.Health:
