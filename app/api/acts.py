@@ -22,6 +22,7 @@ READING = frozenset({"GET", "HEAD", "OPTIONS"})
 ORDINARY = frozenset(
     {
         "post_query",
+        "post_queries",
         "post_answer",
         "post_expand",
         "post_compare",

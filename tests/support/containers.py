@@ -114,7 +114,7 @@ class Service:
         if self.process.poll() is not None:
             return []
         below = psutil.Process(self.process.pid).children(recursive=True)
-        return [one for one in below if not one.name().startswith(("buildah", "exe"))]
+        return [one for one in below if "buildah" not in one.name() and one.name() != "exe"]
 
 
 class Compose:
