@@ -17,7 +17,7 @@ depends_on = None
 
 FOLDER = Path(__file__).parents[1] / "schema"
 # Each refers to earlier ones only.
-ROOMS = ("access", "corpus", "retrieval", "learning", "log", "jobs", "staging", "keys", "upkeep")
+ROOMS = ("access", "corpus", "retrieval", "learning", "log", "jobs", "staging", "keys", "upkeep", "facts")
 
 # The planner takes any collection for as large as its table, and so looks rows up by more than their collection.
 # By itself it would go by how many rows collections have on average, which says nothing of one.
