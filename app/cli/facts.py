@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import ASK, LEARNT, CollectionOption, JsonOption, UrlOption, base_url, cli, say, say_json
-from app.client import Client, ClientError
+from app.cli.console import ASK, LEARNT, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
+from app.client import ClientError
 
 GraphOption = Annotated[str | None, typer.Option(help="A graph of facts of its own; by default the collection's.")]
 KeyOption = Annotated[str | None, typer.Option(help="Idempotency-Key; by default a new one.")]
@@ -42,7 +42,7 @@ def facts(
         "graph": graph,
         "collection": collection,
     }
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         body = {name: value for name, value in said.items() if value is not None}
         found = client.send("POST", "/facts/search", json=body)
     if as_json:
@@ -116,7 +116,7 @@ def fact(
     as_json: JsonOption = False,
 ) -> None:
     """Show a fact: who says it, and everything that moved what is believed of it."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         found = client.send("GET", f"/facts/{fact_id}", params={"collection": collection})
     if as_json:
         say_json(found)
@@ -138,7 +138,7 @@ def unsay(
     as_json: JsonOption = False,
 ) -> None:
     """Revoke what was said of facts, as if it had never come."""
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         done = client.send("DELETE", f"/facts/events/{event_id}", params={"collection": collection})
     if as_json:
         say_json(done)
@@ -159,7 +159,7 @@ def predicate(
     if one is not None and name is None:
         raise ClientError("Say of which predicate.")
     body: dict[str, Any] = {"collection": collection, "graph": graph}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         if name is None:
             found = client.send("POST", "/predicates/count", json=body)
         else:
@@ -176,7 +176,7 @@ def predicate(
 def _said(path: str, body: dict[str, Any], key: str | None, url: str | None, *, as_json: bool) -> None:
     headers = {} if key is None else {"idempotency-key": key}
     sent = {name: value for name, value in body.items() if value is not None}
-    with Client(base_url(url)) as client:
+    with client_of(url) as client:
         done = client.send("POST", path, json=sent, headers=headers)
     if as_json:
         say_json(done)
