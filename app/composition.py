@@ -16,6 +16,12 @@ from app.services.access.quotas import QuotaService
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.facts.instruct import InstructService
+from app.services.facts.join import JoinService
+from app.services.facts.predicates import PredicatesService
+from app.services.facts.revise import FactsService
+from app.services.facts.search import FactSearch
+from app.services.facts.show import ShowService
 from app.services.jobs.jobs import JobsService
 from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION, SESSIONS
 from app.services.jobs.runner import Runner
@@ -160,6 +166,7 @@ class Application(Upkeep):
             batch_size=self.settings.ingest_batch_size,
             time_llm=self.llm if self.settings.llm_time_extraction else None,
             rebase=self.evolve.rebase,
+            facts=self.noise if self.settings.facts else None,
         )
 
     @cached_property
@@ -292,6 +299,36 @@ class Application(Upkeep):
     def feedback(self) -> FeedbackService:
         """Accepts verdicts and reports on them."""
         return FeedbackService(self.database, self.stream, self.intake, self.learn)
+
+    @cached_property
+    def facts(self) -> FactsService:
+        """Takes in what is said of facts."""
+        return FactsService(self.database, self.language, self.noise)
+
+    @cached_property
+    def fact_search(self) -> FactSearch:
+        """Searches facts."""
+        return FactSearch(self.database)
+
+    @cached_property
+    def show(self) -> ShowService:
+        """Shows facts and their entities."""
+        return ShowService(self.database)
+
+    @cached_property
+    def join(self) -> JoinService:
+        """Merges and splits entities of facts."""
+        return JoinService(self.database, self.noise)
+
+    @cached_property
+    def predicates(self) -> PredicatesService:
+        """Says which predicates are functional."""
+        return PredicatesService(self.database)
+
+    @cached_property
+    def instruct(self) -> InstructService:
+        """Carries out instructions on facts."""
+        return InstructService(self.facts, self.fact_search, self.llm)
 
     @cached_property
     def judges(self) -> JudgesService:

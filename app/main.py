@@ -18,6 +18,7 @@ from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.dependencies import Needs
 from app.api.drain import Drain
+from app.api.facts import facts
 from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
@@ -49,6 +50,7 @@ ROUTERS = tuple(
         serving,
         keys,
         past,
+        facts,
         health,
         metrics,
         audit,

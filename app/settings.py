@@ -188,6 +188,15 @@ class Settings(OperationSettings):
         ),
     )
 
+    # Facts
+    facts: bool = Field(
+        default=False,
+        description=(
+            "Keep a graph of what passages say, as subject, predicate and object, by rules, as they are ingested. "
+            "Facts that callers state are kept in any case."
+        ),
+    )
+
     # Retrieval
     query_timeout_seconds: float = Field(
         default=30.0,

@@ -23,6 +23,12 @@ from app.services.access.keys import KeysService
 from app.services.access.quotas import QuotaService, Taken
 from app.services.access.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.facts.instruct import InstructService
+from app.services.facts.join import JoinService
+from app.services.facts.predicates import PredicatesService
+from app.services.facts.revise import FactsService
+from app.services.facts.search import FactSearch
+from app.services.facts.show import ShowService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
@@ -98,6 +104,18 @@ class Services(Protocol):
     def compare(self) -> CompareService: ...
     @property
     def explain(self) -> ExplainService: ...
+    @property
+    def facts(self) -> FactsService: ...
+    @property
+    def fact_search(self) -> FactSearch: ...
+    @property
+    def show(self) -> ShowService: ...
+    @property
+    def join(self) -> JoinService: ...
+    @property
+    def predicates(self) -> PredicatesService: ...
+    @property
+    def instruct(self) -> InstructService: ...
     @property
     def health(self) -> HealthService: ...
     @property

@@ -15,6 +15,7 @@ from app.cli.engine import engine
 if TYPE_CHECKING:
     from app.composition import Application, Servers
     from app.evaluation.dataset import Dataset
+    from app.evaluation.options import Options
     from app.evaluation.variations import Variation
 
 WIDTH = 120  # of the table where there is no terminal to ask
@@ -29,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "adapt, human, answers, sweep or extraction: docs/evaluation.md."
+            "adapt, human, answers, sweep, extraction or facts: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -110,6 +111,9 @@ def evaluate(
     if options.protocol == "extraction":
         extraction(dataset, loaded, options.limit, folder)
         return
+    if options.protocol == "facts":
+        _facts(loaded, options, folder)
+        return
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
@@ -140,6 +144,21 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
     path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     say_table([["figure", "value"], *figures(found)], "<>")
     say(str(path))
+
+
+def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``facts``, which measures other things and ingests nothing."""
+    from rich.console import Console
+
+    from app.evaluation.facts import facts
+    from app.evaluation.progress import progress, steps
+    from app.settings import Settings
+
+    with engine(Settings()) as (services, _), progress(err()) as bars:
+        report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
+    Console(width=WIDTH).print(report.table())
+    say(report.note())
+    say(str(report.write(folder, options.slug(dataset.name))))
 
 
 def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":

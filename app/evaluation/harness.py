@@ -18,6 +18,9 @@ from app.providers.embedder import Embedder
 from app.providers.llm import Llm
 from app.services.access.scope import AccessService, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.facts.predicates import PredicatesService
+from app.services.facts.revise import FactsService
+from app.services.facts.search import FactSearch
 from app.services.jobs.jobs import JobsService
 from app.services.jobs.runner import Runner
 from app.services.keys.evolve import EvolveService
@@ -74,6 +77,12 @@ class Services(Protocol):
     def dense(self) -> DenseService: ...
     @property
     def explain(self) -> ExplainService: ...
+    @property
+    def facts(self) -> FactsService: ...
+    @property
+    def fact_search(self) -> FactSearch: ...
+    @property
+    def predicates(self) -> PredicatesService: ...
     @property
     def llm(self) -> Llm | None: ...
     @property

@@ -28,6 +28,7 @@ Protocol = Literal[
     "answers",
     "sweep",
     "extraction",
+    "facts",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
@@ -48,6 +49,7 @@ FOREIGN: Mapping[str, set[str]] = {
     "answers": ADAPTING | LEARNING - {"profile"},
     "sweep": ADAPTING | ANSWERING | LEARNING,
     "extraction": ADAPTING | ANSWERING | LEARNING | {"seeds", "sufficiency", "prior"},
+    "facts": ADAPTING | ANSWERING | LEARNING,
 }
 """Options that mean nothing to a protocol; to those that are not named, ``ADAPTING`` and ``ANSWERING``."""
 TOP_K = 5
@@ -176,9 +178,9 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt", "sweep", "extraction"}:
+        if self.protocol not in {"cold", "adapt", "sweep", "extraction", "facts"}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "extraction"}:
+        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "extraction", "facts"}:
             words += ["--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:

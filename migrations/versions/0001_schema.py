@@ -28,6 +28,7 @@ ROOMS = (
     "keys",
     "upkeep",
     "sessions",
+    "facts",
 )
 
 # The planner takes any collection for as large as its table, and so looks rows up by more than their collection.

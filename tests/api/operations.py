@@ -40,6 +40,9 @@ ABSENT = {
     "{sentence_id}": "1",
     "{judge}": "nobody",
     "{key_id}": str(MAX_ID),
+    "{fact_id}": "999999999",
+    "{event_id}": "999999999",
+    "{entity_id}": "999999999",
 }
 BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
@@ -60,6 +63,13 @@ BODIES: dict[str, Any] = {
     "/collections/{name}/judges/{judge}": {"daily_share": 0.5},
     "/access/keys": {"name": "nobody", "scopes": {"no-such-collection": ["read"]}},
     "/access/keys/{key_id}/rotate": {},
+    "/facts": {"source": "a", "facts": [{"subject": "Curie", "predicate": "spouse", "object": "Pierre"}]},
+    "/facts/revise": {"judge": "nobody", "revisions": [{"action": "confirm", "fact_id": 999999999}]},
+    "/facts/search": {"query": "Where was Marie Curie born?"},
+    "/entities/{entity_id}/merge": {"judge": "nobody", "entities": [999999998]},
+    "/entities/{entity_id}/split": {},
+    "/predicates": {"predicate": "spouse", "functional": True},
+    "/predicates/count": {},
 }
 EMBEDDING: dict[str, Arguments] = {
     "/query": {},

@@ -84,6 +84,8 @@ def test_documented_problems_occur_and_have_one_shape(
     target = operations.refused_path(path) if status == 422 else operations.url(path)
     if status == 502:
         asking = {"methods": ["hyde"]} if path == "/expand" else {"sufficiency": "llm"}
+        if path == "/facts/revise":
+            arguments["json"], asking = {}, {"judge": "nobody", "instruction": "Curie was born in Warsaw."}
         arguments["json"] |= {"collection": request.getfixturevalue("curie")} | asking
     if status == 409 and "{feedback_id}" in path:
         collection, event = request.getfixturevalue("waiting")

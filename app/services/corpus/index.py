@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.constants import Constants
 from app.core.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
 from app.core.temporal import time_constraint
+from app.core.triples import Triple
 from app.providers.language import (
     ANALYSER,
     Language,
@@ -19,6 +21,7 @@ from app.providers.language import (
     SentenceAnalysis,
     terms,
 )
+from app.providers.language.facts import extract_facts
 from app.providers.llm import Llm
 from app.services.access.encoder import Encoder
 from app.services.corpus.drafts import (
@@ -31,6 +34,7 @@ from app.services.corpus.drafts import (
     surfaces_of,
     with_llm_times,
 )
+from app.services.facts import learn
 from app.services.jobs.work import Work
 from app.services.keys.rekey import Rebase
 from app.storage.corpus import collections, graph, lexical, passages, staged_lines
@@ -39,6 +43,7 @@ from app.storage.corpus.graph import SentenceRow, TimeRow
 from app.storage.corpus.lexical import TermCounts
 from app.storage.corpus.passages import PassageRow, StoredSentence
 from app.storage.database import Database, Writer
+from app.storage.facts import graph as fact_graph
 from app.storage.jobs.jobs import Job
 from app.storage.sessions import erasure
 from app.telemetry.stages import stage
@@ -63,6 +68,7 @@ class _Plan:
     texts: Vectors = field(default_factory=dict)
     names: dict[str, tuple[str, NDArray[np.float32]]] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
+    facts: dict[str, list[Triple]] = field(default_factory=dict)
 
 
 class IndexService:
@@ -77,10 +83,13 @@ class IndexService:
         batch_size: int,
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
+        facts: Constants | None = None,
     ) -> None:
+        """Passages give no facts unless ``facts`` says by which noises."""
         self._database = database
         self._encoder = encoder
         self._language = language
+        self._facts = None if facts is None else learn.as_source(facts)
         self._batch_size = batch_size
         self._time_llm = time_llm
         self._rebase = rebase
@@ -175,6 +184,8 @@ class IndexService:
         )
         if self._time_llm is not None:
             plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+        if self._facts is not None:
+            plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection, plan, arriving)
         return plan
@@ -237,6 +248,8 @@ class IndexService:
         moved: dict[int, tuple[int, str | None]] = {}
         fresh: list[SentenceRow] = []
         fresh_entities: list[tuple[str, ...]] = []
+        fresh_places: list[tuple[str, int]] = []
+        ids: dict[tuple[str, int], int] = {}
         links: dict[int, list[str]] = {}
         for draft in plan.drafts:
             passage = placed[draft.external_id]
@@ -244,6 +257,7 @@ class IndexService:
                 same = stored.get((passage, sentence.text))
                 if same:
                     kept = same.pop(0)
+                    ids[draft.external_id, position] = kept
                     moved[kept] = (position, sentence.time_expression)
                     links[kept] = names_of(sentence.entities)
                     continue
@@ -252,15 +266,21 @@ class IndexService:
                     raise _StaleError
                 fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
                 fresh_entities.append(sentence.entities)
+                fresh_places.append((draft.external_id, position))
         removed = [sentence for left in stored.values() for sentence in left]
+        if self._facts is not None or removed:
+            fact_graph.lock(writer, collection_id)
+        losing = learn.facts_of(writer, collection_id, removed)
         orphan_entities, orphan_times = graph.delete_sentences(writer, collection_id, removed)
         if removed:
             changed = sorted({passage for (passage, _), left in stored.items() if left})
             erasure.forget_passages(writer, collection_id, changed)
         orphan_times += graph.move_sentences(writer, collection_id, moved)
         inserted = graph.insert_sentences(writer, collection_id, fresh)
+        ids.update(zip(fresh_places, inserted, strict=True))
         links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
         orphan_entities += graph.set_links(writer, collection_id, links)
+        self._write_facts(writer, collection_id, plan, placed, ids, losing)
         gone = graph.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         if graph.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
             raise _StaleError
@@ -284,6 +304,28 @@ class IndexService:
         known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
         if known and self._rebase is not None:
             self._rebase(writer, collection_id, known)
+
+    def _write_facts(
+        self,
+        writer: Writer,
+        collection_id: int,
+        plan: _Plan,
+        placed: Mapping[str, int],
+        sentences: Mapping[tuple[str, int], int],
+        losing: set[int],
+    ) -> None:
+        """Have the passages' sentences say what they say now, and nothing else."""
+        if self._facts is None:
+            if losing:
+                learn.settle_facts(writer, collection_id, losing)
+            return
+        spoken: dict[int, tuple[int, list[Triple]]] = {
+            sentence: (placed[external_id], []) for (external_id, _), sentence in sentences.items()
+        }
+        for external_id, triples in plan.facts.items():
+            for triple in triples:
+                spoken[sentences[external_id, triple.sentence]][1].append(triple)
+        learn.of_sentences(writer, collection_id, spoken, losing, self._facts)
 
 
 def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

@@ -8,6 +8,7 @@ a vector column is that of the configured encoder and is set by the migration.
 from app.storage.tables import (
     access,
     corpus,
+    facts,
     jobs,
     keys,
     learning,
@@ -22,6 +23,7 @@ from app.storage.tables.base import metadata
 __all__ = [
     "access",
     "corpus",
+    "facts",
     "jobs",
     "keys",
     "learning",

@@ -449,6 +449,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/entities/{entity_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an entity
+         * @description An entity of facts, what was merged with it, and facts around it, the surest first.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_entity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/entities/{entity_id}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge entities
+         * @description Have entities be one with this, once under the Idempotency-Key; a split takes it back.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/entities/{entity_id}/split": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Split entities
+         * @description Take apart what was merged into this entity, or this from what it was merged into.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_split"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/expand": {
         parameters: {
             query?: never;
@@ -465,6 +531,124 @@ export interface paths {
          *     Scope: `query`.
          */
         post: operations["post_expand"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * State facts
+         * @description Have a source state facts, as they are or as a text that rules read them from.
+         *
+         *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_facts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/events/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke what was said of facts
+         * @description Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
+         *
+         *     Of a statement the sentences are removed, and facts that nobody else states.
+         *
+         *     Scope: `moderate`.
+         */
+        delete: operations["delete_fact_event"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/revise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Judge facts
+         * @description Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
+         *
+         *     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
+         *
+         *     Scope: `judge`.
+         */
+        post: operations["post_facts_revise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search facts
+         * @description Paths of facts from what a question names, their facts, and these as text with citations within a budget.
+         *
+         *     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_facts_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/{fact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a fact
+         * @description The fact as it stands, who says it, and everything that moved it, in order.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_fact"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -723,6 +907,56 @@ export interface paths {
         get: operations["get_key"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/predicates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List predicates
+         * @description Which predicates are functional, by declaration or by counts; of others nothing is known yet.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_predicates"];
+        /**
+         * Declare a predicate
+         * @description Say that a subject has one object at a time, or that it may have several; its facts are believed anew.
+         *
+         *     Scope: `moderate`.
+         */
+        put: operations["put_predicate"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/predicates/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count predicates
+         * @description Learn which predicates are functional from how often a subject has one object at a time.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_count"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1291,7 +1525,7 @@ export interface components {
              */
             answer: string;
             /** Citations */
-            citations: components["schemas"]["CitationOut"][];
+            citations: components["schemas"]["app__api__retrieval__query_schemas__CitationOut"][];
             retrieval: components["schemas"]["QueryOut"];
             /**
              * Sufficient
@@ -1442,6 +1676,49 @@ export interface components {
             tokens?: number;
         };
         /**
+         * CauseOut
+         * @description Something that was said, and what it did to a fact.
+         */
+        CauseOut: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Belief
+             * @description After it.
+             */
+            belief: number;
+            /**
+             * By
+             * @description The source or judge; null: a passage.
+             */
+            by: string | null;
+            /** Event Id */
+            event_id: number | null;
+            /** Gain */
+            gain: number;
+            /**
+             * Kind
+             * @description source, confirm or contradict.
+             */
+            kind: string;
+            /**
+             * Of Fact
+             * @description The fact that it was said of: this one, or one that bears on it.
+             */
+            of_fact: number;
+            /** Passage Id */
+            passage_id: string | null;
+            /** Perplexity */
+            perplexity: number;
+            /** Supports */
+            supports: boolean;
+            /** Text */
+            text: string | null;
+        };
+        /**
          * ChangeOut
          * @description What the event did to one state: a sentence's task or time memory, or its support for the question.
          */
@@ -1504,18 +1781,6 @@ export interface components {
             similarity: number | null;
             /** Update Count */
             update_count: number;
-        };
-        /**
-         * CitationOut
-         * @description A sentence that the answer rests on.
-         */
-        CitationOut: {
-            /** Passage Id */
-            passage_id: string;
-            /** Sentence Id */
-            sentence_id: number;
-            /** Text */
-            text: string;
         };
         /**
          * CollectionOut
@@ -1786,6 +2051,23 @@ export interface components {
             seconds?: number;
         };
         /**
+         * CountIn
+         * @description Whose predicates are to be counted.
+         * @example {}
+         */
+        CountIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+        };
+        /**
          * CreditOut
          * @description What a verdict says of one unit and one passage.
          */
@@ -1923,18 +2205,14 @@ export interface components {
             vouched: number;
         };
         /**
-         * EntityOut
-         * @description A mention in the question and the entity it was aligned to.
+         * EntityRef
+         * @description An entity, by its id and as it was written first.
          */
-        EntityOut: {
+        EntityRef: {
             /** Entity Id */
             entity_id: number;
-            /** Mention */
-            mention: string;
             /** Name */
             name: string;
-            /** Similarity */
-            similarity: number;
         };
         /**
          * EpisodeOut
@@ -1959,7 +2237,7 @@ export interface components {
              */
             enough?: number | null;
             /** Entities */
-            entities?: components["schemas"]["EntityOut"][] | null;
+            entities?: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][] | null;
             /**
              * Expanded
              * @description Whether the question came with expansions.
@@ -2039,6 +2317,32 @@ export interface components {
              * @description What the LLM endpoint failed, and was done without it. Not kept.
              */
             warnings?: components["schemas"]["WarningOut"][];
+        };
+        /**
+         * EventOut
+         * @description An event of the log of facts.
+         */
+        EventOut: {
+            /** Event Id */
+            event_id: number;
+            /** Fact Id */
+            fact_id: number | null;
+            /** Judge */
+            judge: string;
+            /** Kind */
+            kind: string;
+            /**
+             * Received At
+             * Format: date-time
+             */
+            received_at: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "applied" | "revoked";
         };
         /**
          * EvidenceOut
@@ -2271,6 +2575,313 @@ export interface components {
             share: number;
             /** Slots */
             slots: number;
+        };
+        /**
+         * FactDetail
+         * @description A fact, who says it, and what moved it.
+         */
+        FactDetail: {
+            /**
+             * Belief
+             * @description From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+             */
+            belief: number;
+            /** Closed At */
+            closed_at: string | null;
+            /** Closed Reason */
+            closed_reason: string | null;
+            /** Doubted */
+            doubted: boolean;
+            /** Fact Id */
+            fact_id: number;
+            /**
+             * Held Until
+             * @description The same, by what ended it since.
+             */
+            held_until: string | null;
+            /** History */
+            history: components["schemas"]["CauseOut"][];
+            /**
+             * Learned At
+             * Format: date-time
+             */
+            learned_at: string;
+            /** Object */
+            object: string;
+            /** Object Entity Id */
+            object_entity_id: number | null;
+            /** Object Kind */
+            object_kind: string;
+            /**
+             * Perplexity
+             * @description How little is known: 1 before anything was said.
+             */
+            perplexity: number;
+            /** Predicate */
+            predicate: string;
+            /** Sources */
+            sources: components["schemas"]["app__api__facts__fact_schemas__CitationOut"][];
+            subject: components["schemas"]["EntityRef"];
+            /** Superseded By */
+            superseded_by: number | null;
+            /** Valid From */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description First day on which it no longer holds, by itself.
+             */
+            valid_to: string | null;
+        };
+        /**
+         * FactIn
+         * @description A fact that a source states.
+         */
+        FactIn: {
+            /**
+             * Confidence
+             * @default 1
+             */
+            confidence?: number;
+            /**
+             * Kind
+             * @description What the object is.
+             * @default entity
+             * @enum {string}
+             */
+            kind?: "entity" | "date" | "number" | "text";
+            /** Object */
+            object: string;
+            /** Predicate */
+            predicate: string;
+            /**
+             * Sentence
+             * @description How the source says it; by default the fact itself.
+             */
+            sentence?: string | null;
+            /** Subject */
+            subject: string;
+            /**
+             * Valid From
+             * @description First day on which it holds.
+             */
+            valid_from?: string | null;
+            /**
+             * Valid To
+             * @description First day on which it no longer holds.
+             */
+            valid_to?: string | null;
+        };
+        /**
+         * FactOut
+         * @description A fact as it stands.
+         */
+        FactOut: {
+            /**
+             * Belief
+             * @description From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+             */
+            belief: number;
+            /** Closed At */
+            closed_at: string | null;
+            /** Closed Reason */
+            closed_reason: string | null;
+            /** Doubted */
+            doubted: boolean;
+            /** Fact Id */
+            fact_id: number;
+            /**
+             * Held Until
+             * @description The same, by what ended it since.
+             */
+            held_until: string | null;
+            /**
+             * Learned At
+             * Format: date-time
+             */
+            learned_at: string;
+            /** Object */
+            object: string;
+            /** Object Entity Id */
+            object_entity_id: number | null;
+            /** Object Kind */
+            object_kind: string;
+            /**
+             * Perplexity
+             * @description How little is known: 1 before anything was said.
+             */
+            perplexity: number;
+            /** Predicate */
+            predicate: string;
+            subject: components["schemas"]["EntityRef"];
+            /** Superseded By */
+            superseded_by: number | null;
+            /** Valid From */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description First day on which it no longer holds, by itself.
+             */
+            valid_to: string | null;
+        };
+        /**
+         * FactSearchIn
+         * @description What to search for: a question, entities, or a pattern; what is left out may be anything.
+         * @example {
+         *       "query": "Where was Marie Curie born?"
+         *     }
+         * @example {
+         *       "subject": "Marie Curie"
+         *     }
+         */
+        FactSearchIn: {
+            /**
+             * As Of
+             * @description What was known and believed at that moment.
+             */
+            as_of?: string | null;
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Entities
+             * @description By their names.
+             */
+            entities?: string[];
+            /** Entity Ids */
+            entity_ids?: (number | string)[];
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Include Closed
+             * @description Also answers that are over. As bridges to others they serve in any case.
+             * @default false
+             */
+            include_closed?: boolean;
+            /**
+             * Max Edges
+             * @default 2
+             */
+            max_edges?: number;
+            /**
+             * Min Belief
+             * @default 0
+             */
+            min_belief?: number;
+            /** Object */
+            object?: string | null;
+            /** Predicate */
+            predicate?: string | null;
+            /** Query */
+            query?: string | null;
+            /** Subject */
+            subject?: string | null;
+            /**
+             * Token Budget
+             * @default 600
+             */
+            token_budget?: number;
+            /**
+             * Top K
+             * @description Paths wanted.
+             * @default 10
+             */
+            top_k?: number;
+            /**
+             * Valid On
+             * @description Facts that held on that day; by default on the days that the query speaks of.
+             */
+            valid_on?: string | null;
+        };
+        /**
+         * FactSearchOut
+         * @description Paths, their facts, and these as text; citations are numbered from 1.
+         */
+        FactSearchOut: {
+            /** Citations */
+            citations: components["schemas"]["app__api__facts__fact_schemas__CitationOut"][];
+            /** Collection */
+            collection: string;
+            /** Facts */
+            facts: components["schemas"]["FactOut"][];
+            /** Paths */
+            paths: components["schemas"]["PathOut"][];
+            /** Starts */
+            starts: components["schemas"]["EntityRef"][];
+            /**
+             * Text
+             * @description The facts, a line for each subject; a number in brackets is a citation's.
+             */
+            text: string;
+            /**
+             * Tokens
+             * @description Of the text, about as many as a language model counts.
+             */
+            tokens: number;
+        };
+        /**
+         * FactsIn
+         * @description What a source states: facts, or a text that rules read facts from.
+         * @example {
+         *       "facts": [
+         *         {
+         *           "object": "Warsaw",
+         *           "predicate": "place of birth",
+         *           "subject": "Marie Curie"
+         *         }
+         *       ],
+         *       "source": "encyclopedia"
+         *     }
+         * @example {
+         *       "source": "a page",
+         *       "text": "Marie Curie was born in Warsaw in 1867.",
+         *       "title": "Marie Curie"
+         *     }
+         */
+        FactsIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /** Facts */
+            facts?: components["schemas"]["FactIn"][];
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Source
+             * @description Who says so. One source that repeats itself says nothing new.
+             */
+            source: string;
+            /** Text */
+            text?: string | null;
+            /**
+             * Title
+             * @description What the text is about.
+             */
+            title?: string | null;
+        };
+        /**
+         * FactsOut
+         * @description What a statement or a revision came to.
+         */
+        FactsOut: {
+            /** Collection */
+            collection: string;
+            /** Events */
+            events: components["schemas"]["EventOut"][];
+            /**
+             * Facts
+             * @description As they stand now; those that nobody states any more are left out.
+             */
+            facts: components["schemas"]["FactOut"][];
         };
         /**
          * FeatureTraceOut
@@ -3209,6 +3820,27 @@ export interface components {
             weight_events: number;
         };
         /**
+         * MergeIn
+         * @description Entities that are one with another.
+         * @example {
+         *       "entities": [
+         *         12
+         *       ],
+         *       "judge": "ana"
+         *     }
+         */
+        MergeIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /** Entities */
+            entities: (number | string)[];
+            /** Judge */
+            judge: string;
+        };
+        /**
          * MoveOut
          * @description What a verdict did to one channel.
          */
@@ -3502,6 +4134,77 @@ export interface components {
             until: string;
         };
         /**
+         * PathOut
+         * @description Facts that lead from an entity to another or to something else, in order.
+         */
+        PathOut: {
+            /** Fact Ids */
+            fact_ids: number[];
+            /** Score */
+            score: number;
+            /** Start */
+            start: string;
+        };
+        /**
+         * PredicateIn
+         * @description Whether a subject has one object at a time under a predicate.
+         * @example {
+         *       "functional": true,
+         *       "predicate": "place of birth"
+         *     }
+         */
+        PredicateIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Functional
+             * @description null: let counts say.
+             */
+            functional: boolean | null;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /** Predicate */
+            predicate: string;
+        };
+        /**
+         * PredicateOut
+         * @description A predicate, and by what its facts compete.
+         */
+        PredicateOut: {
+            /** Declared */
+            declared: boolean | null;
+            /** Functional */
+            functional: boolean;
+            /** Predicate */
+            predicate: string;
+            /**
+             * Single
+             * @description Of them, with one object at a time.
+             */
+            single: number;
+            /**
+             * Subjects
+             * @description When it was last counted.
+             */
+            subjects: number;
+        };
+        /**
+         * PredicatesOut
+         * @description Predicates in their order.
+         */
+        PredicatesOut: {
+            /** Collection */
+            collection: string;
+            /** Predicates */
+            predicates: components["schemas"]["PredicateOut"][];
+        };
+        /**
          * Problem
          * @description An RFC 9457 problem document.
          */
@@ -3666,7 +4369,7 @@ export interface components {
              */
             enough?: number | null;
             /** Entities */
-            entities?: components["schemas"]["EntityOut"][] | null;
+            entities?: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][] | null;
             /**
              * Expanded
              * @description Whether the question came with expansions.
@@ -3902,6 +4605,82 @@ export interface components {
              * @description Verdicts that were parked and wait again.
              */
             retried: number;
+        };
+        /**
+         * ReviseIn
+         * @description What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+         * @example {
+         *       "judge": "ana",
+         *       "revisions": [
+         *         {
+         *           "action": "confirm",
+         *           "fact_id": 7
+         *         }
+         *       ]
+         *     }
+         * @example {
+         *       "judge": "ana",
+         *       "revisions": [
+         *         {
+         *           "action": "close",
+         *           "fact_id": 7,
+         *           "reason": "resigned",
+         *           "until": "2012-06-01"
+         *         }
+         *       ]
+         *     }
+         * @example {
+         *       "instruction": "Marie Curie was born in Warsaw, not in Paris.",
+         *       "judge": "ana"
+         *     }
+         */
+        ReviseIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /** Instruction */
+            instruction?: string | null;
+            /** Judge */
+            judge: string;
+            /** Revisions */
+            revisions?: components["schemas"]["RevisionIn"][];
+        };
+        /**
+         * RevisionIn
+         * @description What a judge says of a fact.
+         */
+        RevisionIn: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "confirm" | "contradict" | "supersede" | "close";
+            /**
+             * By
+             * @description Of supersede: the fact that comes after.
+             */
+            by?: number | string | null;
+            /**
+             * Confidence
+             * @default 1
+             */
+            confidence?: number;
+            /** Fact Id */
+            fact_id: number | string;
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Until
+             * @description Of supersede and close: first day it no longer holds.
+             */
+            until?: string | null;
         };
         /**
          * RevocationOut
@@ -4491,6 +5270,18 @@ export interface components {
             weight: number;
         };
         /**
+         * SplitIn
+         * @description Where the entity is.
+         * @example {}
+         */
+        SplitIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+        };
+        /**
          * StandingOut
          * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
          */
@@ -4563,7 +5354,7 @@ export interface components {
             /** @description Null with profile 'paper', and with strategies other than 'graph'. */
             enough?: components["schemas"]["EnoughOut"] | null;
             /** Entities */
-            entities: components["schemas"]["EntityOut"][];
+            entities: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][];
             /** Hops */
             hops: components["schemas"]["HopOut"][];
             /**
@@ -4648,6 +5439,67 @@ export interface components {
             tenant: string;
             /** Trusted */
             trusted: boolean;
+        };
+        /**
+         * CitationOut
+         * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
+         */
+        app__api__facts__fact_schemas__CitationOut: {
+            /**
+             * Learned At
+             * Format: date-time
+             */
+            learned_at: string;
+            /** Passage Id */
+            passage_id: string | null;
+            /** Sentence Id */
+            sentence_id: number | null;
+            /** Source */
+            source: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
+         * EntityOut
+         * @description An entity with the facts around it.
+         */
+        app__api__facts__fact_schemas__EntityOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Facts */
+            facts: components["schemas"]["FactOut"][];
+            /** Merged */
+            merged: components["schemas"]["EntityRef"][];
+            /** Name */
+            name: string;
+            /** @description The entity that it was merged into. */
+            stands_for: components["schemas"]["EntityRef"] | null;
+        };
+        /**
+         * CitationOut
+         * @description A sentence that the answer rests on.
+         */
+        app__api__retrieval__query_schemas__CitationOut: {
+            /** Passage Id */
+            passage_id: string;
+            /** Sentence Id */
+            sentence_id: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * EntityOut
+         * @description A mention in the question and the entity it was aligned to.
+         */
+        app__api__retrieval__query_schemas__EntityOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Mention */
+            mention: string;
+            /** Name */
+            name: string;
+            /** Similarity */
+            similarity: number;
         };
     };
     responses: never;
@@ -6582,6 +7434,304 @@ export interface operations {
             };
         };
     };
+    get_entity: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                entity_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["app__api__facts__fact_schemas__EntityOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_merge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path: {
+                entity_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MergeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["app__api__facts__fact_schemas__EntityOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_split: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entity_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SplitIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["app__api__facts__fact_schemas__EntityOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_expand: {
         parameters: {
             query?: never;
@@ -6695,6 +7845,494 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_fact_event: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                event_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_revise: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviseIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The LLM endpoint failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_search: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactSearchIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactSearchOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_fact: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                fact_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7895,6 +9533,295 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_predicates: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description A graph of its own; by default the collection's. */
+                graph?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicatesOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_predicate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PredicateIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicateOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_count: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CountIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicatesOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -127,6 +127,36 @@ class AddedTermOut(Struct):
     term: str
 
 
+class CauseOut(Struct):
+    """
+    Something that was said, and what it did to a fact.
+    """
+
+    at: str
+    belief: float
+    """
+    After it.
+    """
+    by: str | None
+    """
+    The source or judge; null: a passage.
+    """
+    event_id: int | None
+    gain: float
+    kind: str
+    """
+    source, confirm or contradict.
+    """
+    of_fact: int
+    """
+    The fact that it was said of: this one, or one that bears on it.
+    """
+    passage_id: str | None
+    perplexity: float
+    supports: bool
+    text: str | None
+
+
 class ChangeOut(Struct):
     """
     What the event did to one state: a sentence's task or time memory, or its support for the question.
@@ -174,16 +204,6 @@ class ChannelOut(Struct):
     Cosine of the memory as it stands with `query`; null without one.
     """
     update_count: int
-
-
-class CitationOut(Struct):
-    """
-    A sentence that the answer rests on.
-    """
-
-    passage_id: str
-    sentence_id: int
-    text: str
 
 
 class ComparedPassageOut(Struct):
@@ -315,15 +335,27 @@ class EnoughInfluenceOut(Struct):
     question: str
 
 
-class EntityOut(Struct):
+class EntityRef(Struct):
     """
-    A mention in the question and the entity it was aligned to.
+    An entity, by its id and as it was written first.
     """
 
     entity_id: int
-    mention: str
     name: str
-    similarity: float
+
+
+class EventOut(Struct):
+    """
+    An event of the log of facts.
+    """
+
+    event_id: int
+    fact_id: int | None
+    judge: str
+    kind: str
+    received_at: str
+    revoked_at: str | None
+    status: Literal["applied", "revoked"]
 
 
 class EvidenceOut(Struct):
@@ -380,6 +412,54 @@ class ExplorationOut(Struct):
     seed: int | None
     share: float
     slots: int
+
+
+class FactOut(Struct):
+    """
+    A fact as it stands.
+    """
+
+    belief: float
+    """
+    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+    """
+    closed_at: str | None
+    closed_reason: str | None
+    doubted: bool
+    fact_id: int
+    held_until: str | None
+    """
+    The same, by what ended it since.
+    """
+    learned_at: str
+    object: str
+    object_entity_id: int | None
+    object_kind: str
+    perplexity: float
+    """
+    How little is known: 1 before anything was said.
+    """
+    predicate: str
+    subject: EntityRef
+    superseded_by: int | None
+    valid_from: str | None
+    valid_to: str | None
+    """
+    First day on which it no longer holds, by itself.
+    """
+
+
+class FactsOut(Struct):
+    """
+    What a statement or a revision came to.
+    """
+
+    collection: str
+    events: list[EventOut]
+    facts: list[FactOut]
+    """
+    As they stand now; those that nobody states any more are left out.
+    """
 
 
 class FeatureTraceOut(Struct):
@@ -716,6 +796,43 @@ class PastOut(Struct):
     The collection's name at the time.
     """
     until: str
+
+
+class PathOut(Struct):
+    """
+    Facts that lead from an entity to another or to something else, in order.
+    """
+
+    fact_ids: list[int]
+    score: float
+    start: str
+
+
+class PredicateOut(Struct):
+    """
+    A predicate, and by what its facts compete.
+    """
+
+    declared: bool | None
+    functional: bool
+    predicate: str
+    single: int
+    """
+    Of them, with one object at a time.
+    """
+    subjects: int
+    """
+    When it was last counted.
+    """
+
+
+class PredicatesOut(Struct):
+    """
+    Predicates in their order.
+    """
+
+    collection: str
+    predicates: list[PredicateOut]
 
 
 class Problem(Struct):
@@ -1126,6 +1243,54 @@ class WhoOut(Struct):
     trusted: bool
 
 
+class AppApiFactsFactSchemasCitationOut(Struct):
+    """
+    Who says a fact: a sentence of a passage, or a sentence that a source stated.
+    """
+
+    learned_at: str
+    passage_id: str | None
+    sentence_id: int | None
+    source: str | None
+    text: str
+
+
+class AppApiFactsFactSchemasEntityOut(Struct):
+    """
+    An entity with the facts around it.
+    """
+
+    entity_id: int
+    facts: list[FactOut]
+    merged: list[EntityRef]
+    name: str
+    stands_for: EntityRef | None
+    """
+    The entity that it was merged into.
+    """
+
+
+class AppApiRetrievalQuerySchemasCitationOut(Struct):
+    """
+    A sentence that the answer rests on.
+    """
+
+    passage_id: str
+    sentence_id: int
+    text: str
+
+
+class AppApiRetrievalQuerySchemasEntityOut(Struct):
+    """
+    A mention in the question and the entity it was aligned to.
+    """
+
+    entity_id: int
+    mention: str
+    name: str
+    similarity: float
+
+
 class ArmLiftOut(Struct):
     """
     What one arm came to.
@@ -1277,6 +1442,63 @@ class ExpandOut(Struct):
     warnings: list[WarningOut] | None = None
     """
     Methods that the endpoint failed; if it failed all, the answer is 502.
+    """
+
+
+class FactDetail(Struct):
+    """
+    A fact, who says it, and what moved it.
+    """
+
+    belief: float
+    """
+    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+    """
+    closed_at: str | None
+    closed_reason: str | None
+    doubted: bool
+    fact_id: int
+    held_until: str | None
+    """
+    The same, by what ended it since.
+    """
+    history: list[CauseOut]
+    learned_at: str
+    object: str
+    object_entity_id: int | None
+    object_kind: str
+    perplexity: float
+    """
+    How little is known: 1 before anything was said.
+    """
+    predicate: str
+    sources: list[AppApiFactsFactSchemasCitationOut]
+    subject: EntityRef
+    superseded_by: int | None
+    valid_from: str | None
+    valid_to: str | None
+    """
+    First day on which it no longer holds, by itself.
+    """
+
+
+class FactSearchOut(Struct):
+    """
+    Paths, their facts, and these as text; citations are numbered from 1.
+    """
+
+    citations: list[AppApiFactsFactSchemasCitationOut]
+    collection: str
+    facts: list[FactOut]
+    paths: list[PathOut]
+    starts: list[EntityRef]
+    text: str
+    """
+    The facts, a line for each subject; a number in brackets is a citation's.
+    """
+    tokens: int
+    """
+    Of the text, about as many as a language model counts.
     """
 
 
@@ -1828,7 +2050,7 @@ class TraceOut(Struct):
     How the answer came about.
     """
 
-    entities: list[EntityOut]
+    entities: list[AppApiRetrievalQuerySchemasEntityOut]
     hops: list[HopOut]
     recalled: list[RecallOut]
     time_constraint: str | None
@@ -1886,7 +2108,7 @@ class EpisodeOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
-    entities: list[EntityOut] | None = None
+    entities: list[AppApiRetrievalQuerySchemasEntityOut] | None = None
     expanded: bool = False
     """
     Whether the question came with expansions.
@@ -1938,7 +2160,7 @@ class QueryOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
-    entities: list[EntityOut] | None = None
+    entities: list[AppApiRetrievalQuerySchemasEntityOut] | None = None
     expanded: bool = False
     """
     Whether the question came with expansions.
@@ -1968,7 +2190,7 @@ class AnswerOut(Struct):
     """
     Empty where the evidence gives no answer.
     """
-    citations: list[CitationOut]
+    citations: list[AppApiRetrievalQuerySchemasCitationOut]
     retrieval: QueryOut
     sufficient: bool
     """

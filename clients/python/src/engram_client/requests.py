@@ -120,6 +120,18 @@ class CompareIn(TypedDict):
     """
 
 
+class CountIn(TypedDict):
+    """
+    Whose predicates are to be counted.
+    """
+
+    collection: NotRequired[str]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+
+
 class ExpandIn(TypedDict):
     """
     A question to widen.
@@ -192,6 +204,98 @@ class ExplorationIn(TypedDict):
     """
 
 
+class FactIn(TypedDict):
+    """
+    A fact that a source states.
+    """
+
+    confidence: NotRequired[float]
+    kind: NotRequired[Literal["entity", "date", "number", "text"]]
+    """
+    What the object is.
+    """
+    object: str
+    predicate: str
+    sentence: NotRequired[str | None]
+    """
+    How the source says it; by default the fact itself.
+    """
+    subject: str
+    valid_from: NotRequired[str | None]
+    """
+    First day on which it holds.
+    """
+    valid_to: NotRequired[str | None]
+    """
+    First day on which it no longer holds.
+    """
+
+
+Entity: TypeAlias = str
+
+
+class FactSearchIn(TypedDict):
+    """
+    What to search for: a question, entities, or a pattern; what is left out may be anything.
+    """
+
+    as_of: NotRequired[str | None]
+    """
+    What was known and believed at that moment.
+    """
+    collection: NotRequired[str]
+    entities: NotRequired[list[Entity]]
+    """
+    By their names.
+    """
+    entity_ids: NotRequired[list[int | str]]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    include_closed: NotRequired[bool]
+    """
+    Also answers that are over. As bridges to others they serve in any case.
+    """
+    max_edges: NotRequired[int]
+    min_belief: NotRequired[float]
+    object: NotRequired[str | None]
+    predicate: NotRequired[str | None]
+    query: NotRequired[str | None]
+    subject: NotRequired[str | None]
+    token_budget: NotRequired[int]
+    top_k: NotRequired[int]
+    """
+    Paths wanted.
+    """
+    valid_on: NotRequired[str | None]
+    """
+    Facts that held on that day; by default on the days that the query speaks of.
+    """
+
+
+class FactsIn(TypedDict):
+    """
+    What a source states: facts, or a text that rules read facts from.
+    """
+
+    collection: NotRequired[str]
+    facts: NotRequired[list[FactIn]]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    source: str
+    """
+    Who says so. One source that repeats itself says nothing new.
+    """
+    text: NotRequired[str | None]
+    title: NotRequired[str | None]
+    """
+    What the text is about.
+    """
+
+
 SupportingPassage: TypeAlias = str
 
 
@@ -224,6 +328,16 @@ class JudgeIn(TypedDict):
     """
     Whether it counts in full, whoever brings its verdicts.
     """
+
+
+class MergeIn(TypedDict):
+    """
+    Entities that are one with another.
+    """
+
+    collection: NotRequired[str]
+    entities: list[int | str]
+    judge: str
 
 
 Id: TypeAlias = str
@@ -272,6 +386,23 @@ class PassagesIn(TypedDict):
     The collection's name; absent: as the request's query says, else `default`.
     """
     passages: list[PassageIn]
+
+
+class PredicateIn(TypedDict):
+    """
+    Whether a subject has one object at a time under a predicate.
+    """
+
+    collection: NotRequired[str]
+    functional: bool | None
+    """
+    null: let counts say.
+    """
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    predicate: str
 
 
 class QueryIn(TypedDict):
@@ -360,6 +491,25 @@ class RetryIn(TypedDict):
     """
 
 
+class RevisionIn(TypedDict):
+    """
+    What a judge says of a fact.
+    """
+
+    action: Literal["confirm", "contradict", "supersede", "close"]
+    by: NotRequired[int | str | None]
+    """
+    Of supersede: the fact that comes after.
+    """
+    confidence: NotRequired[float]
+    fact_id: int | str
+    reason: NotRequired[str | None]
+    until: NotRequired[str | None]
+    """
+    Of supersede and close: first day it no longer holds.
+    """
+
+
 RevokeIn = TypedDict(
     "RevokeIn",
     {
@@ -415,6 +565,14 @@ class SentenceByText(TypedDict):
 
     passage_id: PassageId | PassageId1
     text: str
+
+
+class SplitIn(TypedDict):
+    """
+    Where the entity is.
+    """
+
+    collection: NotRequired[str]
 
 
 class StopIn(TypedDict):
@@ -569,6 +727,21 @@ class FeedbackIn(TypedDict):
     """
     Apply before answering, and say what changed.
     """
+
+
+class ReviseIn(TypedDict):
+    """
+    What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+    """
+
+    collection: NotRequired[str]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    instruction: NotRequired[str | None]
+    judge: str
+    revisions: NotRequired[list[RevisionIn]]
 
 
 class RoundIn(TypedDict):
