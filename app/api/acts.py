@@ -21,14 +21,20 @@ Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 ORDINARY = frozenset(
     {
-        "post_query",
-        "post_queries",
+        "delete_passage",
+        "delete_session",
         "post_answer",
-        "post_expand",
         "post_compare",
+        "post_expand",
+        "post_facts",
+        "post_facts_revise",
+        "post_facts_search",
         "post_feedback",
         "post_passages",
-        "delete_passage",
+        "post_queries",
+        "post_query",
+        "post_round",
+        "post_session",
     }
 )
 """Routes that change something, or look as if, and are no administrator's."""
