@@ -47,4 +47,6 @@ def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie:
 
 def test_what_is_wrong_is_said_in_one_line(cli: Cli, curie: str) -> None:
     said = cli.fails("ask", CHAIN, "-c", curie, "--planner", "socratic")
-    assert said.startswith("engram: Planner 'socratic' needs ENGRAM_LLM_BASE_URL to be set.")
+    assert said.startswith(
+        "engram: No LLM endpoint is configured: Planner 'socratic' needs ENGRAM_LLM_BASE_URL to be set."
+    )

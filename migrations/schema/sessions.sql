@@ -26,7 +26,6 @@ CREATE TABLE session (
     CONSTRAINT session_status_check CHECK (status IN ('running', 'stopped', 'cancelled', 'failed')),
     CONSTRAINT session_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
 );
-CREATE INDEX session_finished_idx ON session (collection_id, finished_at);
 COMMENT ON COLUMN session.id IS 'Of version 7.';
 COMMENT ON COLUMN session.job_id IS 'The job that runs it, or ran it last; null before the first.';
 COMMENT ON COLUMN session.principal IS 'Whose request it was.';

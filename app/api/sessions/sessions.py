@@ -40,7 +40,7 @@ _ENDED: dict[int | str, dict[str, Any]] = {
     "/sessions",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SessionAccepted | SessionOut,
-    dependencies=[needs(QUERY), Depends(json_body)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True) | _ENDED,
     summary="Start a session",
 )
@@ -94,7 +94,7 @@ def get_events(
     "/sessions/{session_id}/rounds",
     status_code=status.HTTP_202_ACCEPTED,
     response_model=SessionAccepted | SessionOut,
-    dependencies=[needs(QUERY), Depends(json_body)],
+    dependencies=[needs(QUERY, takes="queries"), Depends(json_body)],
     responses=responses(400, 404, 409, 413, 415, 422, 503) | _ENDED,
     summary="Run one more round",
 )

@@ -151,7 +151,6 @@ def load(reader: Reader, collection_id: int, session: UUID) -> SessionState | No
         stored,
         sessions.rounds(reader, collection_id, session),
         sessions.evidence(reader, collection_id, session),
-        sessions.read_passages(reader, collection_id, session),
     )
 
 

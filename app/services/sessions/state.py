@@ -109,7 +109,6 @@ def state_of(
     stored: StoredSession,
     rounds: Sequence[Round],
     evidence: Sequence[StoredEvidence],
-    read: Mapping[int, int],
 ) -> SessionState:
     """The state that rows are."""
     said = stored.conclusion
@@ -128,7 +127,7 @@ def state_of(
         pool=[PoolSentence(*(getattr(one, name) for name in PoolSentence.__slots__)) for one in evidence],
         notes=[loaded_note(note) for note in stored.notes],
         ranked=list(stored.ranked),
-        read=read,
+        read=_read(rounds, evidence),
         enough=stored.enough,
         covered=stored.covered,
         plan_state=stored.plan_state,
@@ -136,6 +135,18 @@ def state_of(
         warnings=stored.warnings,
         cost=Cost(**stored.cost),
     )
+
+
+def _read(rounds: Sequence[Round], evidence: Sequence[StoredEvidence]) -> dict[int, int]:
+    """Passages that rounds have read -> the first of these."""
+    read: dict[int, int] = {}
+    for one in rounds:
+        for shown in one.said.get("shown", ()):
+            for passage, _ in shown:
+                read.setdefault(passage, one.number)
+    for sentence in evidence:
+        read.setdefault(sentence.passage_id, sentence.round)
+    return read
 
 
 def stored_cost(cost: Cost) -> dict[str, Any]:

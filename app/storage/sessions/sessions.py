@@ -176,15 +176,6 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
     return [StoredEvidence(**row._mapping) for row in rows]
 
 
-def read_passages(reader: Reader, collection_id: int, session: UUID) -> dict[int, int]:
-    """Passages that it read -> the round that did first."""
-    rows = reader.rows(
-        f"SELECT passage_id, round FROM session_passage WHERE {OF}",
-        {"collection": collection_id, "session": session},
-    )
-    return {row.passage_id: row.round for row in rows}
-
-
 def write_round(writer: Writer, collection_id: int, session: UUID, written: Written) -> bool:
     """Write a round, or a stop without one; False, and nothing is to be kept, unless the session is as it was
     before.

@@ -52,7 +52,6 @@ session = Table(
     now("updated_at"),
     Column("finished_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
-    Index("session_finished_idx", "collection_id", "finished_at"),
     CheckConstraint("status IN ('running', 'stopped', 'cancelled', 'failed')", name="status"),
 )
 
