@@ -18,21 +18,23 @@ from app.api.dependencies import (
     posted,
     timed,
 )
-from app.api.facts.fact_schemas import (
+from app.api.facts.entity_schemas import (
     CountIn,
     EntityOut,
+    MergeIn,
+    PredicateIn,
+    PredicateOut,
+    PredicatesOut,
+    SplitIn,
+)
+from app.api.facts.fact_schemas import (
     EventOut,
     FactDetail,
     FactSearchIn,
     FactSearchOut,
     FactsIn,
     FactsOut,
-    MergeIn,
-    PredicateIn,
-    PredicateOut,
-    PredicatesOut,
     ReviseIn,
-    SplitIn,
 )
 from app.api.problems import responses
 from app.api.reading import Route

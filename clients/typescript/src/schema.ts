@@ -5441,6 +5441,22 @@ export interface components {
             trusted: boolean;
         };
         /**
+         * EntityOut
+         * @description An entity with the facts around it.
+         */
+        app__api__facts__entity_schemas__EntityOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Facts */
+            facts: components["schemas"]["FactOut"][];
+            /** Merged */
+            merged: components["schemas"]["EntityRef"][];
+            /** Name */
+            name: string;
+            /** @description The entity that it was merged into. */
+            stands_for: components["schemas"]["EntityRef"] | null;
+        };
+        /**
          * CitationOut
          * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
          */
@@ -5458,22 +5474,6 @@ export interface components {
             source: string | null;
             /** Text */
             text: string;
-        };
-        /**
-         * EntityOut
-         * @description An entity with the facts around it.
-         */
-        app__api__facts__fact_schemas__EntityOut: {
-            /** Entity Id */
-            entity_id: number;
-            /** Facts */
-            facts: components["schemas"]["FactOut"][];
-            /** Merged */
-            merged: components["schemas"]["EntityRef"][];
-            /** Name */
-            name: string;
-            /** @description The entity that it was merged into. */
-            stands_for: components["schemas"]["EntityRef"] | null;
         };
         /**
          * CitationOut
@@ -7456,7 +7456,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["app__api__facts__fact_schemas__EntityOut"];
+                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
                 };
             };
             /** @description Unauthorized */
@@ -7539,7 +7539,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["app__api__facts__fact_schemas__EntityOut"];
+                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
                 };
             };
             /** @description Malformed request */
@@ -7646,7 +7646,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["app__api__facts__fact_schemas__EntityOut"];
+                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
                 };
             };
             /** @description Malformed request */

@@ -1243,19 +1243,7 @@ class WhoOut(Struct):
     trusted: bool
 
 
-class AppApiFactsFactSchemasCitationOut(Struct):
-    """
-    Who says a fact: a sentence of a passage, or a sentence that a source stated.
-    """
-
-    learned_at: str
-    passage_id: str | None
-    sentence_id: int | None
-    source: str | None
-    text: str
-
-
-class AppApiFactsFactSchemasEntityOut(Struct):
+class AppApiFactsEntitySchemasEntityOut(Struct):
     """
     An entity with the facts around it.
     """
@@ -1268,6 +1256,18 @@ class AppApiFactsFactSchemasEntityOut(Struct):
     """
     The entity that it was merged into.
     """
+
+
+class AppApiFactsFactSchemasCitationOut(Struct):
+    """
+    Who says a fact: a sentence of a passage, or a sentence that a source stated.
+    """
+
+    learned_at: str
+    passage_id: str | None
+    sentence_id: int | None
+    source: str | None
+    text: str
 
 
 class AppApiRetrievalQuerySchemasCitationOut(Struct):
