@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.verdict import Expansion
+from app.evaluation.decomposition import Hop, hops
 from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels, text_of
 from app.evaluation.ratings import Rated, read_ratings
 
@@ -29,6 +30,7 @@ class Question:
         gold: its supporting sentences; empty where the data set has labels of passages only.
         type: the data set's own kind of question, or "".
         answers: accepted answers, the main one first.
+        hops: how the data set itself takes it apart; empty where it does not.
     """
 
     id: str
@@ -37,6 +39,7 @@ class Question:
     gold: tuple[Gold, ...]
     type: str
     answers: tuple[str, ...] = ()
+    hops: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,7 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
         tuple(dict.fromkeys(gold)),
         str(metadata.get("type") or ""),
         _answers(where, metadata),
+        hops(where, metadata),
     )
 
 
