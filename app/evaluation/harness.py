@@ -32,6 +32,7 @@ from app.services.retrieval.plan import as_asked
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.ask import AskService
+from app.services.sessions.sessions import SessionService
 from app.services.undo.forget import ForgetService
 
 LINES_PER_CHUNK = 500
@@ -74,6 +75,8 @@ class Services(Protocol):
     def dense(self) -> DenseService: ...
     @property
     def explain(self) -> ExplainService: ...
+    @property
+    def sessions(self) -> SessionService: ...
     @property
     def llm(self) -> Llm | None: ...
     @property
