@@ -21,6 +21,7 @@ from app.cli import (
     report,
     requests,
     serving,
+    trajectories,
     undo,
 )
 from app.cli.console import cli, complain
@@ -46,6 +47,7 @@ __all__ = [
     "report",
     "requests",
     "serving",
+    "trajectories",
     "undo",
 ]
 
