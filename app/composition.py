@@ -241,7 +241,7 @@ class Application(Parts):
     def session_planners(self) -> dict[str, SessionPlanner]:
         """What decides on the rounds of sessions, by name."""
         pool = PoolPlanner()
-        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner()]
+        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool)]
         by_name = {planner.name: planner for planner in planners}
         return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 

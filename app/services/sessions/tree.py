@@ -10,18 +10,19 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.core import tree_search
 from app.core.curation import curate
 from app.core.session import Curated, Note, PoolSentence, StopReason
 from app.core.tree_search import Claim, Limits, Rollout, Tree
-from app.errors import LlmError, LlmNotConfiguredError
+from app.errors import LlmError
 from app.providers.llm import Llm
 from app.providers.llm.tree_prompts import VERSION
 from app.services.retrieval.fallback import Fallback
 from app.services.sessions.planner import Step
+from app.services.sessions.pool import PoolPlanner
 from app.services.sessions.rules import Ordered, evidence_first, ranked_by_rules
 from app.services.sessions.state import SessionState
 from app.services.sessions.tools import AskedQuery, Tools
@@ -31,9 +32,15 @@ from app.services.sessions.tree_options import TreeOptions, options_of
 from app.services.sessions.tree_quota import Quota, Share, shares
 
 
+@dataclass(frozen=True, slots=True)
 class TreePlanner:
-    """Rounds of rollouts over a tree of reasoning."""
+    """Rounds of rollouts over a tree of reasoning.
 
+    Attributes:
+        rules: whose rounds it does where the budget has no calls.
+    """
+
+    rules: PoolPlanner
     name = "tree"
     needs_llm = True
 
@@ -43,13 +50,10 @@ class TreePlanner:
         Raises:
             BudgetSpentError: a budget does not suffice for any of it.
             InvalidRequestError: the session's options are none of this planner's.
-            LlmNotConfiguredError: there is no endpoint.
         """
         options = options_of(state.asked.options)
         if tools.llm is None:
-            raise LlmNotConfiguredError(
-                "Planner 'tree' needs ENGRAM_LLM_BASE_URL to be set, and a budget of calls."
-            )
+            return self.rules.step(state, tools)
         tree = _tree(state)
         if tree is None:
             tree = tree_search.plant(Thought(), possible([Thought()], 0, options.limits), options.limits)

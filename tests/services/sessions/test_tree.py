@@ -125,6 +125,14 @@ def test_side_by_side_it_comes_out_as_one_after_the_other_would(run: Callable[..
     assert [line.text for line in one.evidence] == [line.text for line in other.evidence]
 
 
+def test_without_calls_in_the_budget_it_goes_by_rules(run: Callable[..., Shown], endpoint: Endpoint) -> None:
+    before = endpoint.calls
+    shown = run(Budget(rounds=3, llm_calls=0, tokens=1_000, seconds=300.0, passages=100))
+    assert endpoint.calls == before
+    assert shown.stored.status == "stopped"
+    assert shown.evidence
+
+
 @pytest.mark.parametrize("calls", [1, 2, 7, 9, 23])
 def test_the_budget_of_calls_holds_also_side_by_side(
     run: Callable[..., Shown], endpoint: Endpoint, calls: int
