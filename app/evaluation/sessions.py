@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from app.core.session import Budget, StopRule
-from app.errors import EngramError, InvalidRequestError, LlmNotConfiguredError
+from app.errors import EngramError, InvalidRequestError, LlmError, LlmNotConfiguredError
 from app.evaluation.answers import evidence, marks
 from app.evaluation.dataset import Gold, Question
 from app.evaluation.metrics import SHOWN, Observation, Scored, same, score, supporting_recall
@@ -96,7 +96,6 @@ def sessions(run: Run) -> list[Phase]:
     Raises:
         InvalidRequestError: the data set has no questions, or no paraphrases where these were asked for.
         LlmNotConfiguredError: a planner needs an endpoint and there is none.
-        LlmError: the endpoint failed an answer to a plain query.
     """
     options = run.options
     questions = chosen(run)
@@ -173,9 +172,12 @@ def _asked(run: Run, question: Question, top_k: int) -> Scored:
         include=frozenset({"sentences"}),
     )
     answer = services.ask.query(query, as_asked(query), explained=False)
-    draft = None
+    draft, told = None, {}
     if services.llm is not None:
-        draft = services.llm.answer(question.text, evidence(answer, top_k)).text
+        try:
+            draft = services.llm.answer(question.text, evidence(answer, top_k)).text
+        except LlmError as error:  # a session that the model fails ends without an answer as well
+            draft, told = "", {"failed": error.detail}
     ms = (time.perf_counter() - began) * 1000.0
     pool = [
         Gold(passage.passage_id, sentence.text)
@@ -186,7 +188,7 @@ def _asked(run: Run, question: Question, top_k: int) -> Scored:
     ranking = [passage.passage_id for passage in answer.passages]
     spent = _since(before, _usage(run))
     values = {"rounds": 1.0, "read": float(len(ranking)), **spent}
-    return _scored(question, ranking, pool, draft, values, ms)
+    return replace(_scored(question, ranking, pool, draft, values, ms), said=told)
 
 
 def _session(run: Run, arm: Arm, question: Question) -> Scored:

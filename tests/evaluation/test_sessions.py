@@ -217,7 +217,9 @@ def test_a_judge_can_grade_instead(
     assert reasoning.llm is not None
     of_tree = [one for one in trajectories if one.planner == "tree"]
     made = lines(of_tree, dataset, "steps", by_judge(reasoning.llm))
-    assert made[-1]["reward"]["outcome"] == 1.0
+    # Every answer is right; a path that concluded before it asked for all is not complete.
+    assert {one["reward"]["outcome"] for one in made} <= {0.5, 1.0}
+    assert max(one["reward"]["outcome"] for one in made) == 1.0
     assert {one["reward"]["path"] for one in made} <= {0.0, 0.25, 0.5, 1.0}
 
 

@@ -56,14 +56,20 @@ def vote(tree: Tree[Thought]) -> Thought | None:
     groups = _groups(tree)
     if not groups:
         return None
-    most = max(groups, key=lambda group: (_support(group), len(group)))
-    return max(most, key=lambda one: one.rating or 0.0)
+    leading = max(groups, key=_support)
+    return max(leading, key=lambda one: one.rating or 0.0)
 
 
 def decided(tree: Tree[Thought], rollouts: int) -> bool:
-    """Whether no vote that is still to come can change what wins: each of them counts 1 at most."""
-    support = sorted((_support(group) for group in _groups(tree)), reverse=True)
-    return bool(support) and support[0] - sum(support[1:2]) > rollouts - tree.begun
+    """Whether no votes that are still to come can change what wins: each of them counts 1 at most."""
+    groups, left = _groups(tree), max(0, rollouts - tree.begun)
+    if not groups:
+        return False
+    leading = max(groups, key=_support)
+    others = [group for group in groups if group is not leading]
+    # An answer that nobody gave yet would come last, and of equals the first wins.
+    reach = [(support + left, votes + left) for support, votes in map(_support, others)]
+    return (left, left) <= _support(leading) and all(one < _support(leading) for one in reach)
 
 
 def _groups(tree: Tree[Thought]) -> list[list[Thought]]:
@@ -75,8 +81,9 @@ def _groups(tree: Tree[Thought]) -> list[list[Thought]]:
     return list(groups.values())
 
 
-def _support(group: Sequence[Thought]) -> float:
-    return sum(one.rating or 0.0 for one in group)
+def _support(group: Sequence[Thought]) -> tuple[float, int]:
+    """The sum of ratings, and how many gave it."""
+    return sum(one.rating or 0.0 for one in group), len(group)
 
 
 def _answers(tree: Tree[Thought]) -> dict[tuple[str, ...], int]:

@@ -115,7 +115,7 @@ def test_the_tree_can_be_read_and_its_visits_add_up(run: Callable[..., Shown]) -
 def test_it_ends_once_no_vote_could_change_the_answer(run: Callable[..., Shown]) -> None:
     shown = run(rollouts=10, together=2)
     assert shown.stored.stop_reason == "answered"
-    # With six votes for one answer the four that are left cannot outvote it.
+    # Five votes of ten for one answer are enough, and two come at a time.
     assert shown.stored.plan_state["tree"]["begun"] == 6
 
 
@@ -247,7 +247,7 @@ def test_the_vote_goes_by_ratings_and_not_by_wording() -> None:
     assert chosen is not None
     assert (chosen.answer, chosen.rating) == ("Ida Ferrero", 0.4)
     assert vote(tree_search.plant(Thought(), (), limits)) is None
-    # 0.7 for one and 0.6 for the other: a single vote of up to 1 could turn that, none could not.
+    # 0.7 for one and 0.6 for the other: a single vote of up to 1 could turn that, and without one it stands.
     assert not decided(tree, 4)
     assert decided(tree, 3)
     assert not decided(tree_search.plant(Thought(), (), limits), 0)
