@@ -217,8 +217,12 @@ class Branch:
         return Thought(REDIRECT, question, pending=reasoning.redirect(self.llm, question, self._known()))
 
     def _conclude(self) -> Thought:
-        """A5: the answer to the session's question, and what a judge without a key makes of it."""
-        evidence = self._evidence()
+        """A5: the answer to the session's question, and what a judge without a key makes of it.
+
+        The path's own sentences come first: all branches share memory, and votes from one prompt would be one vote.
+        """
+        own = {sentence for thought in self.path for sentence in (*thought.kept, *thought.cites)}
+        evidence = sorted(self._evidence(), key=lambda sentence: sentence[0] not in own)
         draft = self.llm.answer(self.state.question, evidence)
         thought = Thought(
             CONCLUDE, self.state.question, draft.text, draft.cited, settled=draft.sufficient, rating=0.0
