@@ -53,6 +53,8 @@ from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
 from app.services.sessions.teach import Teacher
+from app.services.sessions.trajectories import TrajectoryService
+from app.services.sessions.tree import TreePlanner
 from app.services.undo.as_of import PastService
 from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
@@ -232,7 +234,7 @@ class Application(Upkeep):
     def session_planners(self) -> dict[str, SessionPlanner]:
         """What decides on the rounds of sessions, by name."""
         pool = PoolPlanner()
-        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool)]
+        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool)]
         by_name = {planner.name: planner for planner in planners}
         return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 
@@ -257,6 +259,11 @@ class Application(Upkeep):
     def sessions(self) -> SessionService:
         """Starts sessions and reads them."""
         return SessionService(self.database, self.encoder, self.runner, self.session_planners, self.llm)
+
+    @cached_property
+    def trajectories(self) -> TrajectoryService:
+        """Reads sessions as trajectories."""
+        return TrajectoryService(self.database)
 
     @cached_property
     def lift(self) -> LiftService:

@@ -26,6 +26,7 @@ from app.cli import (
     report,
     requests,
     serving,
+    trajectories,
     undo,
 )
 from app.cli.console import cli, complain
@@ -56,6 +57,7 @@ __all__ = [
     "report",
     "requests",
     "serving",
+    "trajectories",
     "undo",
 ]
 

@@ -30,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "adapt, human, answers, sweep, extraction or facts: docs/evaluation.md."
+            "adapt, human, answers, sweep, extraction, facts or session: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -76,8 +76,31 @@ def evaluate(
         str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
     ] = "full",
     top_k: Annotated[
-        int, typer.Option(help="answers: passages whose sentences the language model answers from.")
+        int,
+        typer.Option(
+            help="answers: passages whose sentences the language model answers from; session: of a query."
+        ),
     ] = 5,
+    planners: Annotated[
+        str, typer.Option(help="session: what decides on rounds, of pool, socratic and tree.")
+    ] = "pool",
+    rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
+    llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
+    oracle_errors: Annotated[
+        float | None,
+        typer.Option(
+            help="session: an oracle that knows the data set's decompositions replies instead of the configured "
+            "endpoint, and errs at this rate: an upper bound."
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="session: also without this: consolidation, update or extractor; repeatable."),
+    ] = None,
+    paraphrased: Annotated[
+        bool,
+        typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
+    ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
@@ -86,6 +109,8 @@ def evaluate(
     from rich.console import Console
 
     from app.evaluation.options import Options, numbers
+    from app.evaluation.oracle import Oracle
+    from app.evaluation.oracle_server import ChatServer
     from app.evaluation.run import evaluate as run
     from app.settings import Settings
 
@@ -104,6 +129,12 @@ def evaluate(
         "ways": tuple(ways.split(",")),
         "key_building": key_building,
         "top_k": top_k,
+        "planners": tuple(planners.split(",")),
+        "rounds": rounds,
+        "llm_calls": llm_calls,
+        "oracle_errors": oracle_errors,
+        "without": tuple(without or ()),
+        "paraphrased": paraphrased,
         "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
     }
     options = Options(**given)
@@ -117,7 +148,12 @@ def evaluate(
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
-    with engine(settings) as (services, addresses), ExitStack() as stack:
+    with ExitStack() as stack:
+        if options.oracle_errors is not None:
+            oracle = Oracle(loaded, options.oracle_errors, options.seeds[0])
+            base_url = stack.enter_context(ChatServer(oracle)).base_url
+            settings = settings.model_copy(update={"llm_base_url": base_url, "llm_model": "oracle"})
+        services, addresses = stack.enter_context(engine(settings))
 
         def vary(variation: "Variation") -> "Application":
             return stack.enter_context(closing(varied(services, addresses, variation)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.verdict import Expansion
+from app.evaluation.decomposition import Hop, hops
 from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels, text_of
 from app.evaluation.ratings import Rated, read_ratings
 
@@ -31,6 +32,7 @@ class Question:
         answers: accepted answers, the main one first.
         evidences: gold facts that lead to the answer: subject, relation, object.
         page: what it is about, where the data set names it.
+        hops: how the data set itself takes it apart; empty where it does not.
     """
 
     id: str
@@ -41,6 +43,7 @@ class Question:
     answers: tuple[str, ...] = ()
     evidences: tuple[tuple[str, str, str], ...] = ()
     page: str = ""
+    hops: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,7 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
         _answers(where, metadata),
         _evidences(where, metadata),
         str(metadata.get("page") or ""),
+        hops(where, metadata),
     )
 
 

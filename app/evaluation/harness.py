@@ -35,6 +35,7 @@ from app.services.retrieval.plan import as_asked
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.ask import AskService
+from app.services.sessions.sessions import SessionService
 from app.services.undo.forget import ForgetService
 
 LINES_PER_CHUNK = 500
@@ -83,6 +84,8 @@ class Services(Protocol):
     def fact_search(self) -> FactSearch: ...
     @property
     def predicates(self) -> PredicatesService: ...
+    @property
+    def sessions(self) -> SessionService: ...
     @property
     def llm(self) -> Llm | None: ...
     @property

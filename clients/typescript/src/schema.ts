@@ -3897,6 +3897,60 @@ export interface components {
             text: string;
         };
         /**
+         * OptionsIn
+         * @description What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+         */
+        OptionsIn: {
+            /**
+             * Combine
+             * @description 'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.
+             * @default vote
+             * @enum {string}
+             */
+            combine?: "vote" | "synthesis";
+            /**
+             * Depth
+             * @description 'tree': steps from the question to a conclusion.
+             * @default 5
+             */
+            depth?: number;
+            /**
+             * Exploration
+             * @description 'tree': how much what was seldom tried is favoured.
+             * @default 1
+             */
+            exploration?: number;
+            /**
+             * Rollouts
+             * @description 'tree': ways to a conclusion that are tried.
+             * @default 10
+             */
+            rollouts?: number;
+            /**
+             * Seed
+             * @description 'tree': of draws between equally promising states.
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Together
+             * @description 'tree': rollouts that run side by side.
+             * @default 4
+             */
+            together?: number;
+            /**
+             * Width
+             * @description 'tree': actions tried from one state.
+             * @default 3
+             */
+            width?: number;
+            /**
+             * Without
+             * @description Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+             */
+            without?: ("consolidation" | "update" | "extractor")[];
+        };
+        /**
          * PassageHit
          * @description A ranked passage with the sentences that speak for it.
          */
@@ -5064,13 +5118,15 @@ export interface components {
              * @default false
              */
             learn?: boolean;
+            /** @description Of the planner. */
+            options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];

@@ -340,6 +340,45 @@ class MergeIn(TypedDict):
     judge: str
 
 
+class OptionsIn(TypedDict):
+    """
+    What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+    """
+
+    combine: NotRequired[Literal["vote", "synthesis"]]
+    """
+    'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.
+    """
+    depth: NotRequired[int]
+    """
+    'tree': steps from the question to a conclusion.
+    """
+    exploration: NotRequired[float]
+    """
+    'tree': how much what was seldom tried is favoured.
+    """
+    rollouts: NotRequired[int]
+    """
+    'tree': ways to a conclusion that are tried.
+    """
+    seed: NotRequired[int]
+    """
+    'tree': of draws between equally promising states.
+    """
+    together: NotRequired[int]
+    """
+    'tree': rollouts that run side by side.
+    """
+    width: NotRequired[int]
+    """
+    'tree': actions tried from one state.
+    """
+    without: NotRequired[list[Literal["consolidation", "update", "extractor"]]]
+    """
+    Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+    """
+
+
 Id: TypeAlias = str
 """
 Yours; the same id again replaces the passage.
@@ -787,9 +826,13 @@ class SessionIn(TypedDict):
     """
     Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.
     """
-    planner: NotRequired[Literal["auto", "pool", "socratic", "caller"]]
+    options: NotRequired[OptionsIn | None]
     """
-    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+    Of the planner.
+    """
+    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "caller"]]
+    """
+    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
     """
     stop: NotRequired[StopIn]
     top_k: NotRequired[int]
