@@ -253,6 +253,7 @@ class Application(Upkeep):
             self.llm,
             self.session_planners,
             self.teacher,
+            self.quotas,
         )
 
     @cached_property

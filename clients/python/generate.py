@@ -24,6 +24,8 @@ POSITIONAL = {
     "ExpandIn": ["query"],
     "SessionIn": ["question"],
     "FeedbackIn": ["query_id"],
+    "FactsIn": ["source"],
+    "PredicateIn": ["predicate"],
 }
 """What methods take by position, and so not as one of their options."""
 SYNC = [

@@ -4,6 +4,7 @@ CREATE TABLE session (
     job_id UUID,
     principal TEXT DEFAULT 'local' NOT NULL,
     trusted BOOLEAN DEFAULT true NOT NULL,
+    llm_tokens BIGINT,
     question TEXT NOT NULL,
     planner TEXT NOT NULL,
     asked JSONB NOT NULL,
@@ -30,6 +31,7 @@ COMMENT ON COLUMN session.id IS 'Of version 7.';
 COMMENT ON COLUMN session.job_id IS 'The job that runs it, or ran it last; null before the first.';
 COMMENT ON COLUMN session.principal IS 'Whose request it was.';
 COMMENT ON COLUMN session.trusted IS 'Whether its judge counts in full.';
+COMMENT ON COLUMN session.llm_tokens IS 'What a day''s calls of a language model may cost whoever asked.';
 COMMENT ON COLUMN session.asked IS 'How it is to retrieve, stop and answer.';
 COMMENT ON COLUMN session.ranked IS 'Passages, best first.';
 COMMENT ON COLUMN session.enough IS 'Probability that the best passages hold all the evidence.';

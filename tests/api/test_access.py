@@ -229,6 +229,11 @@ def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: Keyed, guard
     assert owner.post(f"/access/keys/{key_id}/rotate", json={}).status_code == 409
 
 
+def test_nobody_is_called_as_those_without_a_key(keyed: Keyed) -> None:
+    answer = keyed("owner").post("/access/keys", json={"name": "Local", "scopes": {"*": ["read"]}})
+    assert (answer.status_code, "needs no key" in answer.json()["detail"]) == (422, True)
+
+
 def test_a_key_makes_none_that_allows_more(keyed: Keyed, curie: str) -> None:
     owner = keyed("owner")
     assert owner.post("/access/keys", json={"name": "sub", "scopes": {curie: ["query"]}}).status_code == 201

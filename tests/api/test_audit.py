@@ -94,11 +94,14 @@ def test_pages_follow_each_other(http: TestClient) -> None:
 ACTS = {
     "delete_access_key",
     "delete_collection",
+    "delete_fact_event",
     "delete_feedback",
     "delete_job",
     "patch_collection",
     "post_access_key",
+    "post_count",
     "post_evolve",
+    "post_merge",
     "post_rekey",
     "post_replay",
     "post_retry",
@@ -106,7 +109,9 @@ ACTS = {
     "post_revoke",
     "post_rollback",
     "post_rotate_access_key",
+    "post_split",
     "put_judge",
+    "put_predicate",
 }
 
 

@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.facts.fact_schemas import EntityRef, FactOut, GraphName, Name
-from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, Model, RowId, Text
+from app.api.facts.fact_schemas import EntityRef, FactOut, GraphName
+from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, RowId, Text
 from app.services.facts.show import Neighbourhood, Predicate
 
 
-class EntityOut(BaseModel):
+class FactEntityOut(BaseModel):
     """An entity with the facts around it."""
 
     entity_id: int
@@ -19,7 +19,7 @@ class EntityOut(BaseModel):
     facts: list[FactOut]
 
     @classmethod
-    def of(cls, around: Neighbourhood) -> "EntityOut":
+    def of(cls, around: Neighbourhood) -> "FactEntityOut":
         """As the wire has it."""
         root = around.stands_for
         return cls(
@@ -34,10 +34,12 @@ class EntityOut(BaseModel):
 class MergeIn(Model):
     """Entities that are one with another."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"judge": "ana", "entities": [12]}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"entities": [12]}]})
 
     collection: CollectionName = DEFAULT_COLLECTION
-    judge: Name
+    judge: JudgeName | None = Field(
+        default=None, description="By default the access key's judge; another takes the scope `moderate`."
+    )
     entities: Annotated[list[RowId], Field(min_length=1, max_length=100)]
 
 

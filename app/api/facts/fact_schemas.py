@@ -9,6 +9,7 @@ from app.api.schemas import (
     DEFAULT_COLLECTION,
     CollectionName,
     Flag,
+    JudgeName,
     Model,
     Moment,
     Question,
@@ -123,7 +124,9 @@ class ReviseIn(Model):
     model_config = ConfigDict(json_schema_extra={"examples": REVISIONS})
 
     collection: CollectionName = DEFAULT_COLLECTION
-    judge: Name
+    judge: JudgeName | None = Field(
+        default=None, description="By default the access key's judge; another takes the scope `moderate`."
+    )
     revisions: list[RevisionIn] = Field(default_factory=list, max_length=100)
     instruction: Annotated[Text, Field(max_length=2_000)] | None = None
     graph: GraphName = None
@@ -239,7 +242,7 @@ class FactOut(BaseModel):
         )
 
 
-class CitationOut(BaseModel):
+class FactCitationOut(BaseModel):
     """Who says a fact: a sentence of a passage, or a sentence that a source stated."""
 
     passage_id: str | None
@@ -249,7 +252,7 @@ class CitationOut(BaseModel):
     learned_at: datetime
 
     @classmethod
-    def of(cls, row: SourceRow) -> "CitationOut":
+    def of(cls, row: SourceRow) -> "FactCitationOut":
         """As the wire has it."""
         return cls(
             passage_id=row.passage,
@@ -279,7 +282,7 @@ class CauseOut(BaseModel):
 class FactDetail(FactOut):
     """A fact, who says it, and what moved it."""
 
-    sources: list[CitationOut]
+    sources: list[FactCitationOut]
     history: list[CauseOut]
 
     @classmethod
@@ -287,7 +290,7 @@ class FactDetail(FactOut):
         """As the wire has it."""
         return cls(
             **FactOut.of(shown.fact).model_dump(),
-            sources=[CitationOut.of(row) for row in shown.sources],
+            sources=[FactCitationOut.of(row) for row in shown.sources],
             history=[
                 CauseOut(
                     kind=move.kind,
@@ -365,7 +368,7 @@ class FactSearchOut(BaseModel):
     paths: list[PathOut]
     facts: list[FactOut]
     text: str = Field(description="The facts, a line for each subject; a number in brackets is a citation's.")
-    citations: list[CitationOut]
+    citations: list[FactCitationOut]
     tokens: int = Field(description="Of the text, about as many as a language model counts.")
 
     @classmethod
@@ -377,7 +380,7 @@ class FactSearchOut(BaseModel):
             paths=[PathOut(start=p.start, fact_ids=list(p.facts), score=p.score) for p in found.paths],
             facts=[FactOut.of(row, found.beliefs[fact]) for fact, row in found.facts.items()],
             text=found.text,
-            citations=[CitationOut.of(row) for row in found.citations],
+            citations=[FactCitationOut.of(row) for row in found.citations],
             tokens=found.tokens,
         )
 

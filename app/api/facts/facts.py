@@ -20,7 +20,7 @@ from app.api.dependencies import (
 )
 from app.api.facts.entity_schemas import (
     CountIn,
-    EntityOut,
+    FactEntityOut,
     MergeIn,
     PredicateIn,
     PredicateOut,
@@ -100,13 +100,11 @@ def post_facts_revise(
 
     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
     """
-    body = sent.body
+    body, (judge, _) = sent.body, sent.scope.judge(sent.body.judge)
     if body.instruction is not None:
-        applied = app.instruct.carry_out(sent.scope, body.instruction, judge=body.judge, key=key, graph=body.graph)
+        applied = app.instruct.carry_out(sent.scope, body.instruction, judge=judge, key=key, graph=body.graph)
     else:
-        applied = app.facts.revise(
-            sent.scope, [one.revision() for one in body.revisions], judge=body.judge, key=key
-        )
+        applied = app.facts.revise(sent.scope, [one.revision() for one in body.revisions], judge=judge, key=key)
     facts = [fact for one in applied for fact in one.facts]
     return FactsOut.of(body.collection, applied, app.show.facts(sent.scope, facts))
 
@@ -158,18 +156,18 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
 @router.get(
     "/entities/{entity_id}",
     dependencies=[needs(READ)],
-    response_model=EntityOut,
+    response_model=FactEntityOut,
     responses=responses(404, 422, 503),
     summary="Read an entity",
 )
-def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> EntityOut:
+def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> FactEntityOut:
     """An entity of facts, what was merged with it, and facts around it, the surest first."""
-    return EntityOut.of(app.show.entity(scope, entity_id, limit))
+    return FactEntityOut.of(app.show.entity(scope, entity_id, limit))
 
 
 @router.post(
     "/entities/{entity_id}/merge",
-    response_model=EntityOut,
+    response_model=FactEntityOut,
     dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Merge entities",
@@ -179,26 +177,27 @@ def post_merge(
     sent: Annotated[Posted[MergeIn], Depends(posted(MergeIn))],
     app: App,
     key: RequiredKey,
-) -> EntityOut:
+) -> FactEntityOut:
     """Have entities be one with this, once under the Idempotency-Key; a split takes it back."""
     body = sent.body
-    app.join.merge(sent.scope, entity_id, body.entities, judge=body.judge, key=key)
-    return EntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+    judge, _ = sent.scope.judge(body.judge)
+    app.join.merge(sent.scope, entity_id, body.entities, judge=judge, key=key)
+    return FactEntityOut.of(app.show.entity(sent.scope, entity_id, 100))
 
 
 @router.post(
     "/entities/{entity_id}/split",
-    response_model=EntityOut,
+    response_model=FactEntityOut,
     dependencies=[needs(MODERATE), Depends(json_body)],
     responses=responses(400, 404, 413, 415, 422, 503),
     summary="Split entities",
 )
 def post_split(
     entity_id: EntityId, sent: Annotated[Posted[SplitIn], Depends(posted(SplitIn))], app: App
-) -> EntityOut:
+) -> FactEntityOut:
     """Take apart what was merged into this entity, or this from what it was merged into."""
     app.join.split(sent.scope, entity_id)
-    return EntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+    return FactEntityOut.of(app.show.entity(sent.scope, entity_id, 100))
 
 
 @router.get(

@@ -1,5 +1,7 @@
 """Whose budget a call of the language model is on: set for a request, heeded by every call that it brings about."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -24,6 +26,16 @@ _meter: ContextVar[Meter | None] = ContextVar("llm-meter", default=None)
 def begin(meter: Meter | None) -> None:
     """What is done in this context from now on, threads it is handed to included, is on this budget."""
     _meter.set(meter)
+
+
+@contextmanager
+def on(meter: Meter | None) -> Iterator[None]:
+    """What the block does is on this budget, as ``begin`` says; for work that is done for another."""
+    before = _meter.set(meter)
+    try:
+        yield
+    finally:
+        _meter.reset(before)
 
 
 def check() -> None:

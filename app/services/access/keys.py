@@ -175,6 +175,8 @@ class KeysService:
 
 def _read(wanted: Wanted) -> tuple[str, str, Grants]:
     name = _name(wanted.name)
+    if name == LOCAL.name:
+        raise InvalidRequestError(f"{name!r} is whoever needs no key; choose another name.")
     judge = name if wanted.judge is None else _name(wanted.judge)
     try:
         grants = Grants.of(wanted.scopes)

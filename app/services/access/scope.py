@@ -44,6 +44,11 @@ LOCAL = Principal("local", LOCAL_TENANT)
 """Whoever asks where there is no access control."""
 
 
+def keyless(principal: Principal) -> bool:
+    """Whether that is ``LOCAL``, though it was stored meanwhile."""
+    return (principal.name, principal.tenant, principal.llm_tokens) == (LOCAL.name, LOCAL.tenant, None)
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """A principal at a collection, as that was when the request came in.

@@ -13,8 +13,9 @@ import structlog
 from app.core.session import Conclusion, Cost, Curated, PoolSentence, Round, spent
 from app.errors import BudgetSpentError, LlmError
 from app.providers.language import Language
-from app.providers.llm import Llm
-from app.services.access.scope import Principal, Scope
+from app.providers.llm import Llm, meter
+from app.services.access.quotas import QuotaService
+from app.services.access.scope import Principal, Scope, keyless
 from app.services.jobs.work import Work
 from app.services.retrieval.fallback import Fallback
 from app.services.serving.arms import ServingService
@@ -44,6 +45,7 @@ class SessionRunner:
         llm: Llm | None,
         planners: Mapping[str, Planner],
         teacher: Teacher,
+        quotas: QuotaService,
     ) -> None:
         self._database = database
         self._serving = serving
@@ -51,6 +53,7 @@ class SessionRunner:
         self._llm = llm
         self._planners = planners
         self._teacher = teacher
+        self._quotas = quotas
 
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
@@ -65,11 +68,14 @@ class SessionRunner:
                 self._close(work, None)
                 return
             # Whoever asked may since be known by another key: what is kept of it is whose it is.
-            asker = Principal(state.principal, collection.tenant, trusted=state.trusted)
+            asker = Principal(
+                state.principal, collection.tenant, trusted=state.trusted, llm_tokens=state.llm_tokens
+            )
             if state.status != "running":
                 self._finish(work, Scope(asker, collection), state)
                 return
-            self._step(work, Scope(asker, collection), state, given)
+            with meter.on(None if keyless(asker) else self._quotas.meter(asker)):
+                self._step(work, Scope(asker, collection), state, given)
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """End the session whose job was cancelled, or failed for good."""

@@ -4,12 +4,12 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from uuid import UUID, uuid4
 
 import structlog
 
-from app.core.access_keys import JUDGE
+from app.core.access_keys import JUDGE, LLM
 from app.core.session import Budget, spent
 from app.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from app.providers.llm import Llm
@@ -70,13 +70,17 @@ class SessionService:
             LlmNotConfiguredError: it needs an endpoint, or the answer does, and none is configured.
             IdempotencyConflictError: the key was used before with another request.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
-            ForbiddenError: it is to learn, and whoever asks may not judge.
+            ForbiddenError: it is to learn, and whoever asks may not judge; or it needs a language model, and they
+                may not use it. Where rules do without one, they do.
         """
         target, session = scope.collection, new_query_id()
         self._encoder.check(target)
         self._check(new)
         if new.asked.learn:
             scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
+        if not scope.may(LLM):
+            self._check_rules_do(scope, new)
+            new = replace(new, budget=replace(new.budget, llm_calls=0))
         asked, budget = asdict(new.asked), asdict(new.budget)
         runs = new.planner != CALLER
 
@@ -88,6 +92,7 @@ class SessionService:
                 job=session if runs else None,
                 principal=scope.principal.name,
                 trusted=scope.principal.trusted,
+                llm_tokens=scope.principal.llm_tokens,
                 question=new.question,
                 planner=new.planner,
                 asked=asked,
@@ -232,6 +237,11 @@ class SessionService:
             raise LlmNotConfiguredError("A session with an answer needs ENGRAM_LLM_BASE_URL to be set.")
         if new.asked.stop == "llm":
             raise LlmNotConfiguredError("stop 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+
+    def _check_rules_do(self, scope: Scope, new: NewSession) -> None:
+        planner = self._planners.get(new.planner)
+        if (planner is not None and planner.needs_llm) or new.asked.answer or new.asked.stop == "llm":
+            scope.need(LLM, "A session that needs a language model")
 
     def _queue(
         self, writer: Writer, collection_id: int, session: UUID, job: UUID, payload: dict[str, object], rounds: int

@@ -56,7 +56,8 @@ class SessionState:
     """A session before a step.
 
     Attributes:
-        principal: whose request it was; ``trusted``: whether its judge counts in full.
+        principal: whose request it was; ``trusted``: whether its judge counts in full; ``llm_tokens``: what
+            a day's calls of a language model may cost it, None: any number.
         rounds: those made, in order.
         pool: the evidence, in the order in which it came, of what there still is.
         notes: the working memory.
@@ -70,6 +71,7 @@ class SessionState:
     id: UUID
     principal: str
     trusted: bool
+    llm_tokens: int | None
     question: str
     planner: str
     asked: Asked
@@ -117,6 +119,7 @@ def state_of(
         id=stored.id,
         principal=stored.principal,
         trusted=stored.trusted,
+        llm_tokens=stored.llm_tokens,
         question=stored.question,
         planner=stored.planner,
         asked=Asked(**stored.asked),

@@ -29,6 +29,7 @@ class StoredSession:
     job_id: UUID | None
     principal: str
     trusted: bool
+    llm_tokens: int | None
     question: str
     planner: str
     asked: Mapping[str, Any]
@@ -101,8 +102,8 @@ class Written:
 
 
 _COLUMNS = """
-    id, job_id, principal, trusted, question, planner, asked, budget, status, stop_reason, rounds, cost, ranked,
-    enough, covered, notes, plan_state, conclusion, warnings, created_at, updated_at, finished_at
+    id, job_id, principal, trusted, llm_tokens, question, planner, asked, budget, status, stop_reason, rounds,
+    cost, ranked, enough, covered, notes, plan_state, conclusion, warnings, created_at, updated_at, finished_at
 """
 
 
@@ -114,6 +115,7 @@ def add(
     job: UUID | None,
     principal: str,
     trusted: bool,
+    llm_tokens: int | None,
     question: str,
     planner: str,
     asked: Mapping[str, Any],
@@ -123,9 +125,10 @@ def add(
     writer.execute(
         """
         INSERT INTO session
-            (collection_id, id, job_id, principal, trusted, question, planner, asked, budget, status, finished_at)
-        VALUES (%(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(question)s, %(planner)s,
-                %(asked)s, %(budget)s,
+            (collection_id, id, job_id, principal, trusted, llm_tokens, question, planner, asked, budget, status,
+             finished_at)
+        VALUES (%(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(llm_tokens)s,
+                %(question)s, %(planner)s, %(asked)s, %(budget)s,
                 CASE WHEN %(job)s::uuid IS NULL THEN 'stopped' ELSE 'running' END,
                 CASE WHEN %(job)s::uuid IS NULL THEN now() END)
         """,
@@ -135,6 +138,7 @@ def add(
             "job": job,
             "principal": principal,
             "trusted": trusted,
+            "llm_tokens": llm_tokens,
             "question": question,
             "planner": planner,
             "asked": Jsonb(dict(asked)),

@@ -31,6 +31,7 @@ session = Table(
     Column(
         "trusted", Boolean, nullable=False, server_default=text("true"), comment="Whether its judge counts in full."
     ),
+    Column("llm_tokens", BigInteger, comment="What a day's calls of a language model may cost whoever asked."),
     Column("question", Text, nullable=False),
     Column("planner", Text, nullable=False),
     Column("asked", JSONB, nullable=False, comment="How it is to retrieve, stop and answer."),

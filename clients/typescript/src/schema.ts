@@ -1525,7 +1525,7 @@ export interface components {
              */
             answer: string;
             /** Citations */
-            citations: components["schemas"]["app__api__retrieval__query_schemas__CitationOut"][];
+            citations: components["schemas"]["CitationOut"][];
             retrieval: components["schemas"]["QueryOut"];
             /**
              * Sufficient
@@ -1781,6 +1781,18 @@ export interface components {
             similarity: number | null;
             /** Update Count */
             update_count: number;
+        };
+        /**
+         * CitationOut
+         * @description A sentence that the answer rests on.
+         */
+        CitationOut: {
+            /** Passage Id */
+            passage_id: string;
+            /** Sentence Id */
+            sentence_id: number;
+            /** Text */
+            text: string;
         };
         /**
          * CollectionOut
@@ -2205,6 +2217,20 @@ export interface components {
             vouched: number;
         };
         /**
+         * EntityOut
+         * @description A mention in the question and the entity it was aligned to.
+         */
+        EntityOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Mention */
+            mention: string;
+            /** Name */
+            name: string;
+            /** Similarity */
+            similarity: number;
+        };
+        /**
          * EntityRef
          * @description An entity, by its id and as it was written first.
          */
@@ -2237,7 +2263,7 @@ export interface components {
              */
             enough?: number | null;
             /** Entities */
-            entities?: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][] | null;
+            entities?: components["schemas"]["EntityOut"][] | null;
             /**
              * Expanded
              * @description Whether the question came with expansions.
@@ -2577,6 +2603,25 @@ export interface components {
             slots: number;
         };
         /**
+         * FactCitationOut
+         * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
+         */
+        FactCitationOut: {
+            /**
+             * Learned At
+             * Format: date-time
+             */
+            learned_at: string;
+            /** Passage Id */
+            passage_id: string | null;
+            /** Sentence Id */
+            sentence_id: number | null;
+            /** Source */
+            source: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
          * FactDetail
          * @description A fact, who says it, and what moved it.
          */
@@ -2620,7 +2665,7 @@ export interface components {
             /** Predicate */
             predicate: string;
             /** Sources */
-            sources: components["schemas"]["app__api__facts__fact_schemas__CitationOut"][];
+            sources: components["schemas"]["FactCitationOut"][];
             subject: components["schemas"]["EntityRef"];
             /** Superseded By */
             superseded_by: number | null;
@@ -2631,6 +2676,22 @@ export interface components {
              * @description First day on which it no longer holds, by itself.
              */
             valid_to: string | null;
+        };
+        /**
+         * FactEntityOut
+         * @description An entity with the facts around it.
+         */
+        FactEntityOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Facts */
+            facts: components["schemas"]["FactOut"][];
+            /** Merged */
+            merged: components["schemas"]["EntityRef"][];
+            /** Name */
+            name: string;
+            /** @description The entity that it was merged into. */
+            stands_for: components["schemas"]["EntityRef"] | null;
         };
         /**
          * FactIn
@@ -2803,7 +2864,7 @@ export interface components {
          */
         FactSearchOut: {
             /** Citations */
-            citations: components["schemas"]["app__api__facts__fact_schemas__CitationOut"][];
+            citations: components["schemas"]["FactCitationOut"][];
             /** Collection */
             collection: string;
             /** Facts */
@@ -3825,8 +3886,7 @@ export interface components {
          * @example {
          *       "entities": [
          *         12
-         *       ],
-         *       "judge": "ana"
+         *       ]
          *     }
          */
         MergeIn: {
@@ -3837,8 +3897,11 @@ export interface components {
             collection?: string;
             /** Entities */
             entities: (number | string)[];
-            /** Judge */
-            judge: string;
+            /**
+             * Judge
+             * @description By default the access key's judge; another takes the scope `moderate`.
+             */
+            judge?: string | null;
         };
         /**
          * MoveOut
@@ -4423,7 +4486,7 @@ export interface components {
              */
             enough?: number | null;
             /** Entities */
-            entities?: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][] | null;
+            entities?: components["schemas"]["EntityOut"][] | null;
             /**
              * Expanded
              * @description Whether the question came with expansions.
@@ -4701,8 +4764,11 @@ export interface components {
             graph?: string | null;
             /** Instruction */
             instruction?: string | null;
-            /** Judge */
-            judge: string;
+            /**
+             * Judge
+             * @description By default the access key's judge; another takes the scope `moderate`.
+             */
+            judge?: string | null;
             /** Revisions */
             revisions?: components["schemas"]["RevisionIn"][];
         };
@@ -5410,7 +5476,7 @@ export interface components {
             /** @description Null with profile 'paper', and with strategies other than 'graph'. */
             enough?: components["schemas"]["EnoughOut"] | null;
             /** Entities */
-            entities: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][];
+            entities: components["schemas"]["EntityOut"][];
             /** Hops */
             hops: components["schemas"]["HopOut"][];
             /**
@@ -5495,67 +5561,6 @@ export interface components {
             tenant: string;
             /** Trusted */
             trusted: boolean;
-        };
-        /**
-         * EntityOut
-         * @description An entity with the facts around it.
-         */
-        app__api__facts__entity_schemas__EntityOut: {
-            /** Entity Id */
-            entity_id: number;
-            /** Facts */
-            facts: components["schemas"]["FactOut"][];
-            /** Merged */
-            merged: components["schemas"]["EntityRef"][];
-            /** Name */
-            name: string;
-            /** @description The entity that it was merged into. */
-            stands_for: components["schemas"]["EntityRef"] | null;
-        };
-        /**
-         * CitationOut
-         * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
-         */
-        app__api__facts__fact_schemas__CitationOut: {
-            /**
-             * Learned At
-             * Format: date-time
-             */
-            learned_at: string;
-            /** Passage Id */
-            passage_id: string | null;
-            /** Sentence Id */
-            sentence_id: number | null;
-            /** Source */
-            source: string | null;
-            /** Text */
-            text: string;
-        };
-        /**
-         * CitationOut
-         * @description A sentence that the answer rests on.
-         */
-        app__api__retrieval__query_schemas__CitationOut: {
-            /** Passage Id */
-            passage_id: string;
-            /** Sentence Id */
-            sentence_id: number;
-            /** Text */
-            text: string;
-        };
-        /**
-         * EntityOut
-         * @description A mention in the question and the entity it was aligned to.
-         */
-        app__api__retrieval__query_schemas__EntityOut: {
-            /** Entity Id */
-            entity_id: number;
-            /** Mention */
-            mention: string;
-            /** Name */
-            name: string;
-            /** Similarity */
-            similarity: number;
         };
     };
     responses: never;
@@ -7512,7 +7517,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
+                    "application/json": components["schemas"]["FactEntityOut"];
                 };
             };
             /** @description Unauthorized */
@@ -7595,7 +7600,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
+                    "application/json": components["schemas"]["FactEntityOut"];
                 };
             };
             /** @description Malformed request */
@@ -7702,7 +7707,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
+                    "application/json": components["schemas"]["FactEntityOut"];
                 };
             };
             /** @description Malformed request */

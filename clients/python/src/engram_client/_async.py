@@ -403,6 +403,67 @@ class AsyncEngram:
         path = path_of("collections", self._name(collection), "replay")
         return await self._job(path, dict(past), idempotency_key)
 
+    # Facts
+
+    async def state_facts(
+        self, source: str, *, idempotency_key: str | None = None, **said: Unpack[r.FactsIn]
+    ) -> m.FactsOut:
+        """Have a source state facts, as they are or as a text."""
+        body = self._body(said, source=source)
+        return await self.send(Call(m.FactsOut, "POST", "/facts", json=body, headers=once(idempotency_key)))
+
+    async def revise_facts(self, *, idempotency_key: str | None = None, **said: Unpack[r.ReviseIn]) -> m.FactsOut:
+        """Confirm, contradict, supersede or close facts; none is ever deleted by it."""
+        call = Call(m.FactsOut, "POST", "/facts/revise", json=self._body(said), headers=once(idempotency_key))
+        return await self.send(call)
+
+    async def search_facts(self, **what: Unpack[r.FactSearchIn]) -> m.FactSearchOut:
+        """Facts that a question, entities or a pattern lead to, with their sources."""
+        return await self.send(Call(m.FactSearchOut, "POST", "/facts/search", json=self._body(what)))
+
+    async def fact(self, fact_id: int, *, collection: str | None = None) -> m.FactDetail:
+        """A fact with its history and causes."""
+        return await self._get(m.FactDetail, path_of("facts", fact_id), collection=self._name(collection))
+
+    async def revoke_fact_event(self, event_id: int, *, collection: str | None = None) -> m.EventOut:
+        """Take back what was said of facts."""
+        where = {"collection": self._name(collection)}
+        return await self.send(Call(m.EventOut, "DELETE", path_of("facts", "events", event_id), params=where))
+
+    async def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
+        """An entity and the facts around it."""
+        return await self._get(m.FactEntityOut, path_of("entities", entity_id), collection=self._name(collection))
+
+    async def merge_entities(
+        self,
+        entity_id: int,
+        entities: Iterable[int],
+        *,
+        idempotency_key: str | None = None,
+        judge: str | None = None,
+    ) -> m.FactEntityOut:
+        """Say that other entities are this one."""
+        path, body = path_of("entities", entity_id, "merge"), self._body({}, entities=list(entities), judge=judge)
+        return await self.send(Call(m.FactEntityOut, "POST", path, json=body, headers=once(idempotency_key)))
+
+    async def split_entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
+        """Undo that an entity was merged into another."""
+        path, body = path_of("entities", entity_id, "split"), {"collection": self._name(collection)}
+        return await self.send(Call(m.FactEntityOut, "POST", path, json=body))
+
+    async def predicates(self, *, collection: str | None = None, graph: str | None = None) -> m.PredicatesOut:
+        """Predicates, and which of them have one object at a time."""
+        return await self._get(m.PredicatesOut, "/predicates", collection=self._name(collection), graph=graph)
+
+    async def set_predicate(self, predicate: str, **what: Unpack[r.PredicateIn]) -> m.PredicateOut:
+        """Declare whether a predicate has one object at a time."""
+        body = self._body(what, predicate=predicate)
+        return await self.send(Call(m.PredicateOut, "PUT", "/predicates", json=body))
+
+    async def count_predicates(self, **what: Unpack[r.CountIn]) -> m.PredicatesOut:
+        """Learn from the facts which predicates have one object at a time."""
+        return await self.send(Call(m.PredicatesOut, "POST", "/predicates/count", json=self._body(what)))
+
     # Access
 
     async def whoami(self) -> m.WhoOut:

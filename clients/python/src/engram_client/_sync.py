@@ -392,6 +392,67 @@ class Engram:
         path = path_of("collections", self._name(collection), "replay")
         return self._job(path, dict(past), idempotency_key)
 
+    # Facts
+
+    def state_facts(
+        self, source: str, *, idempotency_key: str | None = None, **said: Unpack[r.FactsIn]
+    ) -> m.FactsOut:
+        """Have a source state facts, as they are or as a text."""
+        body = self._body(said, source=source)
+        return self.send(Call(m.FactsOut, "POST", "/facts", json=body, headers=once(idempotency_key)))
+
+    def revise_facts(self, *, idempotency_key: str | None = None, **said: Unpack[r.ReviseIn]) -> m.FactsOut:
+        """Confirm, contradict, supersede or close facts; none is ever deleted by it."""
+        call = Call(m.FactsOut, "POST", "/facts/revise", json=self._body(said), headers=once(idempotency_key))
+        return self.send(call)
+
+    def search_facts(self, **what: Unpack[r.FactSearchIn]) -> m.FactSearchOut:
+        """Facts that a question, entities or a pattern lead to, with their sources."""
+        return self.send(Call(m.FactSearchOut, "POST", "/facts/search", json=self._body(what)))
+
+    def fact(self, fact_id: int, *, collection: str | None = None) -> m.FactDetail:
+        """A fact with its history and causes."""
+        return self._get(m.FactDetail, path_of("facts", fact_id), collection=self._name(collection))
+
+    def revoke_fact_event(self, event_id: int, *, collection: str | None = None) -> m.EventOut:
+        """Take back what was said of facts."""
+        where = {"collection": self._name(collection)}
+        return self.send(Call(m.EventOut, "DELETE", path_of("facts", "events", event_id), params=where))
+
+    def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
+        """An entity and the facts around it."""
+        return self._get(m.FactEntityOut, path_of("entities", entity_id), collection=self._name(collection))
+
+    def merge_entities(
+        self,
+        entity_id: int,
+        entities: Iterable[int],
+        *,
+        idempotency_key: str | None = None,
+        judge: str | None = None,
+    ) -> m.FactEntityOut:
+        """Say that other entities are this one."""
+        path, body = path_of("entities", entity_id, "merge"), self._body({}, entities=list(entities), judge=judge)
+        return self.send(Call(m.FactEntityOut, "POST", path, json=body, headers=once(idempotency_key)))
+
+    def split_entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
+        """Undo that an entity was merged into another."""
+        path, body = path_of("entities", entity_id, "split"), {"collection": self._name(collection)}
+        return self.send(Call(m.FactEntityOut, "POST", path, json=body))
+
+    def predicates(self, *, collection: str | None = None, graph: str | None = None) -> m.PredicatesOut:
+        """Predicates, and which of them have one object at a time."""
+        return self._get(m.PredicatesOut, "/predicates", collection=self._name(collection), graph=graph)
+
+    def set_predicate(self, predicate: str, **what: Unpack[r.PredicateIn]) -> m.PredicateOut:
+        """Declare whether a predicate has one object at a time."""
+        body = self._body(what, predicate=predicate)
+        return self.send(Call(m.PredicateOut, "PUT", "/predicates", json=body))
+
+    def count_predicates(self, **what: Unpack[r.CountIn]) -> m.PredicatesOut:
+        """Learn from the facts which predicates have one object at a time."""
+        return self.send(Call(m.PredicatesOut, "POST", "/predicates/count", json=self._body(what)))
+
     # Access
 
     def whoami(self) -> m.WhoOut:

@@ -206,6 +206,16 @@ class ChannelOut(Struct):
     update_count: int
 
 
+class CitationOut(Struct):
+    """
+    A sentence that the answer rests on.
+    """
+
+    passage_id: str
+    sentence_id: int
+    text: str
+
+
 class ComparedPassageOut(Struct):
     """
     A passage among the first of either arm.
@@ -335,6 +345,17 @@ class EnoughInfluenceOut(Struct):
     question: str
 
 
+class EntityOut(Struct):
+    """
+    A mention in the question and the entity it was aligned to.
+    """
+
+    entity_id: int
+    mention: str
+    name: str
+    similarity: float
+
+
 class EntityRef(Struct):
     """
     An entity, by its id and as it was written first.
@@ -412,6 +433,55 @@ class ExplorationOut(Struct):
     seed: int | None
     share: float
     slots: int
+
+
+class FactCitationOut(Struct):
+    """
+    Who says a fact: a sentence of a passage, or a sentence that a source stated.
+    """
+
+    learned_at: str
+    passage_id: str | None
+    sentence_id: int | None
+    source: str | None
+    text: str
+
+
+class FactDetail(Struct):
+    """
+    A fact, who says it, and what moved it.
+    """
+
+    belief: float
+    """
+    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+    """
+    closed_at: str | None
+    closed_reason: str | None
+    doubted: bool
+    fact_id: int
+    held_until: str | None
+    """
+    The same, by what ended it since.
+    """
+    history: list[CauseOut]
+    learned_at: str
+    object: str
+    object_entity_id: int | None
+    object_kind: str
+    perplexity: float
+    """
+    How little is known: 1 before anything was said.
+    """
+    predicate: str
+    sources: list[FactCitationOut]
+    subject: EntityRef
+    superseded_by: int | None
+    valid_from: str | None
+    valid_to: str | None
+    """
+    First day on which it no longer holds, by itself.
+    """
 
 
 class FactOut(Struct):
@@ -1243,54 +1313,6 @@ class WhoOut(Struct):
     trusted: bool
 
 
-class AppApiFactsEntitySchemasEntityOut(Struct):
-    """
-    An entity with the facts around it.
-    """
-
-    entity_id: int
-    facts: list[FactOut]
-    merged: list[EntityRef]
-    name: str
-    stands_for: EntityRef | None
-    """
-    The entity that it was merged into.
-    """
-
-
-class AppApiFactsFactSchemasCitationOut(Struct):
-    """
-    Who says a fact: a sentence of a passage, or a sentence that a source stated.
-    """
-
-    learned_at: str
-    passage_id: str | None
-    sentence_id: int | None
-    source: str | None
-    text: str
-
-
-class AppApiRetrievalQuerySchemasCitationOut(Struct):
-    """
-    A sentence that the answer rests on.
-    """
-
-    passage_id: str
-    sentence_id: int
-    text: str
-
-
-class AppApiRetrievalQuerySchemasEntityOut(Struct):
-    """
-    A mention in the question and the entity it was aligned to.
-    """
-
-    entity_id: int
-    mention: str
-    name: str
-    similarity: float
-
-
 class ArmLiftOut(Struct):
     """
     What one arm came to.
@@ -1445,40 +1467,18 @@ class ExpandOut(Struct):
     """
 
 
-class FactDetail(Struct):
+class FactEntityOut(Struct):
     """
-    A fact, who says it, and what moved it.
+    An entity with the facts around it.
     """
 
-    belief: float
+    entity_id: int
+    facts: list[FactOut]
+    merged: list[EntityRef]
+    name: str
+    stands_for: EntityRef | None
     """
-    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
-    """
-    closed_at: str | None
-    closed_reason: str | None
-    doubted: bool
-    fact_id: int
-    held_until: str | None
-    """
-    The same, by what ended it since.
-    """
-    history: list[CauseOut]
-    learned_at: str
-    object: str
-    object_entity_id: int | None
-    object_kind: str
-    perplexity: float
-    """
-    How little is known: 1 before anything was said.
-    """
-    predicate: str
-    sources: list[AppApiFactsFactSchemasCitationOut]
-    subject: EntityRef
-    superseded_by: int | None
-    valid_from: str | None
-    valid_to: str | None
-    """
-    First day on which it no longer holds, by itself.
+    The entity that it was merged into.
     """
 
 
@@ -1487,7 +1487,7 @@ class FactSearchOut(Struct):
     Paths, their facts, and these as text; citations are numbered from 1.
     """
 
-    citations: list[AppApiFactsFactSchemasCitationOut]
+    citations: list[FactCitationOut]
     collection: str
     facts: list[FactOut]
     paths: list[PathOut]
@@ -2050,7 +2050,7 @@ class TraceOut(Struct):
     How the answer came about.
     """
 
-    entities: list[AppApiRetrievalQuerySchemasEntityOut]
+    entities: list[EntityOut]
     hops: list[HopOut]
     recalled: list[RecallOut]
     time_constraint: str | None
@@ -2108,7 +2108,7 @@ class EpisodeOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
-    entities: list[AppApiRetrievalQuerySchemasEntityOut] | None = None
+    entities: list[EntityOut] | None = None
     expanded: bool = False
     """
     Whether the question came with expansions.
@@ -2160,7 +2160,7 @@ class QueryOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
-    entities: list[AppApiRetrievalQuerySchemasEntityOut] | None = None
+    entities: list[EntityOut] | None = None
     expanded: bool = False
     """
     Whether the question came with expansions.
@@ -2190,7 +2190,7 @@ class AnswerOut(Struct):
     """
     Empty where the evidence gives no answer.
     """
-    citations: list[AppApiRetrievalQuerySchemasCitationOut]
+    citations: list[CitationOut]
     retrieval: QueryOut
     sufficient: bool
     """

@@ -285,10 +285,6 @@ class FactsIn(TypedDict):
     """
     A graph of its own; null: the collection's.
     """
-    source: str
-    """
-    Who says so. One source that repeats itself says nothing new.
-    """
     text: NotRequired[str | None]
     title: NotRequired[str | None]
     """
@@ -337,7 +333,10 @@ class MergeIn(TypedDict):
 
     collection: NotRequired[str]
     entities: list[int | str]
-    judge: str
+    judge: NotRequired[str | None]
+    """
+    By default the access key's judge; another takes the scope `moderate`.
+    """
 
 
 class OptionsIn(TypedDict):
@@ -441,7 +440,6 @@ class PredicateIn(TypedDict):
     """
     A graph of its own; null: the collection's.
     """
-    predicate: str
 
 
 class QueryIn(TypedDict):
@@ -779,7 +777,10 @@ class ReviseIn(TypedDict):
     A graph of its own; null: the collection's.
     """
     instruction: NotRequired[str | None]
-    judge: str
+    judge: NotRequired[str | None]
+    """
+    By default the access key's judge; another takes the scope `moderate`.
+    """
     revisions: NotRequired[list[RevisionIn]]
 
 
