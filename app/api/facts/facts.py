@@ -39,7 +39,7 @@ from app.api.facts.fact_schemas import (
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import MAX_ID, CollectionName
-from app.core.access_keys import INGEST, JUDGE, MODERATE, QUERY, READ
+from app.core.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 
 NO_IDS = frozenset({"revise", "search"})
 
@@ -102,6 +102,7 @@ def post_facts_revise(
     """
     body = sent.body
     if body.instruction is not None:
+        sent.scope.need(LLM, "A language model that says what an instruction changes")
         applied = app.instruct.carry_out(sent.scope, body.instruction, judge=body.judge, key=key, graph=body.graph)
     else:
         applied = app.facts.revise(
