@@ -39,7 +39,7 @@ from app.api.facts.fact_schemas import (
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import MAX_ID, CollectionName
-from app.core.access_keys import INGEST, JUDGE, MODERATE, QUERY, READ
+from app.core.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 
 NO_IDS = frozenset({"revise", "search"})
 
@@ -102,6 +102,7 @@ def post_facts_revise(
     """
     body, (judge, _) = sent.body, sent.scope.judge(sent.body.judge)
     if body.instruction is not None:
+        sent.scope.need(LLM, "A language model that says what an instruction changes")
         applied = app.instruct.carry_out(sent.scope, body.instruction, judge=judge, key=key, graph=body.graph)
     else:
         applied = app.facts.revise(sent.scope, [one.revision() for one in body.revisions], judge=judge, key=key)
