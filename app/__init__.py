@@ -1,5 +1,12 @@
 """Engram: retrieval that learns from being used."""
 
-from importlib.metadata import version
+from typing import Any
 
-__version__ = version("engram")
+
+def __getattr__(name: str) -> Any:
+    """``__version__``, looked up when asked for: the look-up imports more than a command needs to start."""
+    if name != "__version__":
+        raise AttributeError(name)
+    from importlib.metadata import version
+
+    return version("engram")

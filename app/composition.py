@@ -9,7 +9,6 @@ from functools import cached_property
 import structlog
 
 from app.errors import ConfigurationError
-from app.parts import Parts
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
@@ -17,6 +16,12 @@ from app.services.access.quotas import QuotaService
 from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.facts.instruct import InstructService
+from app.services.facts.join import JoinService
+from app.services.facts.predicates import PredicatesService
+from app.services.facts.revise import FactsService
+from app.services.facts.search import FactSearch
+from app.services.facts.show import ShowService
 from app.services.jobs.jobs import JobsService
 from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION, SESSIONS
 from app.services.jobs.runner import Runner
@@ -48,19 +53,16 @@ from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
 from app.services.sessions.teach import Teacher
+from app.services.sessions.trajectories import TrajectoryService
+from app.services.sessions.tree import TreePlanner
 from app.services.undo.as_of import PastService
 from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
 from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
-from app.services.upkeep.health import HealthService
-from app.services.upkeep.maintain import MaintainService, Thresholds
-from app.services.upkeep.retention import Keep, RetentionService
-from app.services.upkeep.statistics import StatisticsService
-from app.settings import Settings, is_loopback
+from app.settings import Settings
 from app.storage.corpus import collections
-from app.storage.database import Database
-from app.storage.stream import WakeStream
+from app.upkeeping import Upkeep
 
 log = structlog.get_logger(__name__)
 
@@ -110,19 +112,11 @@ def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
         yield Servers(database_url, redis_url)
 
 
-class Application(Parts):
+class Application(Upkeep):
     """Everything one process needs; what is heavy is loaded when first used."""
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
-        super().__init__(settings)
-        self.database = Database(
-            addresses.database_url,
-            pool_size=settings.database_pool_size,
-            statement_timeout_seconds=settings.statement_timeout_seconds,
-            hnsw_ef_search=settings.hnsw_ef_search,
-            row_security=settings.row_security,
-        )
-        self.stream = WakeStream(addresses.redis_url, consumer)
+        super().__init__(settings, addresses.database_url, addresses.redis_url, consumer)
 
     @cached_property
     def access(self) -> AccessService:
@@ -133,7 +127,7 @@ class Application(Parts):
     def authentication(self) -> Authentication:
         """Tells whose requests are."""
         settings = self.settings
-        needed = settings.access == "keys" or (settings.access == "auto" and not is_loopback(settings.host))
+        needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
         return Authentication(
             self.database, needed=needed, remember_seconds=settings.access_remember_seconds, tokens=self.tokens
         )
@@ -174,6 +168,7 @@ class Application(Parts):
             batch_size=self.settings.ingest_batch_size,
             time_llm=self.llm if self.settings.llm_time_extraction else None,
             rebase=self.evolve.rebase,
+            facts=self.noise if self.settings.facts else None,
         )
 
     @cached_property
@@ -239,7 +234,7 @@ class Application(Parts):
     def session_planners(self) -> dict[str, SessionPlanner]:
         """What decides on the rounds of sessions, by name."""
         pool = PoolPlanner()
-        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool)]
+        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool)]
         by_name = {planner.name: planner for planner in planners}
         return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 
@@ -264,6 +259,11 @@ class Application(Parts):
     def sessions(self) -> SessionService:
         """Starts sessions and reads them."""
         return SessionService(self.database, self.encoder, self.runner, self.session_planners, self.llm)
+
+    @cached_property
+    def trajectories(self) -> TrajectoryService:
+        """Reads sessions as trajectories."""
+        return TrajectoryService(self.database)
 
     @cached_property
     def lift(self) -> LiftService:
@@ -308,6 +308,36 @@ class Application(Parts):
         return FeedbackService(self.database, self.stream, self.intake, self.learn)
 
     @cached_property
+    def facts(self) -> FactsService:
+        """Takes in what is said of facts."""
+        return FactsService(self.database, self.language, self.noise)
+
+    @cached_property
+    def fact_search(self) -> FactSearch:
+        """Searches facts."""
+        return FactSearch(self.database)
+
+    @cached_property
+    def show(self) -> ShowService:
+        """Shows facts and their entities."""
+        return ShowService(self.database)
+
+    @cached_property
+    def join(self) -> JoinService:
+        """Merges and splits entities of facts."""
+        return JoinService(self.database, self.noise)
+
+    @cached_property
+    def predicates(self) -> PredicatesService:
+        """Says which predicates are functional."""
+        return PredicatesService(self.database)
+
+    @cached_property
+    def instruct(self) -> InstructService:
+        """Carries out instructions on facts."""
+        return InstructService(self.facts, self.fact_search, self.llm)
+
+    @cached_property
     def judges(self) -> JudgesService:
         """Sets how far single judges count."""
         return JudgesService(self.database, self.noise)
@@ -332,30 +362,6 @@ class Application(Parts):
     def forget(self) -> ForgetService:
         """Removes what verdicts taught."""
         return ForgetService(self.database)
-
-    @cached_property
-    def maintain(self) -> MaintainService:
-        """Keeps the vector indexes healthy."""
-        settings = self.settings
-        thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
-        return MaintainService(
-            self.database,
-            thresholds,
-            memory_mb=settings.maintenance_memory_mb,
-            exact_search_limit=settings.exact_search_limit,
-        )
-
-    @cached_property
-    def retention(self) -> RetentionService:
-        """Removes what was kept long enough."""
-        settings = self.settings
-        keep = Keep(settings.keep_queries_days, settings.keep_jobs_days, settings.keep_idempotency_days)
-        return RetentionService(self.database, keep)
-
-    @cached_property
-    def statistics(self) -> StatisticsService:
-        """Keeps the planner informed."""
-        return StatisticsService(self.database)
 
     @cached_property
     def dense(self) -> DenseService:
@@ -395,19 +401,6 @@ class Application(Parts):
             window_hours=settings.judge_window_hours,
         )
 
-    @cached_property
-    def health(self) -> HealthService:
-        """Looks at what the process depends on."""
-        settings = self.settings
-        return HealthService(
-            self.database,
-            self.stream,
-            self.encoder,
-            self.language,
-            settings.llm_base_url,
-            embedded=None if settings.database_url else settings.data_dir,
-        )
-
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
@@ -418,21 +411,6 @@ class Application(Parts):
         # What is loaded by now stays: the collector need not look through it again and again.
         gc.collect()
         gc.freeze()
-
-    def check_dimension(self) -> None:
-        """Make sure that the encoder's vectors fit into the database.
-
-        Raises:
-            ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
-        """
-        encoder = self.embedder
-        if encoder.dimension != self.settings.embedding_dimension:
-            raise ConfigurationError(
-                f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
-                f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
-            )
-        with self.database.read() as reader:
-            collections.check_dimension(reader, encoder.model, encoder.dimension)
 
     def _name_others(self) -> None:
         """Say which collections this process cannot serve: better now than with the first question."""
@@ -450,10 +428,7 @@ class Application(Parts):
         """Let go of every connection."""
         if "intake" in self.__dict__:
             self.intake.close()
-        self.database.close()
-        self.stream.close()
-        if "llm" in self.__dict__ and self.llm is not None:
-            self.llm.close()
+        super().close()
 
 
 @contextmanager

@@ -123,6 +123,14 @@ class MisdirectedRequestError(EngramError):
     title = "Misdirected request"
 
 
+class TooManyRequestsError(EngramError):
+    """Whoever asks this asks more, or more often, than they may."""
+
+    status = 429
+    type = "too-many-requests"
+    title = "Too many requests"
+
+
 class IdempotencyConflictError(EngramError):
     """The Idempotency-Key was used before, with another body."""
 

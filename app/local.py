@@ -17,6 +17,7 @@ import httpx
 
 from app.errors import ConfigurationError, EngramError, UnavailableError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.providers.language.spacy_pipeline import RULES, pipeline_folder
 from app.settings import Settings
 from app.supervision import Child, EndedError, Watched, only_one, say, signal_handlers
 
@@ -86,6 +87,7 @@ class _Supervisor:
     def _bring_up(self) -> None:
         _require_free_port(self._settings.host, self._settings.port, self._stopping)
         env = self._start_servers()
+        say("Bringing the database's tables up to date ...")
         migrate = self._start_child(Child("The migration", self._commands.migrate, env))
         while migrate.alive():
             if self._tick():
@@ -94,8 +96,14 @@ class _Supervisor:
             raise EndedError(
                 migrate.exit_code, f"The database migration failed with exit code {migrate.exit_code}."
             )
+        env |= self._language()
         roles = ("The API", self._commands.serve), ("The worker", self._commands.worker)
-        services = [self._start_child(Child(name, command, env)) for name, command in roles]
+        port = self._settings.metrics_port
+        beside = env if not port else {**env, "ENGRAM_METRICS_PORT": str(port + 1)}
+        services = [
+            self._start_child(Child(name, command, beside if command is self._commands.worker else env))
+            for name, command in roles
+        ]
         if self._wait_until_ready(services):
             self._watched += [Watched(service.name, service) for service in services]
             say(f"Engram answers at {self._address} (documentation: {self._address}/docs). Ctrl-C stops it.")
@@ -126,8 +134,20 @@ class _Supervisor:
             "ENGRAM_PORT": str(settings.port),
         }
 
+    def _language(self) -> dict[str, str]:
+        """What the processes are told of the language, so that a pipeline that is missing is said once, here."""
+        model = self._settings.spacy_model
+        if model == RULES or pipeline_folder(model) is not None:
+            return {}
+        say(
+            f"The spaCy pipeline {model} is not installed, so built-in English rules find names and dates "
+            "(ENGRAM_SPACY_MODEL names another)."
+        )
+        return {"ENGRAM_SPACY_MODEL": RULES}
+
     def _start_server(self, server: EmbeddedPostgres | EmbeddedRedis) -> str:
-        say(f"Starting {server.name} in {server.data_directory} ...")
+        new = not (server.data_directory / "cluster").exists() and isinstance(server, EmbeddedPostgres)
+        say(f"{'Making a database' if new else f'Starting {server.name}'} in {server.data_directory} ...")
         self._servers.append(server)
         url = server.start()
         if server.attached:
@@ -143,7 +163,7 @@ class _Supervisor:
     def _wait_until_ready(self, services: Sequence[Child]) -> bool:
         """Wait until the API serves; False if a signal ended the wait."""
         started = reported = time.monotonic()
-        say(f"Waiting for {self._address}/readyz ...")
+        say(f"Starting the API and a worker; waiting for {self._address}/readyz ...")
         while (answer := _probe(f"{self._address}/readyz")) is not None:
             if self._tick():
                 return False

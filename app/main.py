@@ -18,17 +18,20 @@ from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.dependencies import Needs
 from app.api.drain import Drain
+from app.api.facts import facts
 from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
+from app.api.observed import HEADER, Observed
 from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
 from app.api.sessions import sessions
+from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
-from app.api.upkeep import health
+from app.api.upkeep import audit, health, metrics
 from app.composition import Application
 from app.settings import Settings
 
@@ -47,7 +50,10 @@ ROUTERS = tuple(
         serving,
         keys,
         past,
+        facts,
         health,
+        metrics,
+        audit,
         access,
     )
 )
@@ -80,6 +86,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.draining = False
     app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
+    _throttle(app, application)
     app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
     problems.install(app)
     for router in (*ROUTERS, documentation.router):
@@ -87,6 +94,20 @@ def create_app(application: Application | None) -> FastAPI:
     _describe(app)
     _guard(app, Settings(_env_file=None) if application is None else application.settings)
     return app
+
+
+EACH_ELSEWHERE = 16
+"""Requests of each in hand, where nothing is configured and others can reach the API."""
+
+
+def _throttle(app: FastAPI, application: Application | None) -> None:
+    """Put limits around the routes."""
+    settings = Settings(_env_file=None) if application is None else application.settings
+    each = settings.concurrency
+    if each is None:
+        each = 0 if settings.on_loopback else EACH_ELSEWHERE
+    bounds = Bounds(each, settings.working, settings.waiting, settings.wait_seconds)
+    app.add_middleware(Throttle, bounds=bounds, rates=None if application is None else application.rates)
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:
@@ -97,11 +118,11 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             CORSMiddleware,
             allow_origins=sorted(allowed.origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["authorization", "content-type", "idempotency-key"],
-            expose_headers=["location", "retry-after"],
+            allow_headers=["authorization", "content-type", "idempotency-key", HEADER],
+            expose_headers=["location", "ratelimit", "ratelimit-policy", "retry-after", HEADER],
         )
     build = app.build_middleware_stack
-    app.build_middleware_stack = lambda: Origins(build(), allowed)  # type: ignore[method-assign]
+    app.build_middleware_stack = lambda: Observed(Origins(build(), allowed))  # type: ignore[method-assign]
 
 
 def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:
@@ -155,6 +176,8 @@ def _describe(app: FastAPI) -> None:
             _secure(document)
             for path, operations in document["paths"].items():
                 for operation in operations.values():
+                    if path not in FREE:
+                        operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
             app.openapi_schema = document
         return app.openapi_schema

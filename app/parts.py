@@ -69,6 +69,7 @@ class Parts:
             model=settings.llm_model,
             timeout_seconds=settings.llm_timeout_seconds,
             max_attempts=settings.llm_max_attempts,
+            prices=(settings.llm_price_prompt, settings.llm_price_completion),
         )
 
     @cached_property

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
+
+from app.operation_settings import OperationSettings
 
 
-class Settings(BaseSettings):
+class Settings(OperationSettings):
     """Configuration of every Engram process."""
 
     model_config = SettingsConfigDict(
@@ -180,7 +182,19 @@ class Settings(BaseSettings):
     # Language
     spacy_model: str = Field(
         default="en_core_web_sm",
-        description="spaCy pipeline for sentences and entities; the built-in rules serve if not installed.",
+        description=(
+            "spaCy pipeline for sentences and entities. If it is not installed, the built-in English rules serve; "
+            "'rules' asks for them."
+        ),
+    )
+
+    # Facts
+    facts: bool = Field(
+        default=False,
+        description=(
+            "Keep a graph of what passages say, as subject, predicate and object, by rules, as they are ingested. "
+            "Facts that callers state are kept in any case."
+        ),
     )
 
     # Retrieval
@@ -412,6 +426,11 @@ class Settings(BaseSettings):
         default=False, description="Let the LLM extract time constraints instead of the built-in rules."
     )
 
+    llm_price_prompt: float = Field(
+        default=0.0, ge=0, description="Price of a million prompt tokens, for the metric of what the LLM costs."
+    )
+    llm_price_completion: float = Field(default=0.0, ge=0, description="The same of completion tokens.")
+
     # Judge
     judge_name: str = Field(default="llm-judge", description="Judge name recorded on the judge's feedback.")
     judge_interval_seconds: float = Field(
@@ -428,6 +447,11 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="Least severe level that is logged."
     )
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine reaches the API."""
+        return is_loopback(self.host)
 
     @property
     def base_url(self) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
+from app.operation_settings import OperationSettings
 from app.settings import Settings
 
 TARGET = Path(__file__).with_suffix(".md")
@@ -22,7 +23,8 @@ def document() -> str:
     """The page as it should be."""
     lines = [HEADER]
     groups = _groups()
-    for name, field in Settings.model_fields.items():
+    for name in _names():
+        field = Settings.model_fields[name]
         if name in groups:
             lines += [f"## {groups[name]}\n", "| variable | default | meaning |", "|---|---|---|"]
         lines.append(f"| `{variable(name, field)}` | {_default(field)} | {_meaning(field)} |")
@@ -39,12 +41,17 @@ def variable(name: str, field: FieldInfo) -> str:
 
 def _groups() -> dict[str, str]:
     """First field of a group -> the comment above it in the source."""
-    source = inspect.getsource(Settings)
+    source = "\n".join(inspect.getsource(part) for part in (OperationSettings, Settings))
     return {name: title for title, name in re.findall(r"^    # (.+)\n    (\w+):", source, re.MULTILINE)}
 
 
+def _names() -> list[str]:
+    """All settings, those of operations last."""
+    return sorted(Settings.model_fields, key=lambda name: name in OperationSettings.model_fields)
+
+
 def _next(name: str) -> str | None:
-    names = list(Settings.model_fields)
+    names = _names()
     at = names.index(name) + 1
     return names[at] if at < len(names) else None
 

@@ -124,7 +124,7 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     asked = cli("query", QUESTION, "-c", curie, "--top-k", "2", "--trace")
     assert asked.returncode == 0, asked.stderr
     first, *rest = asked.stdout.splitlines()
-    query_id = re.fullmatch(r"query (\S+): \d hops, \w+", first)[1]  # type: ignore[index]
+    query_id = re.fullmatch(r"query (\S+): \d hops, \w+, enough \d+%", first)[1]  # type: ignore[index]
     sentence = next(line for line in rest if "Marie Curie was born in Warsaw in 1867." in line)
     identity = re.match(r"\s+\[(\d+)\] ", sentence)[1]  # type: ignore[index]
     assert any(line.startswith("hop 1: ") for line in rest)
@@ -132,6 +132,10 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     assert judged.returncode == 0, judged.stderr
     applied, *changes = judged.stdout.splitlines()
     assert re.fullmatch(r"feedback \d+: applied", applied)
+    assert changes[:2] == ["     supported:", f"     [{identity}] Marie Curie was born in Warsaw in 1867."]
+    assert changes[-1] == "     rejected: none"
+    assert any(line.startswith("# semantic: how near") for line in rest)
+    assert f"1. curie  {rest[0].split()[2]}  Marie Curie" == rest[0]
     assert any(f"[{identity}] task: gain 0." in line for line in changes)
     again = cli("feedback", query_id, "-c", curie, "-s", identity, "--partial", "--key", f"cli-{curie}")
     assert again.stdout == judged.stdout

@@ -98,11 +98,13 @@ def test_two_arms_in_two_columns(cli: Cli, curie: str, taught: tuple[int, int]) 
     assert lines[2].startswith("recalled 0, moved 0, in weights 0, keys 0  ")
     assert lines[2].endswith("  recalled 1, moved 2, in weights 0, keys 0")
     assert lines[3].strip() == ""
-    left, right = ([line[start : start + 46].rstrip() for line in lines[4:]] for start in (0, 48))
+    left, right = ([line[start : start + 46].rstrip() for line in lines[4:7]] for start in (0, 48))
     ranked = re.compile(r" {2}(\d)\. (\w+)  -?\d+\.\d{3}(  \((\d in|not in) [ab]\))?")
     for column in (left, right):
         assert [ranked.fullmatch(line)[1] for line in column] == ["1", "2", "3"]  # type: ignore[index]
     assert ranked.fullmatch(right[0])[2] == "curie"  # type: ignore[index]
+    titled = [line for line in lines[7:] if line.startswith("curie  ")]
+    assert [line[:60] for line in titled] == ["curie  Marie Curie: Marie Curie was born in Warsaw in 1867. "]
     document = json.loads(cli("compare", QUESTION, "-c", curie, "--a", "profile=paper", "--json").stdout)
     assert (document["a"]["profile"], document["a"]["memory"]) == ("paper", "read")
 

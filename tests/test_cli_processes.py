@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from structlog.testing import capture_logs
 
+from app.cli.processes import warn_if_open
 from app.composition import Servers
 from app.settings import Settings
 from tests.support.command import NOWHERE, ROOT, Cli
@@ -24,7 +26,7 @@ def cli(tmp_path: Path, settings: Settings) -> Cli:
     ("command", "setting", "value"),
     [
         (["query", QUESTION], "ENGRAM_PORT", "eighty"),
-        (["query", QUESTION], "ENGRAM_LOG_LEVEL", "LOUD"),
+        (["verify"], "ENGRAM_LOG_LEVEL", "LOUD"),
         (["serve"], "ENGRAM_PORT", "0"),
         (["worker"], "ENGRAM_PROCESS_NOISE", "nan"),
         (["judge", "--once"], "ENGRAM_RECALL_GATE", "2"),
@@ -92,3 +94,21 @@ def test_help_names_every_command(cli: Cli) -> None:
     ):
         assert re.search(rf"^\W*{command}\s", said, re.MULTILINE), command
         assert cli(command, "--help").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "open_to_others"),
+    [
+        ("127.0.0.1", False),
+        ("::1", False),
+        ("localhost", False),
+        ("0.0.0.0", True),
+        ("::", True),
+        ("engram.example", True),
+    ],
+)
+def test_an_api_that_others_can_reach_warns(host: str, open_to_others: bool) -> None:
+    with capture_logs() as logs:
+        warn_if_open(Settings(_env_file=None, host=host))
+    assert [line["log_level"] for line in logs] == ["warning"] * open_to_others
+    assert all(line["host"] == host for line in logs)

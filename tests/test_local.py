@@ -32,7 +32,8 @@ NOTE = """
 import json, os
 def note(role):
     with open(os.path.join(os.environ["ENGRAM_DATA_DIR"], "notes"), "a") as notes:
-        kept = {key: os.environ.get(key) for key in ("DATABASE_URL", "REDIS_URL", "ENGRAM_URL")}
+        names = ("DATABASE_URL", "REDIS_URL", "ENGRAM_URL", "ENGRAM_SPACY_MODEL")
+        kept = {key: os.environ.get(key) for key in names}
         notes.write(json.dumps({"role": role, "pid": os.getpid(), **kept}) + "\\n")
 """
 
@@ -149,7 +150,10 @@ def servers_gone(data_dir: Path) -> None:
 
 def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> None:
     run = up("--sample", servers=True)
-    run.until(f"answers at http://127.0.0.1:{port}")
+    told = "".join(run.until(f"answers at http://127.0.0.1:{port}"))
+    assert f"Making a database in {run.data_dir / 'postgres'}" in told
+    assert told.count("is not installed, so built-in English rules find names and dates") == 1
+    assert run.noted("worker")["ENGRAM_SPACY_MODEL"] == "rules"  # and is therefore told nothing more
     (migrated,) = run.notes("migrate")
     assert migrated["DATABASE_URL"].startswith("postgresql+psycopg://engram@/engram?host=")
     assert migrated["REDIS_URL"].startswith("unix:///")
@@ -176,7 +180,9 @@ def test_a_killed_supervisor_takes_everything_along_and_the_next_one_finds_the_d
     servers_gone(first.data_dir)
 
     second = up(servers=True)
-    assert "runs: 2\n" in second.until("answers at")
+    again = second.until("answers at")
+    assert "runs: 2\n" in again
+    assert "Making a database" not in "".join(again)
     second.process.send_signal(signal.SIGINT)
     assert second.end()[0] == 0
 

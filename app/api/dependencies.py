@@ -7,6 +7,7 @@ costs many times the function.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Protocol, TypeVar
+from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, params
 from starlette.concurrency import run_in_threadpool
@@ -20,8 +21,14 @@ from app.providers.llm import meter
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
 from app.services.access.quotas import QuotaService, Taken
-from app.services.access.scope import LOCAL, AccessService, Opening, Principal, Scope
+from app.services.access.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.facts.instruct import InstructService
+from app.services.facts.join import JoinService
+from app.services.facts.predicates import PredicatesService
+from app.services.facts.revise import FactsService
+from app.services.facts.search import FactSearch
+from app.services.facts.show import ShowService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
@@ -40,7 +47,9 @@ from app.services.sessions.sessions import SessionService
 from app.services.sessions.teach import Teacher
 from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
+from app.services.upkeep.acts import ActsService
 from app.services.upkeep.health import HealthService
+from app.services.upkeep.state import StateService
 from app.settings import Settings
 
 
@@ -96,7 +105,23 @@ class Services(Protocol):
     @property
     def explain(self) -> ExplainService: ...
     @property
+    def facts(self) -> FactsService: ...
+    @property
+    def fact_search(self) -> FactSearch: ...
+    @property
+    def show(self) -> ShowService: ...
+    @property
+    def join(self) -> JoinService: ...
+    @property
+    def predicates(self) -> PredicatesService: ...
+    @property
+    def instruct(self) -> InstructService: ...
+    @property
     def health(self) -> HealthService: ...
+    @property
+    def state(self) -> StateService: ...
+    @property
+    def acts(self) -> ActsService: ...
 
 
 async def _services(request: Request) -> Services:
@@ -153,6 +178,7 @@ async def _principal(request: Request) -> Principal:
     return principal
 
 
+I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
 Asker = Annotated[Principal, Depends(_principal)]
 NEED = "engram.need"
 """Where what a route needs stands in a request's ASGI scope."""
@@ -202,6 +228,7 @@ async def _need(request: Request) -> str:
 
 
 Need = Annotated[str, Depends(_need)]
+EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
 InCollection = Annotated[CollectionName, Query(alias="collection", description="The collection's name.")]
 
 
@@ -209,11 +236,59 @@ def _in_query(app: App, asker: Asker, need: Need, collection: InCollection = DEF
     return app.access.asked(collection, asker, need)
 
 
-async def _opening(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Opening:
-    opening = app.access.opening(collection, asker, need)
-    if asker is not LOCAL:
-        return replace(opening, room=await run_in_threadpool(app.quotas.room, asker))
-    return opening
+Anywhere = Annotated[
+    CollectionName | None,
+    Query(alias="collection", description="The collection's name; absent: whichever holds it."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class At(Generic[I]):
+    """What is asked for by its id, and the collection that holds it."""
+
+    id: I
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Who looks for something by its id, what for, and in which collection if it says so."""
+
+    access: AccessService
+    asker: Principal
+    need: str
+    collection: str | None
+
+    def at(self, what: ById, identity: I) -> At[I]:
+        """Where it is."""
+        if self.collection is None:
+            return At(identity, self.access.holding(what, identity, self.asker, self.need))
+        return At(identity, self.access.asked(self.collection, self.asker, self.need))
+
+
+async def _looking(app: App, asker: Asker, need: Need, collection: Anywhere = None) -> Looking:
+    return Looking(app.access, asker, need, collection)
+
+
+By = Annotated[Looking, Depends(_looking)]
+
+
+def _job_at(looking: By, job_id: UUID) -> At[UUID]:
+    return looking.at("job", job_id)
+
+
+def _query_at(looking: By, query_id: UUID) -> At[UUID]:
+    return looking.at("query", query_id)
+
+
+def _verdict_at(looking: By, feedback_id: EventId) -> At[int]:
+    return looking.at("verdict", feedback_id)
+
+
+async def opening_at(app: Services, asker: Principal, need: str) -> Callable[[str], Opening]:
+    """How the asker comes by a collection that need not exist yet, within what its tenant may put anywhere."""
+    room = None if asker is LOCAL else await run_in_threadpool(app.quotas.room, asker)
+    return lambda name: replace(app.access.opening(name, asker, need), room=room)
 
 
 def _in_path(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
@@ -264,10 +339,11 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
     return read
 
 
+JobAt = Annotated[At[UUID], Depends(_job_at)]
+QueryAt = Annotated[At[UUID], Depends(_query_at)]
+VerdictAt = Annotated[At[int], Depends(_verdict_at)]
 QueryScope = Annotated[Scope, Depends(_in_query)]
 PathScope = Annotated[Scope, Depends(_in_path)]
-QueryOpening = Annotated[Opening, Depends(_opening)]
 RequiredKey = Annotated[str, Depends(_required_key)]
 OptionalKey = Annotated[str | None, Depends(_optional_key)]
-EventId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

@@ -23,10 +23,12 @@ from app.errors import (
     NotFoundError,
     PayloadTooLargeError,
     QuotaExceededError,
+    TooManyRequestsError,
     UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
 )
+from app.telemetry.request import current
 
 log = structlog.get_logger(__name__)
 
@@ -46,6 +48,9 @@ class Problem(BaseModel):
     title: str = Field(description="The kind of problem in words.")
     status: int = Field(description="The HTTP status.")
     detail: str = Field(description="What is wrong with this request.")
+    request_id: str | None = Field(
+        default=None, description="By which the service's log knows the request, as in the X-Request-ID header."
+    )
     errors: list[dict[str, Any]] | None = Field(
         default=None, description="For an invalid request: where each value is and what is wrong with it."
     )
@@ -64,6 +69,7 @@ _BY_STATUS: dict[int, type[EngramError]] = {
         UnsupportedMediaTypeError,
         QuotaExceededError,
         InvalidRequestError,
+        TooManyRequestsError,
         LlmError,
         UnavailableError,
     )
@@ -103,8 +109,20 @@ def document(
     status: int, kind: str, title: str, detail: str, *, headers: Mapping[str, str] | None = None, **extra: Any
 ) -> JSONResponse:
     """The response of one problem."""
-    body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
+    body = _body(status, kind, title, detail, extra)
     return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
+
+
+def content(error: EngramError) -> dict[str, Any]:
+    """One of our own errors, where it stands inside an answer."""
+    return _body(error.status, error.type, error.title, error.detail, error.extra)
+
+
+def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    body = {"type": TYPE_PREFIX + kind, "title": title, "status": status, "detail": detail, **extra}
+    if (request_id := current()) is not None:
+        body["request_id"] = request_id
+    return body
 
 
 def of(error: EngramError) -> JSONResponse:

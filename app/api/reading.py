@@ -15,6 +15,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
+from app.api.acts import is_act, recorded
 from app.errors import InvalidRequestError
 
 LARGE_BYTES = 64 * 1024
@@ -58,6 +59,8 @@ class Route(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """As for every route, given the request as a ``Body``."""
         handle = super().get_route_handler()
+        if is_act(self.methods, self.name):
+            handle = recorded(self.name, handle)
 
         async def read(request: Request) -> Response:
             return await handle(Body(request.scope, request.receive, request._send))

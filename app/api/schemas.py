@@ -27,6 +27,7 @@ MAX_VALUES = 1_000
 MAX_JSON_BYTES = 64 * 1024
 """And its length, written as JSON."""
 MAX_ID = 2**63 - 1
+ROW_NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 """A date and a time with its offset."""
 
@@ -51,6 +52,16 @@ def storable(text: str) -> str:
 def whole(value: Any) -> Any:
     """An integer written as 5.0, as it is an integer to JSON Schema and to some languages' JSON writers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def id_text(value: Any) -> Any:
+    """A number as text: corpora number their passages, and an id is an id."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def row_number(value: Any) -> Any:
+    """An id of ours as a number, though it came as text, as ids do that went through a table or a URL."""
+    return int(value) if isinstance(value, str) and ROW_NUMBER.fullmatch(value) else whole(value)
 
 
 def not_blank(text: str) -> str:
@@ -111,12 +122,22 @@ Text = Annotated[
 ]
 Question = Annotated[Text, Field(max_length=10_000)]
 ExternalId = Annotated[Text, Field(max_length=512)]
+NumberedId = Annotated[ExternalId, BeforeValidator(id_text, json_schema_input_type=ExternalId | StrictInt)]
+"""The same, that may come as a number."""
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(storable_json)]
 JudgeName = Annotated[str, Field(min_length=1, max_length=LONGEST, pattern=PATTERN), AfterValidator(normalised)]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
 Whole = BeforeValidator(whole)
 Moment = Annotated[AwareDatetime, BeforeValidator(written), AfterValidator(in_utc)]
-RowId = Annotated[StrictInt, Field(ge=1, le=MAX_ID), Whole]
+RowId = Annotated[
+    StrictInt,
+    Field(ge=1, le=MAX_ID),
+    BeforeValidator(
+        row_number,
+        json_schema_input_type=Annotated[StrictInt, Field(ge=1, le=MAX_ID)]
+        | Annotated[str, Field(pattern="^[1-9][0-9]{0,17}$")],
+    ),
+]
 Flag = StrictBool
 DEFAULT_COLLECTION = "default"

@@ -1,19 +1,24 @@
 """The ``engram`` command: run the service, and talk to a running one."""
 
 import sys
-
-from pydantic import ValidationError
+from typing import Any
 
 from app.cli import (
     access,
     ask,
+    audit,
+    backup,
+    doctor,
     enough,
     evaluate,
     explain,
+    facts,
     fit,
+    ingest,
     jobs,
     judges,
     keys,
+    look,
     maintain,
     parked,
     past,
@@ -21,23 +26,29 @@ from app.cli import (
     report,
     requests,
     serving,
+    trajectories,
     undo,
 )
 from app.cli.console import cli, complain
 from app.errors import EngramError
-from app.settings import Settings
 
 __all__ = [
     "access",
     "ask",
+    "audit",
+    "backup",
     "cli",
+    "doctor",
     "enough",
     "evaluate",
     "explain",
+    "facts",
     "fit",
+    "ingest",
     "jobs",
     "judges",
     "keys",
+    "look",
     "main",
     "maintain",
     "parked",
@@ -46,6 +57,7 @@ __all__ = [
     "report",
     "requests",
     "serving",
+    "trajectories",
     "undo",
 ]
 
@@ -62,14 +74,14 @@ def main() -> None:
             raise
         complain(f"engram: {error.filename}: {error.strerror}")
         sys.exit(1)
-    except ValidationError as error:
-        if error.title != Settings.__name__:
+    except ValueError as error:  # pydantic's class, which only those need to import who read settings
+        if getattr(error, "title", None) != "Settings":
             raise
         complain(f"engram: setting {_first_mistake(error)}")
         sys.exit(1)
 
 
-def _first_mistake(error: ValidationError) -> str:
+def _first_mistake(error: Any) -> str:
     mistake = error.errors(include_input=False, include_url=False)[0]
     name = ".".join(str(part) for part in mistake["loc"])
     variable = name if name.isupper() else f"ENGRAM_{name.upper()}"

@@ -1,20 +1,20 @@
 """Commands about access: keys and tenants. They go straight to the database, so that the first key can be made."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.console import JsonOption, cli, complain, say, say_json, say_table, settings
+from app.cli.console import RUN, JsonOption, cli, complain, say, say_json, say_table, settings
 from app.client import ClientError
 
 if TYPE_CHECKING:
     from app.services.access.keys import Key, KeysService
 
 access = typer.Typer(no_args_is_help=True, help="Access keys and tenants.")
-cli.add_typer(access, name="access")
+cli.add_typer(access, name="access", rich_help_panel=RUN)
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
 HEADINGS = ("id", "name", "judge", "ends in", "scopes", "expires", "state")
@@ -22,14 +22,15 @@ QUOTAS = ("passages", "queries", "verdicts", "llm_tokens", "jobs")
 
 
 @contextmanager
-def _keys() -> Iterator["KeysService"]:
+def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
+    """``act``: what is done, where it is to be recorded, to what."""
     from app.composition import application
 
-    with application(settings()) as services:
+    with application(settings()) as services, services.acts.on_command(act, target) if act else nullcontext():
         yield services.access_keys
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def keygen(
     name: Annotated[str, typer.Argument(help="Whose key it is.")],
     scopes: Annotated[
@@ -64,7 +65,7 @@ def keygen(
         llm_tokens=llm_tokens,
         days=days,
     )
-    with _keys() as service:
+    with _keys("keygen", f"{name} of {tenant}: {' '.join(scopes or ())}") as service:
         made = service.make(LOCAL, wanted, tenant)
     _say_made(made.key, made.stored, as_json)
 
@@ -99,7 +100,7 @@ def rotate(
     """Let another key follow one, with the same scopes, and print it, this once."""
     from app.services.access.scope import LOCAL
 
-    with _keys() as service:
+    with _keys("rotate key", f"{key_id} of {tenant}") as service:
         made = service.rotate(LOCAL, key_id, grace, tenant)
     _say_made(made.key, made.stored, as_json)
 
@@ -113,7 +114,7 @@ def revoke_key(
     """Have a key count no more."""
     from app.services.access.scope import LOCAL
 
-    with _keys() as service:
+    with _keys("revoke key", f"{key_id} of {tenant}") as service:
         revoked = service.revoke(LOCAL, key_id, tenant)
     if as_json:
         say_json(_plain(revoked))
@@ -150,7 +151,7 @@ def set_tenant(
     """Make a tenant, or set its quotas anew: what is left out is not bounded."""
     from app.storage.access.tenants import Quotas
 
-    with _keys() as service:
+    with _keys("set tenant", name) as service:
         service.set_tenant(name, Quotas(passages, queries, verdicts, llm_tokens, jobs))
     say(f"tenant {name}: set")
 

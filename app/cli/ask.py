@@ -14,7 +14,9 @@ def ask(
     collection: CollectionOption = "default",
     planner: Annotated[
         str,
-        typer.Option(help="auto, pool (by rules, or with an LLM if one is configured), or socratic (with one)."),
+        typer.Option(
+            help="auto, pool (by rules, or with an LLM if one is configured), socratic or tree (with one)."
+        ),
     ] = "auto",
     rounds: Annotated[int | None, typer.Option(min=1, max=50, help="Rounds at most; 3 by default.")] = None,
     llm_calls: Annotated[

@@ -4,20 +4,19 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from app import logs
-from app.settings import Settings
-
 if TYPE_CHECKING:
     from app.composition import Application, Servers
+    from app.settings import Settings
 
 
 @contextmanager
-def engine(settings: Settings) -> Iterator[tuple["Application", "Servers"]]:
+def engine(settings: "Settings") -> Iterator[tuple["Application", "Servers"]]:
     """An application ready for use and the servers it runs on; an embedded database is migrated first.
 
     Raises:
         ConfigurationError, UnavailableError: as the application's start does.
     """
+    from app import logs
     from app.composition import Application, servers
     from app.storage.schema import migrate
 

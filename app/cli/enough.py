@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from app.cli.console import cli, err, figures, say, say_table
+from app.cli.console import MEASURE, cli, err, figures, say, say_table
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
-from app.settings import Settings
 
 
-@cli.command()
+@cli.command(rich_help_panel=MEASURE)
 def enough(
     dataset: Annotated[
         Path, typer.Argument(help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
@@ -35,12 +34,13 @@ def enough(
     from app.evaluation.harness import open_harness
     from app.evaluation.judges import choose
     from app.evaluation.progress import progress, steps, ticks
+    from app.settings import Settings
 
     loaded, others = load_dataset(dataset), [load_dataset(other) for other in foreign or []]
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
-    with engine(settings) as (services, _), progress(err) as bars:
+    with engine(settings) as (services, _), progress(err()) as bars:
         found = measure(
             open_harness(services, loaded, ticks(bars, f"{loaded.name}: ingest")),
             loaded,

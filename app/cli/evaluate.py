@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from app.cli.console import cli, err, figures, say, say_table
+from app.cli.console import MEASURE, cli, err, figures, say, say_table
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
-from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.composition import Application, Servers
     from app.evaluation.dataset import Dataset
+    from app.evaluation.options import Options
     from app.evaluation.variations import Variation
 
 WIDTH = 120  # of the table where there is no terminal to ask
 
 
-@cli.command()
+@cli.command(rich_help_panel=MEASURE)
 def evaluate(
     dataset: Annotated[
         Path, typer.Argument(help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
@@ -31,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "adapt, human, answers, sweep or extraction: docs/evaluation.md."
+            "adapt, human, answers, sweep, extraction, facts or session: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -77,15 +76,43 @@ def evaluate(
         str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
     ] = "full",
     top_k: Annotated[
-        int, typer.Option(help="answers: passages whose sentences the language model answers from.")
+        int,
+        typer.Option(
+            help="answers: passages whose sentences the language model answers from; session: of a query."
+        ),
     ] = 5,
+    planners: Annotated[
+        str, typer.Option(help="session: what decides on rounds, of pool, socratic and tree.")
+    ] = "pool",
+    rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
+    llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
+    oracle_errors: Annotated[
+        float | None,
+        typer.Option(
+            help="session: an oracle that knows the data set's decompositions replies instead of the configured "
+            "endpoint, and errs at this rate: an upper bound."
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="session: also without this: consolidation, update or extractor; repeatable."),
+    ] = None,
+    paraphrased: Annotated[
+        bool,
+        typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
+    ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
+    from rich.console import Console
+
     from app.evaluation.options import Options, numbers
+    from app.evaluation.oracle import Oracle
+    from app.evaluation.oracle_server import ChatServer
     from app.evaluation.run import evaluate as run
+    from app.settings import Settings
 
     given: dict[str, Any] = {
         "protocol": protocol,
@@ -102,6 +129,12 @@ def evaluate(
         "ways": tuple(ways.split(",")),
         "key_building": key_building,
         "top_k": top_k,
+        "planners": tuple(planners.split(",")),
+        "rounds": rounds,
+        "llm_calls": llm_calls,
+        "oracle_errors": oracle_errors,
+        "without": tuple(without or ()),
+        "paraphrased": paraphrased,
         "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
     }
     options = Options(**given)
@@ -109,15 +142,23 @@ def evaluate(
     if options.protocol == "extraction":
         extraction(dataset, loaded, options.limit, folder)
         return
+    if options.protocol == "facts":
+        _facts(loaded, options, folder)
+        return
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
-    with engine(settings) as (services, addresses), ExitStack() as stack:
+    with ExitStack() as stack:
+        if options.oracle_errors is not None:
+            oracle = Oracle(loaded, options.oracle_errors, options.seeds[0])
+            base_url = stack.enter_context(ChatServer(oracle)).base_url
+            settings = settings.model_copy(update={"llm_base_url": base_url, "llm_model": "oracle"})
+        services, addresses = stack.enter_context(engine(settings))
 
         def vary(variation: "Variation") -> "Application":
             return stack.enter_context(closing(varied(services, addresses, variation)))
 
-        report = run(services, vary, loaded, options, folder, err)
+        report = run(services, vary, loaded, options, folder, err())
     console = Console()
     wide = console if console.is_terminal else Console(width=WIDTH)
     wide.print(report.table())
@@ -130,6 +171,7 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
     """Measure the facts that the rules find, which takes no server: nothing is ingested."""
     from app.evaluation.extraction import measure
     from app.parts import Parts
+    from app.settings import Settings
 
     parts = Parts(Settings())
     found = measure(dataset, loaded, parts.language, parts.embedder, limit)
@@ -138,6 +180,21 @@ def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path
     path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     say_table([["figure", "value"], *figures(found)], "<>")
     say(str(path))
+
+
+def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``facts``, which measures other things and ingests nothing."""
+    from rich.console import Console
+
+    from app.evaluation.facts import facts
+    from app.evaluation.progress import progress, steps
+    from app.settings import Settings
+
+    with engine(Settings()) as (services, _), progress(err()) as bars:
+        report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
+    Console(width=WIDTH).print(report.table())
+    say(report.note())
+    say(str(report.write(folder, options.slug(dataset.name))))
 
 
 def varied(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":

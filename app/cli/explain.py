@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.cli.console import ASK, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.cli.filters import FilterOption, as_filter
 from app.client import ClientError, path_of
 
 COLUMN = 46
@@ -16,7 +17,7 @@ HEADINGS = ("feedback", "judge", "channel", "y", "gain", "residual", "perplexity
 ARM = ("memory", "profile", "strategy")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def memory(
     sentence: Annotated[int, typer.Argument(min=1, metavar="ID", help="The sentence's id.")],
     query: Annotated[str | None, typer.Option(help="A text to tell how near the memory is to.")] = None,
@@ -74,20 +75,28 @@ def _cells(event: Mapping[str, Any], move: Mapping[str, Any]) -> tuple[str, ...]
     )
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def compare(
     text: Annotated[str, typer.Argument(help="The question.")],
     a: Annotated[str, typer.Option(help="An arm: memory=off,profile=default,strategy=graph, or some of it.")] = (
         "memory=off"
     ),
     b: Annotated[str, typer.Option(help="The other arm.")] = "memory=read",
+    filters: FilterOption = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown of each.")] = 5,
     collection: CollectionOption = "default",
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question under two arms and show the answers side by side; nothing is kept of it."""
-    body = {"query": text, "collection": collection, "top_k": top_k, "a": _arm(a), "b": _arm(b)}
+    body = {
+        "query": text,
+        "collection": collection,
+        "top_k": top_k,
+        "a": _arm(a),
+        "b": _arm(b),
+        "filter": as_filter(filters),
+    }
     with client_of(url) as client:
         compared = client.send("POST", "/query/compare", json=body)
     if as_json:
@@ -97,6 +106,10 @@ def compare(
     rows = max(len(left), len(right))
     padded = ([*column, *[""] * (rows - len(column))] for column in (left, right))
     say_table([(f"{one:<{COLUMN}}", other) for one, other in zip(*padded, strict=True)], "<<")
+    for row in compared["passages"]:
+        title = f"{short(row['title'], COLUMN)}: " if row["title"] else ""
+        name = short(row["passage_id"], COLUMN)
+        say(f"{name}  {short(title + row['text'], 2 * COLUMN - len(name))}")
 
 
 def _arm(said: str) -> dict[str, str]:

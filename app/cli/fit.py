@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from app.cli.console import cli, err, say
+from app.cli.console import MEASURE, cli, err, say
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
-from app.settings import Settings
 
 
-@cli.command()
+@cli.command(rich_help_panel=MEASURE)
 def fit(
     datasets: Annotated[
         list[Path], typer.Argument(help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
@@ -27,9 +26,10 @@ def fit(
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
     from app.providers.prior import as_json, no_preference
+    from app.settings import Settings
 
     loaded = [load_dataset(folder) for folder in datasets]
-    with engine(Settings()) as (services, _), progress(err) as bars:
+    with engine(Settings()) as (services, _), progress(err()) as bars:
         # A prior over other features must not stand in the way of its successor.
         services.prior = no_preference()
         corpora = [

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli.console import (
+    STOCK,
     CollectionOption,
     JsonOption,
     UrlOption,
@@ -19,7 +20,7 @@ from app.client import path_of
 
 HEADINGS = ("job", "kind", "status", "done", "of", "asked for", "")
 group = typer.Typer(invoke_without_command=True, help="List a collection's jobs, the latest first, or cancel one.")
-cli.add_typer(group, name="jobs")
+cli.add_typer(group, name="jobs", rich_help_panel=STOCK)
 
 
 @group.callback()

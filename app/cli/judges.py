@@ -5,7 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.cli.console import (
+    LEARNT,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    client_of,
+    say,
+    say_json,
+    say_table,
+)
 from app.client import ClientError, path_of
 
 HEADINGS = (
@@ -30,7 +40,7 @@ FIELDS = (
 )
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def judges(
     collection: CollectionOption = "default",
     after: Annotated[str | None, typer.Option(help="Judges after this name.")] = None,
@@ -52,7 +62,7 @@ def judges(
             say(f"there may be more: --after {page['next_after']!r}")
 
 
-@cli.command(name="set-judge")
+@cli.command(name="set-judge", rich_help_panel=LEARNT)
 def set_judge(
     judge: Annotated[str, typer.Argument(help="The judge's name.")],
     positive: Annotated[float | None, typer.Option(help="R_pos: unreliability of its support.")] = None,

@@ -4,14 +4,24 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.cli.console import (
+    LEARNT,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    client_of,
+    say,
+    say_json,
+    say_table,
+)
 from app.client import path_of
 
 NameArgument = Annotated[str, typer.Argument(metavar="COLLECTION", help="The collection's name.")]
 HEADINGS = ("generation", "parent", "reason", "verdicts", "passages", "made", "")
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def evolve(name: NameArgument, url: UrlOption = None, as_json: JsonOption = False) -> None:
     """Let the passage keys of a collection take in now what verdicts validated."""
     with client_of(url) as client:
@@ -28,7 +38,7 @@ def evolve(name: NameArgument, url: UrlOption = None, as_json: JsonOption = Fals
         )
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def keys(
     name: NameArgument,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Generations shown, the latest first.")] = 20,
@@ -48,7 +58,7 @@ def keys(
         say_table([HEADINGS, *rows], "<<<<<<<")
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def rollback(
     name: NameArgument,
     generation: Annotated[int, typer.Argument(min=0, help="The generation to serve; 0: base keys.")],
@@ -64,7 +74,7 @@ def rollback(
         say(_standing(standing))
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def key(
     passage: Annotated[str, typer.Argument(help="Your id of the passage.")],
     collection: CollectionOption = "default",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import cli, say_json, say_table, settings
+from app.cli.console import RUN, cli, say_json, say_table, settings
 from app.cli.processes import on_stop
 from app.errors import UnavailableError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HEADINGS = ("index", "live", "dead", "share", "MiB before", "MiB after", "seconds", "")
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def maintain(
     force: Annotated[bool, typer.Option("--force", help="Build every index anew, whatever its state.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
@@ -27,7 +27,8 @@ def maintain(
     stopping = threading.Event()
     with application(settings()) as services:
         on_stop(stopping.set)
-        reports = services.maintain.run(force=force, should_stop=stopping.is_set)
+        with services.acts.on_command("maintain", "--force" if force else ""):
+            reports = services.maintain.run(force=force, should_stop=stopping.is_set)
     if reports is None:
         raise UnavailableError("The indexes are being maintained by another process.")
     if as_json:

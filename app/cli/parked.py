@@ -4,12 +4,12 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
+from app.cli.console import LEARNT, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
 from app.cli.requests import one_by_one, say_statuses
 from app.client import Client, ClientError
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def parked(
     collection: CollectionOption = "default",
     after: Annotated[int, typer.Option(min=0, help="Only those after this id.")] = 0,
@@ -30,7 +30,7 @@ def parked(
         say(f"more: engram parked -c {collection} --after {page['next_after']}")
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def retry(
     events: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Feedback ids.")] = None,
     judge_name: Annotated[str | None, typer.Option("--judge", help="Parked verdicts of this judge.")] = None,

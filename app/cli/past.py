@@ -1,16 +1,18 @@
 """The command that brings back what a collection had learned at a past moment."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress, TaskID
 
-from app.cli.console import JsonOption, UrlOption, cli, client_of, say, say_json
+from app.cli.console import LEARNT, JsonOption, UrlOption, cli, client_of, say, say_json
 from app.cli.requests import progress_bar, succeeded
 from app.client import Client, path_of
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
-@cli.command()
+
+@cli.command(rich_help_panel=LEARNT)
 def replay(
     collection: Annotated[str, typer.Argument(help="The collection's name.")],
     until: Annotated[str, typer.Option(metavar="TIME", help="The moment, with its offset: 2026-05-01T12:00:00Z.")],
@@ -38,7 +40,7 @@ def replay(
         _print(past)
 
 
-def _followed(client: Client, accepted: dict[str, Any], progress: Progress) -> dict[str, Any]:
+def _followed(client: Client, accepted: dict[str, Any], progress: "Progress") -> dict[str, Any]:
     """The job at its end, with a bar for each of its stages until then."""
     tasks: dict[str, TaskID] = {}
     job: dict[str, Any] = {}

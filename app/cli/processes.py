@@ -1,5 +1,7 @@
 """Commands that run a part of Engram in this process."""
 
+import contextlib
+import ipaddress
 import json
 import signal
 import sys
@@ -7,15 +9,18 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import CollectionOption, cli, say, settings
+from app.cli.console import MEASURE, RUN, CollectionOption, cli, say, settings
 from app.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from app.settings import Settings
 
-@cli.command()
+
+@cli.command(rich_help_panel=RUN)
 def up(
     sample: Annotated[bool, typer.Option("--sample", help="Ingest the sample corpus and print a tour.")] = False,
 ) -> None:
@@ -25,7 +30,7 @@ def up(
     sys.exit(local.run(settings(), sample=sample))
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def serve() -> None:
     """Run the API; told to end, it finishes the requests in hand and accepts no more."""
     from app.composition import application
@@ -33,15 +38,17 @@ def serve() -> None:
     from app.server import Server, abandon_threads
 
     configured = settings()
+    warn_if_open(configured)
     on_stop(sys.exit)  # until the server takes over
     with application(configured) as services:
         services.check_dimension()
         services.check_access()
+        services.observe("api")
         Server(create_app(services), configured).run()
     abandon_threads()
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def worker(
     check: Annotated[
         bool, typer.Option("--check", help="Only see whether the worker of this machine lives; exit with 1 if not.")
@@ -58,12 +65,13 @@ def worker(
     from app.worker import Worker
 
     with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
+        services.observe("worker")
         process = Worker(services)
         on_stop(process.stop)
         process.run()
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def judge(
     collection: CollectionOption = "default",
     once: Annotated[bool, typer.Option(help="Judge what is there and return.")] = False,
@@ -72,13 +80,14 @@ def judge(
     from app.composition import application
 
     with application(settings()) as services:
+        services.observe("judge")
         service = services.judge
         on_stop(service.stop)
         judged = service.run(lambda: services.access.scope(collection), once=once)
     say(f"{judged} episodes judged")
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def migrate(
     revision: Annotated[
         str, typer.Argument(help="Alembic revision; 'base' removes the schema with all data.")
@@ -92,7 +101,7 @@ def migrate(
         run(addresses.database_url, revision)
 
 
-@cli.command()
+@cli.command(rich_help_panel=MEASURE)
 def openapi(
     path: Annotated[Path, typer.Argument(help="Where the document is kept.")] = Path("openapi/openapi.json"),
     check: Annotated[bool, typer.Option("--check", help="Only see whether the file is up to date.")] = False,
@@ -107,6 +116,23 @@ def openapi(
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(document, encoding="utf-8")
+
+
+def warn_if_open(configured: "Settings") -> None:
+    """Say that others can reach the API: nothing in it asks who they are."""
+    import structlog
+
+    host = configured.host
+    with contextlib.suppress(ValueError):  # a name; only localhost's is known to be this machine's
+        if ipaddress.ip_address(host.strip("[]")).is_loopback:
+            return
+    if host != "localhost":
+        structlog.get_logger(__name__).warning(
+            "whoever reaches this port may read, change and delete everything: there are no keys",
+            host=host,
+            port=configured.port,
+            instead="ENGRAM_HOST=127.0.0.1, or a proxy that authenticates before it",
+        )
 
 
 def on_stop(stop: Callable[[], None]) -> None:

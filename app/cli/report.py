@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from app.cli.console import cli, say
+from app.cli.console import MEASURE, cli, say
 
 
-@cli.command()
+@cli.command(rich_help_panel=MEASURE)
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `engram evaluate --out` wrote into.")],
     out: Annotated[

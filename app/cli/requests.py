@@ -1,20 +1,20 @@
 """Commands that talk to a running service."""
 
-import io
 import json
 import uuid
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from app.cli.answers import say_answer, say_changes, why_nothing
 from app.cli.console import (
+    ASK,
+    STOCK,
     CollectionOption,
     JsonOption,
     UrlOption,
     access_key,
-    base_url,
     cli,
     client_of,
     complain,
@@ -22,59 +22,30 @@ from app.cli.console import (
     say,
     say_json,
 )
-from app.cli.explain import say_passage_causes, say_sentence_causes
-from app.client import Client, ClientError, open_corpus, path_of
+from app.cli.filters import FilterOption, as_filter
+from app.client import Client, ClientError, path_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 
-@cli.command()
-def ingest(
-    files: Annotated[list[Path], typer.Argument(help="JSONL, plain or .gz; the BEIR layout is understood.")],
-    collection: CollectionOption = "default",
-    url: UrlOption = None,
-) -> None:
-    """Ingest passages from files and wait until they are searchable."""
-    failed = False
-    with client_of(url) as client:
-        for path in files:
-            with open_corpus(path) as stream:
-                failed |= not _ingest(client, stream, path.name, collection)
-    if failed:
-        raise typer.Exit(1)
-
-
-def _ingest(client: Client, stream: io.BufferedIOBase, label: str, collection: str) -> bool:
-    with progress_bar() as progress:
-        task = progress.add_task(f"{label}: sending", total=None)
-        accepted = client.ingest(stream, collection)
-        job = followed(client, accepted, progress, task, label)
-    counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
-    say(f"{label}: {counts}")
-    for error in job["errors"]:
-        complain(f"{label}: line {error['line']}: {error['reason']}")
-    if job["next_errors_after"] is not None:
-        complain(f"{label}: more of them: GET {accepted['status_url']}&errors_after={job['next_errors_after']}")
-    if job["status"] != "succeeded":
-        complain(f"{label}: {job['error'] or job['status']}")
-    return bool(job["status"] == "succeeded" and job["rejected"] == 0)
-
-
-def progress_bar() -> Progress:
+def progress_bar() -> "Progress":
     """How much of a job is done."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    return Progress(*columns, console=err)
+    from app.cli import bars
+
+    return bars.progress_bar(err())
 
 
 def followed(
-    client: Client, accepted: dict[str, Any], progress: Progress, task: TaskID, label: str
+    client: Client, accepted: dict[str, Any], progress: "Progress", task: "TaskID", label: str
 ) -> dict[str, Any]:
     """The job at its end, the bar of ``task`` following it until then."""
     job: dict[str, Any] = {}
-    for job in client.follow(accepted["job_id"], accepted["collection"]):
+
+    def away(error: ClientError) -> None:
+        complain(f"{label}: {error.detail} The job goes on without; waiting ...")
+
+    for job in client.follow(accepted["job_id"], accepted["collection"], away):
         done = job["received"] - job["waiting"]
         progress.update(task, description=label, total=job["received"], completed=done)
     return job
@@ -103,7 +74,7 @@ def say_statuses(page: dict[str, Any]) -> None:
         say(f"feedback {event['feedback_id']}: {event['status']}")
 
 
-@cli.command()
+@cli.command(rich_help_panel=STOCK)
 def rekey(
     collection: Annotated[str, typer.Argument(help="The collection's name.")],
     key_building: Annotated[
@@ -111,6 +82,7 @@ def rekey(
     ],
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
     url: UrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make the keys anew by which a collection's passages are found, and wait until the new ones serve."""
     with client_of(url) as client:
@@ -124,10 +96,13 @@ def rekey(
         with progress_bar() as progress:
             job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
     succeeded(job)
+    if as_json:
+        say_json(job)
+        return
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def query(
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
@@ -141,6 +116,7 @@ def query(
     expansions: Annotated[
         Path | None, typer.Option(help="A file of expansions, as `engram expand --json` prints them.")
     ] = None,
+    filters: FilterOption = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Show why each sentence was selected, and which verdicts did what.")
     ] = False,
@@ -155,33 +131,20 @@ def query(
         "collection": collection,
         "top_k": top_k,
         "unit": unit,
+        "filter": as_filter(filters),
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
     with client_of(url) as client:
         # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
         answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
+        nothing = None if answer["passages"] or as_json else why_nothing(client, answer, body["filter"])
     if as_json:
         say_json(answer)
         return
-    arm_given = "" if answer["arm"] is None else f", arm {answer['arm']}"
-    shadow = ", in shadow" if answer["shadow"] else ""
-    say(f"query {answer['query_id']}: {answer['hops']} hops, {answer['stop_reason']}{arm_given}{shadow}")
-    for rank, passage in enumerate(answer["passages"], start=1):
-        by_chance = "  (explored)" if passage["explored"] else ""
-        say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}{by_chance}")
-        for sentence in passage["sentences"]:
-            say(f"     [{sentence['sentence_id']}] {sentence['text']}")
-    for hop in (answer["trace"] or {}).get("hops", []):
-        say(f"hop {hop['hop']}: {hop['candidates']} candidates from {list(hop['entities'])}")
-        for row in hop["sentences"]:
-            say(
-                f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "
-                f"semantic {row['semantic']:.3f} x task {row['task_factor']:.3f} x time "
-                f"{row['time_factor']:.3f} (normalised), recall {row['recall_prior']:.3f}, by {row['activated_by']}"
-            )
-            say_sentence_causes(row)
-    say_passage_causes((answer["trace"] or {}).get("passages"))
+    say_answer(answer)
+    if nothing:
+        say(nothing)
 
 
 def _expansions(path: Path) -> Any:
@@ -197,7 +160,7 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def expand(
     text: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",
@@ -228,7 +191,7 @@ def expand(
             say(f"{method:<{width}}  {' '.join(piece.split())}")
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def feedback(
     query_id: Annotated[str, typer.Argument(help="The query_id of an answer.")],
     supporting: Annotated[
@@ -289,16 +252,12 @@ def feedback(
     }
     with client_of(url) as client:
         receipt = client.send("POST", "/feedback", json=body, headers={"idempotency-key": key or str(uuid.uuid4())})
-    if as_json:
-        say_json(receipt)
-    else:
-        say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
-        for change in receipt["changes"]:
-            say(
-                f"     [{change['sentence_id']}] {change['channel']}: gain {change['gain']:.3f}, perplexity "
-                f"{change['perplexity_before']:.3f} -> {change['perplexity_after']:.3f}"
-            )
-        _say_keys(receipt["keys"])
+        if as_json:
+            say_json(receipt)
+        else:
+            say(f"feedback {receipt['feedback_id']}: {receipt['status']}")
+            say_changes(client, receipt)
+            _say_keys(receipt["keys"])
     if receipt["status"] == "parked":
         raise ClientError(f"feedback {receipt['feedback_id']} cannot be applied: {receipt['error']}")
 
@@ -317,17 +276,3 @@ def _say_keys(effect: dict[str, Any] | None) -> None:
             f"     {credit['passage_id']}, unit {credit['unit_id']}: "
             f"alignment gain {credit['gain']:.3f} x weight {credit['weight']:.3f}"
         )
-
-
-@cli.command()
-def sample(url: UrlOption = None) -> None:
-    """Ingest the sample corpus into a running service and print a tour of it."""
-    from app.sample import COLLECTION, corpus
-    from app.sample.tour import tour
-
-    address = base_url(url)
-    with Client(address, access_key()) as client:
-        ok = _ingest(client, io.BytesIO(corpus()), "sample corpus", COLLECTION)
-    say(tour(address))
-    if not ok:
-        raise typer.Exit(1)

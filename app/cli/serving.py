@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import JsonOption, UrlOption, cli, client_of, say, say_json, say_table
+from app.cli.console import LEARNT, STOCK, JsonOption, UrlOption, cli, client_of, say, say_json, say_table
 from app.cli.keys import NameArgument
 from app.client import ClientError, path_of
 
@@ -15,7 +15,7 @@ FIGURES = ("retrieval_success", "evidence_recall", "reciprocal_rank", "generatio
 HEADINGS = ("arm", "queries", "judged", "unjudged", *(name.replace("_", " ") for name in FIGURES), "median ms")
 
 
-@cli.command()
+@cli.command(rich_help_panel=STOCK)
 def collection(
     name: NameArgument,
     shadow: Annotated[
@@ -80,7 +80,7 @@ def _say_collection(shown: dict[str, Any]) -> None:
         say(f"     explores in {exploration['share']:.2%} of queries, last positions: {exploration['slots']}{seed}")
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def lift(
     name: NameArgument,
     since: Annotated[str | None, typer.Option("--from", help="Answered since, as 2026-05-01T00:00:00Z.")] = None,

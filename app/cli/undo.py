@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.cli.console import (
+    LEARNT,
     CollectionOption,
     JsonOption,
     UrlOption,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from app.services.undo.findings import Report
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def revoke(
     events: Annotated[list[int] | None, typer.Argument(metavar="ID", help="Feedback ids.")] = None,
     judge_name: Annotated[str | None, typer.Option("--judge", help="Verdicts of this judge.")] = None,
@@ -57,7 +58,7 @@ def _many(client: Client, criteria: dict[str, Any], collection: str) -> dict[str
     return succeeded(job)
 
 
-@cli.command()
+@cli.command(rich_help_panel=LEARNT)
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="COLLECTION", help="Names; all by default.")] = None,
     differences: Annotated[

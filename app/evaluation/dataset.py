@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.verdict import Expansion
+from app.evaluation.decomposition import Hop, hops
 from app.evaluation.files import DatasetError, Line, existing, find, json_lines, labels, text_of
 from app.evaluation.ratings import Rated, read_ratings
 
@@ -29,6 +30,9 @@ class Question:
         gold: its supporting sentences; empty where the data set has labels of passages only.
         type: the data set's own kind of question, or "".
         answers: accepted answers, the main one first.
+        evidences: gold facts that lead to the answer: subject, relation, object.
+        page: what it is about, where the data set names it.
+        hops: how the data set itself takes it apart; empty where it does not.
     """
 
     id: str
@@ -37,6 +41,9 @@ class Question:
     gold: tuple[Gold, ...]
     type: str
     answers: tuple[str, ...] = ()
+    evidences: tuple[tuple[str, str, str], ...] = ()
+    page: str = ""
+    hops: tuple[Hop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +206,19 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
         tuple(dict.fromkeys(gold)),
         str(metadata.get("type") or ""),
         _answers(where, metadata),
+        _evidences(where, metadata),
+        str(metadata.get("page") or ""),
+        hops(where, metadata),
     )
+
+
+def _evidences(where: str, metadata: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    found = []
+    for fact in metadata.get("evidences") or []:
+        if not (isinstance(fact, list) and len(fact) == 3 and all(isinstance(part, str) for part in fact)):
+            raise DatasetError(f"{where}: a gold fact is [subject, relation, object], not {fact!r}.")
+        found.append((fact[0], fact[1], fact[2]))
+    return tuple(found)
 
 
 def _answers(where: str, metadata: Mapping[str, Any]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Gathered:
         corpus: passages and questions of the data set.
         made_by: version, code and encoder.
         fitted: whether the ranking weights it started from were fitted to this data set.
+        trees: nodes of trees of reasoning, by what they are of.
     """
 
     dataset: str
@@ -40,6 +41,7 @@ class Gathered:
     made_by: str
     lines: tuple[Line, ...]
     fitted: bool
+    trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def read(folders: Sequence[Path]) -> list[Gathered]:
@@ -80,6 +82,7 @@ def _read(path: Path) -> Gathered:
             f"Engram {engine['version']}, code {engine['code']}, {_last(engine['embedding_model'])}",
             tuple(_line(row) for row in document["summary"]),
             bool(document.get("fitted_to_same_questions", name in engine.get("ranking_prior", [])[1:])),
+            _trees(document.get("phases", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReportFileError(f"{path}: this is no report of `engram evaluate`.") from error
@@ -89,6 +92,15 @@ def _line(row: Mapping[str, Any]) -> Line:
     keys = {"arm", "group", "turn", "n"}
     values = {name: float(value) for name, value in row.items() if name not in keys}
     return Line(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
+
+
+def _trees(phases: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Mapping[str, Any]]]:
+    return {
+        f"{phase['arm']}: {row['said']['tree']['question']}": row["said"]["tree"]["nodes"]
+        for phase in phases
+        for row in phase["questions"]
+        if "tree" in row.get("said", {})
+    }
 
 
 def _last(model: str) -> str:

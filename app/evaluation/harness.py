@@ -18,6 +18,9 @@ from app.providers.embedder import Embedder
 from app.providers.llm import Llm
 from app.services.access.scope import AccessService, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.facts.predicates import PredicatesService
+from app.services.facts.revise import FactsService
+from app.services.facts.search import FactSearch
 from app.services.jobs.jobs import JobsService
 from app.services.jobs.runner import Runner
 from app.services.keys.evolve import EvolveService
@@ -32,6 +35,7 @@ from app.services.retrieval.plan import as_asked
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.ask import AskService
+from app.services.sessions.sessions import SessionService
 from app.services.undo.forget import ForgetService
 
 LINES_PER_CHUNK = 500
@@ -74,6 +78,14 @@ class Services(Protocol):
     def dense(self) -> DenseService: ...
     @property
     def explain(self) -> ExplainService: ...
+    @property
+    def facts(self) -> FactsService: ...
+    @property
+    def fact_search(self) -> FactSearch: ...
+    @property
+    def predicates(self) -> PredicatesService: ...
+    @property
+    def sessions(self) -> SessionService: ...
     @property
     def llm(self) -> Llm | None: ...
     @property

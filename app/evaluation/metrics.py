@@ -40,21 +40,23 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """An observation in numbers: what a report keeps of each question."""
+    """An observation in numbers: what a report keeps of each question; ``said``: what is worth reading of it."""
 
     id: str
     type: str
     ranking: tuple[str, ...]
     values: dict[str, float] = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {"id": self.id, "type": self.type, "ranking": list(self.ranking), "values": self.values}
+        said = {"said": self.said} if self.said else {}
+        return {"id": self.id, "type": self.type, "ranking": list(self.ranking), "values": self.values, **said}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> "Scored":
         """The inverse of ``as_json``."""
-        return cls(row["id"], row["type"], tuple(row["ranking"]), dict(row["values"]))
+        return cls(row["id"], row["type"], tuple(row["ranking"]), dict(row["values"]), dict(row.get("said", {})))
 
 
 def score(observations: Sequence[Observation]) -> list[Scored]:

@@ -28,12 +28,18 @@ Protocol = Literal[
     "answers",
     "sweep",
     "extraction",
+    "facts",
+    "session",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
+PlannerName = Literal["pool", "socratic", "tree"]
+PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
+Part = Literal["consolidation", "update", "extractor"]
+PARTS: tuple[Part, ...] = get_args(Part)
 RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
 FRACTIONS = (0.3, 0.5, 0.8)
 LEARNING = {"profile", "turns", "verdicts", "judge", "freeze"}
@@ -42,14 +48,20 @@ ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
 ANSWERING = {"top_k"}
 """Options of ``answers``."""
+REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased"}
+"""Options of ``session``."""
 FOREIGN: Mapping[str, set[str]] = {
-    "adapt": LEARNING | ANSWERING,
-    "human": ADAPTING | ANSWERING | {"turns", "verdicts", "judge"},
-    "answers": ADAPTING | LEARNING - {"profile"},
-    "sweep": ADAPTING | ANSWERING | LEARNING,
-    "extraction": ADAPTING | ANSWERING | LEARNING | {"seeds", "sufficiency", "prior"},
+    "adapt": LEARNING | ANSWERING | REASONING,
+    "human": ADAPTING | ANSWERING | REASONING | {"turns", "verdicts", "judge"},
+    "answers": ADAPTING | REASONING | LEARNING - {"profile"},
+    "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
+    "session": ADAPTING | LEARNING - {"profile"} | {"sufficiency"},
+    "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "sufficiency", "prior"},
+    "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
 }
-"""Options that mean nothing to a protocol; to those that are not named, ``ADAPTING`` and ``ANSWERING``."""
+"""Options that mean nothing to a protocol; to those that are not named, those of particular protocols."""
+ROUNDS = 3
+LLM_CALLS = 100
 TOP_K = 5
 
 
@@ -91,7 +103,14 @@ class Options:
         retrievers: what answers the questions.
         ways: how expansions are credited; the first at every fraction, the others at the middle one.
         key_building: what base keys are made of.
-        top_k: passages whose sentences an answer in words is made of; ``answers`` only.
+        top_k: passages whose sentences an answer in words is made of; ``answers`` and ``session`` only.
+        planners: of sessions that are measured side by side; ``session`` only, as all below.
+        rounds: of a session at most.
+        llm_calls: of a session at most.
+        oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
+            that endpoint, or none.
+        without: parts of memory management that are left out, one at a time.
+        paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
     """
 
     protocol: Protocol
@@ -109,6 +128,12 @@ class Options:
     ways: tuple[Way, ...] = WAYS
     key_building: KeyBuilding = "full"
     top_k: int = TOP_K
+    planners: tuple[PlannerName, ...] = ("pool",)
+    rounds: int = ROUNDS
+    llm_calls: int = LLM_CALLS
+    oracle_errors: float | None = None
+    without: tuple[Part, ...] = ()
+    paraphrased: bool = False
 
     def __post_init__(self) -> None:
         choices: Mapping[str, tuple[str, ...]] = {
@@ -137,14 +162,25 @@ class Options:
         if self.freeze and self.protocol == "cold":
             raise InvalidRequestError("--freeze changes nothing with --protocol cold, which learns nothing.")
         self._check_lists()
-        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING)
+        self._check_reasoning()
+        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
 
+    def _check_reasoning(self) -> None:
+        if self.rounds < 1 or self.llm_calls < 1:
+            raise InvalidRequestError("--rounds and --llm-calls must be at least 1.")
+        if self.protocol == "session" and len(self.seeds) > 1:
+            raise InvalidRequestError(
+                "--seed is given once with --protocol session: it decides how an oracle errs."
+            )
+        if self.oracle_errors is not None and not 0.0 <= self.oracle_errors <= 1.0:
+            raise InvalidRequestError("--oracle-errors must lie between 0 and 1.")
+
     def _check_lists(self) -> None:
-        lists: Mapping[str, tuple[str, ...]] = {"retrievers": RETRIEVERS, "ways": WAYS}
-        for name, allowed in lists.items():
+        lists: Mapping[str, tuple[str, ...]] = {"retrievers": RETRIEVERS, "ways": WAYS, "planners": PLANNERS}
+        for name, allowed in {**lists, "without": PARTS}.items():
             for value in getattr(self, name):
                 if value not in allowed:
                     raise InvalidRequestError(f"--{name} are some of {', '.join(allowed)}; {value!r} is none.")
@@ -176,16 +212,16 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt", "sweep", "extraction"}:
+        if self.protocol not in {"cold", "adapt", "sweep", "extraction", "facts"}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "extraction"}:
+        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "extraction", "facts", "session"}:
             words += ["--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
         if self.protocol not in {"cold", "answers", "sweep", "extraction"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
-        words += self._adapting()
+        words += self._adapting() + self._reasoning()
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
         if self.sufficiency is not None:
@@ -205,6 +241,16 @@ class Options:
         if self.key_building != "full":
             words += ["--key-building", self.key_building]
         return words
+
+    def _reasoning(self) -> list[str]:
+        words = []
+        if self.protocol == "session":
+            words += ["--planners", ",".join(self.planners)]
+        for name, default in (("rounds", ROUNDS), ("llm_calls", LLM_CALLS), ("oracle_errors", None)):
+            if getattr(self, name) != default:
+                words += [_option(name), f"{getattr(self, name):g}"]
+        words += [word for part in self.without for word in ("--without", part)]
+        return [*words, "--paraphrased"] if self.paraphrased else words
 
     def slug(self, dataset: str) -> str:
         """A file name that runs with other options do not share."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from app.evaluation import opinions, worth
+from app.evaluation.branches import Branches
 from app.evaluation.gathered import Gathered
 from app.evaluation.sections import Section
 from app.evaluation.svg import Bars, Chart, Lines
@@ -18,9 +19,9 @@ Values = Mapping[tuple[str, str, int], Mapping[str, float]]
 
 def charts(section: Section) -> list[Chart]:
     """The charts of a section."""
-    together = {"cold": _side_by_side, "answers": _marks}.get(section.protocol)
+    together = {"cold": _side_by_side, "session": _side_by_side, "answers": _marks}.get(section.protocol)
     if together is not None:
-        return [together(section.runs)]
+        return [together(section.runs), *_trees(section.runs)]
     each: Mapping[str, Callable[[Gathered], list[Chart]]] = {
         "adapt": _keys,
         "human": _rules,
@@ -36,6 +37,10 @@ def _side_by_side(runs: Sequence[Gathered]) -> Bars:
     found = [{line.arm: line.values.get(METRIC) for line in run.lines} for run in runs]
     series = {arm: [of.get(arm) for of in found] for arm in arms}
     return Bars(HEADINGS[METRIC], [run.dataset for run in runs], series)
+
+
+def _trees(runs: Sequence[Gathered]) -> list[Chart]:
+    return [Branches(f"{run.dataset}, {name}", nodes) for run in runs for name, nodes in run.trees.items()]
 
 
 def _marks(runs: Sequence[Gathered]) -> Bars:

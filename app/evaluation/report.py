@@ -15,7 +15,18 @@ from app.evaluation.dataset import Dataset
 from app.evaluation.metrics import summary
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, code_fingerprint
-from app.evaluation.table import FITTED, HEADINGS, Line, cell, cells, columns, label, legend, markdown_table
+from app.evaluation.table import (
+    FITTED,
+    FURTHER,
+    HEADINGS,
+    Line,
+    cell,
+    cells,
+    columns,
+    label,
+    legend,
+    markdown_table,
+)
 from app.evaluation.trajectories import Trajectories
 
 RESAMPLES = 2000
@@ -108,7 +119,7 @@ class Report:
         """For the terminal, after ``table``.
 
         Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
-        expanded, of ``human`` the other metrics.
+        expanded, of ``human`` the other metrics, of ``session`` answers and costs.
         """
         match self.options.protocol:
             case "noise":
@@ -116,6 +127,9 @@ class Report:
             case "adapt":
                 rows = worth.price_rows(self.lines())
                 return [_terminal_table(worth.PRICE_TITLE, ["", *worth.PRICED], rows)]
+            case "session":
+                headings, rows = self._further()
+                return [_terminal_table(None, headings, rows, no_wrap=True)]
             case "human":
                 _, *others = opinions.METRICS
                 return [_terminal_table(None, *self._opinions(name)) for name in others]
@@ -187,7 +201,8 @@ class Report:
         if self.options.protocol == "human":
             return [opinions.LEGEND, *(markdown_table(*self._opinions(name)) for name in opinions.METRICS)]
         if self.options.protocol != "adapt":
-            return [markdown_table(self._measured(), self._rows()), legend(self.options.protocol)]
+            further = [markdown_table(*self._further())] if self.options.protocol in FURTHER else []
+            return [markdown_table(self._measured(), self._rows()), *further, legend(self.options.protocol)]
         lines = self.lines()
         tables = [markdown_table(worth.headings(metric), worth.rows(lines, metric)) for metric in worth.METRICS]
         price = markdown_table(["", *worth.PRICED], worth.price_rows(lines))
@@ -202,7 +217,7 @@ class Report:
         """What changes of a group are told by."""
         if self.options.protocol == "human":
             return opinions.main_metric(group)
-        return {"adapt": worth.METRIC, "answers": "f1"}.get(self.options.protocol, "recall@5")
+        return {"adapt": worth.METRIC, "answers": "f1", "session": "all@5"}.get(self.options.protocol, "recall@5")
 
     def _measured(self) -> list[str]:
         """Headings of the main table."""
@@ -212,6 +227,12 @@ class Report:
         """Under the headings ``_measured``."""
         protocol = self.options.protocol
         return [[self._label(line), str(line.questions), *cells(line.values, protocol)] for line in self.lines()]
+
+    def _further(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and rows of the second table."""
+        told = FURTHER[self.options.protocol]
+        rows = [[self._label(line), *(cell(line.values, name) for name in told)] for line in self.lines()]
+        return ["", *(HEADINGS[name] for name in told)], rows
 
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
@@ -232,7 +253,7 @@ class Report:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._without_gold()
-            and self.options.protocol not in {"cold", "adapt", "human", "answers", "sweep"}
+            and self.options.protocol not in {"cold", "adapt", "human", "answers", "sweep", "session"}
             and self.options.judge == "oracle"
         ):
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
@@ -265,7 +286,7 @@ class Report:
         Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
         """
         rows: list[list[str]] = []
-        if self.options.protocol in {"cold", "stream", "answers", "sweep"}:
+        if self.options.protocol in {"cold", "stream", "answers", "sweep", "session"}:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):

@@ -23,6 +23,7 @@ from app.evaluation.plots import draw
 from app.evaluation.progress import progress, steps, ticks
 from app.evaluation.protocols import Run, cold
 from app.evaluation.report import Indexing, Report
+from app.evaluation.sessions import sessions
 from app.evaluation.stream import stream
 from app.evaluation.sweep import sweep
 from app.evaluation.table import FITTED
@@ -89,7 +90,8 @@ def evaluate(
     names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
-    if options.protocol == "answers" or "llm" in {options.judge, options.sufficiency}:
+    asks = options.protocol == "answers" or (options.protocol == "session" and services.llm is not None)
+    if asks or "llm" in {options.judge, options.sufficiency}:
         engine["llm_model"] = services.settings.llm_model
     fitted = options.weighted and dataset.name in services.prior.fitted
     if fitted:
@@ -148,6 +150,7 @@ def _run(run: Run) -> list[Phase]:
         "human": human,
         "answers": answers,
         "sweep": sweep,
+        "session": sessions,
     }
     protocol = run.options.protocol
     return alone[protocol](run) if protocol in alone else learning(run, COMPARED.get(protocol, (FULL,)))

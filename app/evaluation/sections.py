@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.evaluation import opinions, robustness, worth
 from app.evaluation.gathered import Gathered
-from app.evaluation.table import FITTED, TOKENS, Grid, Line, cell, label, legend
+from app.evaluation.table import FITTED, MARKS, TOKENS, Grid, Line, cell, label, legend
 from app.evaluation.variations import FLIPPED
 
 INTRODUCTION = """\
@@ -63,6 +63,7 @@ def _section(runs: Sequence[Gathered]) -> Section:
     fitted = [one.dataset for one in runs if one.fitted]
     remark = f"{FITTED.capitalize()}: {', '.join(fitted)}." if fitted else None
     legends = {"adapt": worth.LEGEND, "human": opinions.LEGEND, "answers": legend("answers")}
+    legends["session"] = legend("session")
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
 
 
@@ -74,6 +75,8 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
             return [_opinions(run, metric) for run in runs for metric in opinions.METRICS]
         case "answers":
             return [_figures(heading, runs, write) for heading, write in ANSWERS.items()]
+        case "session":
+            return [_figures(heading, runs, write) for heading, write in SESSIONS.items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
             return [*main, _robustness(runs)] if protocol == "noise" else main
@@ -136,6 +139,17 @@ ANSWERS: Mapping[str, Callable[[Line], str]] = {
     ),
 }
 """Tables of ``answers``: heading -> what a line says there."""
+
+SESSIONS: Mapping[str, Callable[[Line], str]] = {
+    "R@5 (all@5)": lambda line: f"{cell(line.values, 'recall@5')} ({cell(line.values, 'all@5')})",
+    "all read / passages read": lambda line: _joined(line, "read_all", "read"),
+    "gold in pool / of pool gold": lambda line: _joined(line, "pool_recall", "pool_precision"),
+    "EM / F1 / contains": lambda line: _joined(line, *MARKS[:3]),
+    "rounds / LLM calls / tokens in / out / ms": lambda line: _joined(
+        line, "rounds", "llm_calls", *TOKENS[:2], "ms"
+    ),
+}
+"""Tables of ``session``: heading -> what a line says there."""
 
 
 def _shown(lines: Sequence[Line]) -> list[Line]:

@@ -1,9 +1,11 @@
-"""Lines and bars as inline SVG. Colours are classes (``s0`` to ``s7``), which the page's style sheet decides."""
+"""Lines, bars and trees as inline SVG. Colours are classes (``s0`` to ``s7``); the page's style sheet decides."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+
+from app.evaluation.branches import Branches, drawn
 
 COLOURS = 8
 WIDTH, HEIGHT = 480, 250
@@ -42,16 +44,21 @@ class Bars:
     series: Mapping[str, Sequence[float | None]]
 
 
-Chart = Lines | Bars
+Chart = Lines | Bars | Branches
 
 
 def figure(chart: Chart) -> str:
     """The chart in a ``figure`` element, its title and the names of its series beside it."""
-    drawn = _lines(chart) if isinstance(chart, Lines) else _bars(chart)
+    match chart:
+        case Lines():
+            picture = _lines(chart)
+        case Bars():
+            picture = _bars(chart)
+        case Branches():
+            picture = drawn(chart)
     names = "".join(f'<li class="s{at % COLOURS}">{escape(name)}</li>' for at, name in enumerate(chart.series))
-    return (
-        f'<figure><figcaption>{escape(chart.title)}</figcaption>\n{drawn}\n<ul class="legend">{names}</ul></figure>'
-    )
+    title = escape(chart.title)
+    return f'<figure><figcaption>{title}</figcaption>\n{picture}\n<ul class="legend">{names}</ul></figure>'
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -27,10 +27,18 @@ HEADINGS = {
     "completion_tokens": "tokens out",
     "judge_prompt_tokens": "judge in",
     "judge_completion_tokens": "judge out",
+    "pool_recall": "gold in pool",
+    "pool_precision": "of pool gold",
+    "pool": "pool",
+    "read": "read",
+    "read_all": "all read",
+    "rounds": "rounds",
+    "answered": "answered",
 }
 MARKS = ("em", "f1", "contains", "strict", "lenient")
 TOKENS = ("prompt_tokens", "completion_tokens", "judge_prompt_tokens", "judge_completion_tokens")
 DIGITS = dict.fromkeys(TOKENS, 0) | {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
+DIGITS |= {"pool": 1, "read": 1, "rounds": 2}
 LEGEND = """\
 R@k: share of the relevant passages among the first k. all@5: share of the questions of which all (or five) are so
 among the first five. nDCG, MRR: of the first 10.
@@ -43,10 +51,23 @@ answer is an accepted one, the words it shares with one, it holds one whole (SQu
 all accepted answers). strict, lenient: the share that a language model finds right, by meaning alone and with
 some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
 R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
+REASONED = """\
+R@5, all@5: of the passages in the session's own order. read: passages that it read; all read: share of the
+questions of which all relevant passages are among these. pool: sentences in the evidence pool; gold in pool: share
+of the gold sentences that are there; of pool gold: share of the pool that is gold. EM, F1, contains: of the answer
+in words; answered: share of the questions that got one. LLM, tokens in, out: of a question, as the endpoint counts
+them. ms: median wall-clock time.
+`query` is one question of five passages; below each planner stands one question of as many passages as it read."""
 FITTED = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
-COLUMNS = {"answers": (*MARKS, "recall@5", *TOKENS, "ms")}
+COLUMNS = {
+    "answers": (*MARKS, "recall@5", *TOKENS, "ms"),
+    "session": ("recall@5", "all@5", "read", "read_all", "pool", "pool_recall", "pool_precision", "rounds"),
+}
 """What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
+
+FURTHER = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
+"""What a second table shows, of protocols that measure more than one has room for."""
 
 
 def columns(protocol: str) -> tuple[str, ...]:
@@ -56,7 +77,7 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """What the words of its headings mean."""
-    return ANSWERED if protocol == "answers" else LEGEND
+    return {"answers": ANSWERED, "session": REASONED}.get(protocol, LEGEND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +105,7 @@ class Grid:
 
 def label(line: Line, protocol: str, *, several: bool) -> str:
     """What a line is of; the arm is named where a run has ``several``."""
-    if protocol in {"cold", "answers", "sweep"}:
+    if protocol in {"cold", "answers", "sweep", "session"}:
         return line.arm
     if protocol == "stream":
         return f"{line.group}, {line.arm}"

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, errors, pq
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import Engine, NullPool, create_engine, event, exc
+from sqlalchemy import Engine, NullPool, QueuePool, create_engine, event, exc
 
 from app import deadline, tenancy
 from app.errors import (
@@ -90,6 +91,14 @@ class Administrator(Reader):
         self._connection.exec_driver_sql(statement)
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Connections that are lent, and how many may be."""
+
+    in_use: int
+    size: int
+
+
 class Database:
     """Two pools onto one Postgres, one of which cannot write."""
 
@@ -102,6 +111,7 @@ class Database:
         hnsw_ef_search: int = 100,
         row_security: bool = False,
     ) -> None:
+        self._url = url
         self._row_security = row_security
         settings = {
             "statement_timeout": f"{statement_timeout_seconds * 1000:.0f}",
@@ -239,6 +249,26 @@ class Database:
             finally:
                 if held and not connection.invalidated:
                     reader.scalar("SELECT pg_advisory_unlock(hashtextextended(%(name)s, 0))", key)
+
+    @contextmanager
+    def inspected(self) -> Iterator[SqlConnection]:
+        """A connection that cannot write, for tools that compare schemas.
+
+        Raises:
+            UnavailableError: Postgres cannot be reached.
+        """
+        engine = create_engine(with_driver(self._url), poolclass=NullPool)  # results as tools expect them
+        with _explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
+            yield connection
+
+    def pools(self) -> Mapping[str, Pool]:
+        """What of each pool is lent."""
+        pools = {"write": self._writers.pool, "read": self._readers.pool}
+        return {
+            name: Pool(pool.checkedout(), pool.size())
+            for name, pool in pools.items()
+            if isinstance(pool, QueuePool)
+        }
 
     @property
     def address(self) -> str:

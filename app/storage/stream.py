@@ -102,6 +102,21 @@ class WakeStream:
         except redis.RedisError:
             return None
 
+    def version(self) -> str | None:
+        """Which Redis it is; None if it is out of reach."""
+        try:
+            return str(self._redis.info("server")["redis_version"])
+        except redis.RedisError:
+            return None
+
+    def clock(self) -> float | None:
+        """Its time, in seconds; None if it is out of reach."""
+        try:
+            seconds, microseconds = self._redis.time()
+        except redis.RedisError:
+            return None
+        return float(seconds) + float(microseconds) / 1e6
+
     def close(self) -> None:
         """Close the connections."""
         self._redis.close()

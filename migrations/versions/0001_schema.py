@@ -16,6 +16,7 @@ branch_labels = None
 depends_on = None
 
 FOLDER = Path(__file__).parents[1] / "schema"
+# Each refers to earlier ones only.
 ROOMS = (
     "access",
     "corpus",
@@ -25,8 +26,10 @@ ROOMS = (
     "jobs",
     "staging",
     "keys",
+    "upkeep",
     "sessions",
-)  # each refers to earlier ones only
+    "facts",
+)
 
 # The planner takes any collection for as large as its table, and so looks rows up by more than their collection.
 # By itself it would go by how many rows collections have on average, which says nothing of one.

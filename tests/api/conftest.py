@@ -68,6 +68,14 @@ def with_llm(variant: Variant, llm_server: OpenAiServer) -> TestClient:
 
 
 @pytest.fixture
+def spent(variant: Variant) -> TestClient:
+    """A client who has asked as often as it may."""
+    client = TestClient(create_app(variant(rate_per_second=0.001, rate_burst=1)), raise_server_exceptions=False)
+    client.get("/collections")
+    return client
+
+
+@pytest.fixture
 def with_another_encoder(application: Application, variant: Variant, llm_server: OpenAiServer) -> TestClient:
     """A client of an application with an LLM, whose encoder has made the vectors of no collection."""
     turned = variant(embedder=Turned(application.embedder), llm_base_url=llm_server.base_url)

@@ -40,9 +40,13 @@ ABSENT = {
     "{sentence_id}": "1",
     "{judge}": "nobody",
     "{key_id}": str(MAX_ID),
+    "{fact_id}": "999999999",
+    "{event_id}": "999999999",
+    "{entity_id}": "999999999",
 }
 BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
+    "/queries:batch": {"queries": [{"query": "Where was Marie Curie born?"}]},
     "/query/compare": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
@@ -59,6 +63,13 @@ BODIES: dict[str, Any] = {
     "/collections/{name}/judges/{judge}": {"daily_share": 0.5},
     "/access/keys": {"name": "nobody", "scopes": {"no-such-collection": ["read"]}},
     "/access/keys/{key_id}/rotate": {},
+    "/facts": {"source": "a", "facts": [{"subject": "Curie", "predicate": "spouse", "object": "Pierre"}]},
+    "/facts/revise": {"judge": "nobody", "revisions": [{"action": "confirm", "fact_id": 999999999}]},
+    "/facts/search": {"query": "Where was Marie Curie born?"},
+    "/entities/{entity_id}/merge": {"judge": "nobody", "entities": [999999998]},
+    "/entities/{entity_id}/split": {},
+    "/predicates": {"predicate": "spouse", "functional": True},
+    "/predicates/count": {},
 }
 EMBEDDING: dict[str, Arguments] = {
     "/query": {},
@@ -89,7 +100,7 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     """A request that is right in itself."""
     if method not in WITH_BODIES or path not in BODIES:
         return {"params": {"collection": collection}}
-    elsewhere = path == "/passages" or "{name}" in path or path.startswith("/access/")
+    elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
     body = BODIES[path] if elsewhere else BODIES[path] | {"collection": collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}
@@ -115,7 +126,7 @@ def provoking(method: str, path: str, status: int) -> Arguments:
         case 422 if method in WITH_BODIES:
             return {"content": b'{"unknown": 1}', "headers": json_type}
         case 422:
-            return {"params": {"collection": "not a name", "after": "not a name"}}
+            return {"params": {"collection": "not a name", "after": "not a name", "before": "not a number"}}
         case _:
             return well_formed(method, path)
 

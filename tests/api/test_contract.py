@@ -50,7 +50,9 @@ COLLECTION = "contract"
 SPARE = {"name": "spare", "passage_id": "tokyo"}
 """What requests may delete."""
 
-BODIES = {"/query", "/answer", "/expand", "/feedback", "/feedback/revoke", "/feedback/retry"}
+BODIES = {
+    "/query", "/answer", "/expand", "/feedback", "/feedback/revoke", "/feedback/retry", "/facts", "/facts/search",
+}  # fmt: skip
 
 # Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
 # well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log.
@@ -62,7 +64,7 @@ expected-statuses = ["2xx", "3xx", "4xx"]
 [checks.negative_data_rejection]
 expected-statuses = ["400", "404", "405", "409", "413", "415", "422"]
 [[operations]]
-include-path-regex = "^/(answer|expand|query|query/compare)$"
+include-path-regex = "^/(answer|expand|query|query/compare|facts/revise)$"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 [[operations]]
 include-path-regex = "^/feedback/"

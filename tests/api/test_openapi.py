@@ -73,16 +73,19 @@ def test_documented_problems_occur_and_have_one_shape(
     http: TestClient,
     with_llm: TestClient,
     without_postgres: TestClient,
+    spent: TestClient,
     request: pytest.FixtureRequest,
 ) -> None:
     described = DOCUMENT["paths"][path][method.lower()]["responses"][str(status)]
     assert list(described["content"]) == ["application/problem+json"]
     assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
-    client = {502: with_llm, 503: without_postgres}.get(status, with_llm if path == "/answer" else http)
+    client = {429: spent, 502: with_llm, 503: without_postgres}.get(status, with_llm if path == "/answer" else http)
     arguments = operations.provoking(method, path, status)
     target = operations.refused_path(path) if status == 422 else operations.url(path)
     if status == 502:
         asking = {"methods": ["hyde"]} if path == "/expand" else {"sufficiency": "llm"}
+        if path == "/facts/revise":
+            arguments["json"], asking = {}, {"judge": "nobody", "instruction": "Curie was born in Warsaw."}
         arguments["json"] |= {"collection": request.getfixturevalue("curie")} | asking
     if status == 409 and "{feedback_id}" in path:
         collection, event = request.getfixturevalue("waiting")
@@ -105,7 +108,7 @@ def test_documented_problems_occur_and_have_one_shape(
     response = client.request(method, target, **arguments)
     assert response.status_code == status, response.text
     assert_problem(response)
-    if status == 503 and path != "/answer":
+    if status == 429 or (status == 503 and path != "/answer"):
         assert int(response.headers["retry-after"]) > 0
 
 

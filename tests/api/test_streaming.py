@@ -14,7 +14,9 @@ from fastapi.testclient import TestClient
 
 from app.api.corpus import bodies
 from app.composition import Application
+from app.errors import UnavailableError
 from app.main import create_app
+from app.services.corpus.ingest import Reception
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.support.live_server import LiveServer
@@ -232,3 +234,30 @@ def test_a_refused_stream_leaves_collections_of_others_alone(http: TestClient, c
     assert http.post(url, content=line(2), headers=headers).status_code == 422
     assert counts()["collection"] == before["collection"]
     assert http.get(f"/collections/{curie}").json()["passage_count"] == 5
+
+
+def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
+    http: TestClient, application: Application, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passages = [{"id": str(number), "text": "word " * 80_000} for number in range(30)]
+    sizes: list[int] = []
+    add = Reception.add
+
+    def counted(reception: Reception, lines: bodies.Lines, errors: bodies.Mistakes) -> None:
+        sizes.append(sum(len(body["text"]) for _, body in lines))
+        if len(sizes) == fails_at:
+            raise UnavailableError("Postgres is away.")
+        add(reception, lines, errors)
+
+    monkeypatch.setattr(Reception, "add", counted)
+    fails_at = 3
+    url = f"/passages?collection={collection}"
+    assert http.post(url, json={"passages": passages}).status_code == 503
+    assert http.get(f"/collections/{collection}").status_code == 404, "nothing is left of it"
+    sizes.clear()
+    fails_at = 0
+    job = http.post(url, json={"passages": passages}).raise_for_status().json()
+    assert max(sizes) < bodies.BYTES_PER_WRITE + 2**20
+    assert len(sizes) == 3
+    assert http.get(job["status_url"]).json()["received"] == 30
+    http.delete(f"/collections/{collection}").raise_for_status()

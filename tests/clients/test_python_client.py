@@ -42,6 +42,7 @@ CALLED = {
     "post_round": "more_rounds",
     "post_session": "start_session",
     "get_access_keys": "access_keys",
+    "get_audit": "audit",
     "get_collection": "get_collection",
     "get_collections": "collections",
     "get_feedback": "verdict",
@@ -54,6 +55,7 @@ CALLED = {
     "get_keys": "keys",
     "get_lift": "lift",
     "get_passage": "passage",
+    "get_passages": "passages",
     "get_own_access": "whoami",
     "get_query": "episode",
     "get_readiness": "ready",
@@ -75,6 +77,7 @@ CALLED = {
     "post_revoke": "revoke_many",
     "post_rollback": "rollback",
     "post_rotate_access_key": "rotate_access_key",
+    "post_queries": "batch",
     "put_judge": "set_judge",
 }
 """Operation of the OpenAPI document -> the client's method."""
@@ -134,6 +137,11 @@ class TestService:
         assert engram.memory(sentence).sentence_id == sentence
         assert [one.feedback_id for one in engram.verdicts()] == [said.feedback_id]
         assert engram.episode(found.query_id).query_id == found.query_id
+        one, two = engram.batch(["Where was Marie Curie born?", {"query": "?", "collection": "no-such-collection"}])
+        assert one.answer is not None
+        assert two.problem is not None
+        assert two.problem.status == 404
+        assert [passage.id for passage in engram.passages()] == sorted(line["id"] for line in CURIE)
 
         begun = engram.start_session("Where was the discoverer of radium born?", budget={"rounds": 2})
         rounds = list(engram.session_rounds(begun.session_id))

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OURS = ["migrate", "api", "worker", "judge"]
 SETTINGS = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
 COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS", "JUDGE_COLLECTION"}
-REFERENCE = re.compile(r"\$\{(\w+)(:-[^}]*)?\}")
+REFERENCE = re.compile(r"\$\{(\w+)(:-[^}]*|:\?[^}]*)?\}")
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,13 @@ def test_every_engram_variable_is_a_setting(text: str, services: dict[str, dict[
     assert used - COMPOSE_VARIABLES <= SETTINGS
 
 
-def test_every_reference_has_a_default_and_stands_in_the_example(text: str) -> None:
+def test_no_password_stands_in_any_file(text: str) -> None:
+    said = {default for name, default in REFERENCE.findall(text) if "PASSWORD" in name}
+    assert said == {":?set it in .env"}
+    assert "\nPOSTGRES_PASSWORD=\n" in (ROOT / ".env.example").read_text(encoding="utf-8")
+
+
+def test_every_reference_has_a_default_or_must_be_set_and_stands_in_the_example(text: str) -> None:
     for name, default in REFERENCE.findall(text):
         assert default, name
         assert name in example_variables()

@@ -91,7 +91,8 @@ def test_what_is_copied_exists_and_is_not_ignored(source: str) -> None:
 
 
 def test_everything_installed_is_copied() -> None:
-    assert {"pyproject.toml", "weights.txt", "README.md", "LICENSE", "app", "migrations"} == set(copied())
+    wanted = {"pyproject.toml", "requirements.lock", "weights.txt", "README.md", "LICENSE", "app", "migrations"}
+    assert wanted == set(copied())
 
 
 def test_no_file_that_installs_names_a_registry() -> None:

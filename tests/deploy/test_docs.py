@@ -31,9 +31,10 @@ def test_links_in_the_documentation_lead_somewhere() -> None:
 
 
 def test_every_command_is_mentioned() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for command in cli.registered_commands:
         assert command.callback is not None
-        assert f"engram {command.name or command.callback.__name__}" in README
+        assert f"engram {command.name or command.callback.__name__}" in page
 
 
 def test_every_variable_in_the_readme_is_a_setting() -> None:

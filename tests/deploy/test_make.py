@@ -115,6 +115,10 @@ def test_ci_runs_both_commands_and_fails_if_one_does(checkout: Path) -> None:
 
 def test_to_run_nothing_is_installed_that_only_tests_need(checkout: Path) -> None:
     installed(checkout, str(checkout))
+    for beside in ROOT.glob("*/*/pyproject.toml"):  # clients and integrations, installed with what tests need
+        target = checkout / beside.relative_to(ROOT)
+        target.parent.mkdir(parents=True)
+        shutil.copy(beside, target)
     assert "[dev]" not in make(checkout, "--dry-run", "--always-make", "run").stdout
     (checkout / ".venv" / ".developing").unlink(missing_ok=True)
     assert "--editable '.[dev]'" in make(checkout, "--dry-run", "test").stdout

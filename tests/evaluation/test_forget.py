@@ -24,6 +24,14 @@ CORPUS = {
     "ingest_line",
     "ingest_error",
     "idempotency",
+    "fact",
+    "fact_audit",
+    "fact_entity",
+    "fact_event",
+    "fact_graph",
+    "fact_predicate",
+    "fact_source",
+    "fact_statement",
 }
 TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_id" in table.columns}
 

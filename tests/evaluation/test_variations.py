@@ -19,7 +19,18 @@ from app.evaluation.options import SCOPES, Options
 from app.evaluation.protocols import JUDGED
 from app.evaluation.run import evaluate
 from app.evaluation.stream import arrivals
-from app.evaluation.variations import ABLATION, FIXED_GAIN, FULL, NOISE, RULES, TIME, FlippingJudge, Variation
+from app.evaluation.variations import (
+    ABLATION,
+    COMPARED,
+    FIXED_GAIN,
+    FULL,
+    NOISE,
+    RULES,
+    SYBIL,
+    TIME,
+    FlippingJudge,
+    Variation,
+)
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.plan import Served
 from app.services.retrieval.query import Query
@@ -150,6 +161,21 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
     ]
     for rule in RULES:
         assert f"judged questions, {rule.name}" in shown
+
+
+def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
+    run_protocol: Evaluate, application: Application, few: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMPARED, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
+    report = run_protocol("sybil", few, limit=3)
+    new, trusted = (way.name for way in SYBIL)
+    recall = [report.value("recall@5", JUDGED, turn, new) for turn in range(3)]
+    assert recall[2] >= recall[1] - 0.01
+    assert report.value("recall@5", JUDGED, 2, trusted) <= recall[2]
+    events = rows(application, f"evaluate-{few.name}", "feedback_event")
+    judges = {row["judge"] for row in events}
+    assert judges == {"oracle", *(f"sybil-{n}" for n in range(12))}, "of the last way: each is a name of its own"
+    assert {row["standing"] for row in events} == {1.0}, "and all are trusted"
 
 
 def test_the_ablation_protocol_leaves_one_part_out_at_a_time(run_protocol: Evaluate, few: Dataset) -> None:

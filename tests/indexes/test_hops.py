@@ -89,6 +89,43 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
             assert len(nothing) == 0
 
 
+@pytest.mark.parametrize("metadata", [None, {"even": True}])
+def test_a_hub_contributes_what_is_near_and_others_all(
+    application: Application,
+    ingest: Ingest,
+    collection: str,
+    monkeypatch: pytest.MonkeyPatch,
+    metadata: dict[str, Any] | None,
+) -> None:
+    """Ada Lovelace is named in four sentences, London in two."""
+    for number in range(4):
+        text = "Ada Lovelace wrote. " + ("London is wet." if number < 2 else "It rained.")
+        ingest({"id": f"p{number}", "text": text, "metadata": {"even": number % 2 == 0}}, into=collection)
+    monkeypatch.setattr(hops, "HUB", 2)
+    of = {number: list(state.sentences(application, collection, f"p{number}").values()) for number in range(4)}
+    with application.database.read() as reader:
+        corpus = collections.find(reader, collection)
+        found = entities.exact_entities(reader, corpus, ["ada lovelace", "london"])
+        focus = replace(focused(reader, collection, np.ones(application.embedder.dimension)), metadata=metadata)
+        held = passages.versions(reader, corpus.id, ["p2", "p3"])
+        near = [held[key][0] for key in ("p2", "p3")]
+        limits = GraphLimits(hub_limit=10, candidate_limit=10)
+
+        def reached(near: list[int] | None, *names: str) -> list[int]:
+            active = {found[name][0]: 1.0 for name in names}
+            some = hops.linked_sentences(reader, focus, active, [], limits, near=near).candidates
+            return some.sentence_ids.tolist()
+
+        inside = [number for number in range(4) if metadata is None or number % 2 == 0]
+        assert reached(None, "ada lovelace") == [of[number][0] for number in inside]
+        assert reached(near, "ada lovelace") == [of[number][0] for number in inside if number >= 2]
+        assert reached([], "ada lovelace") == []
+        both = {of[number][0] for number in inside if number >= 2} | {
+            of[number][1] for number in inside if number < 2
+        }
+        assert set(reached(near, "ada lovelace", "london")) == both
+
+
 def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
     application: Application, ingest: Ingest, collection: str
 ) -> None:

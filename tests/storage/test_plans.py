@@ -40,6 +40,7 @@ WHOLE_COLLECTIONS = {
     "staged_keys.unstaged": "a re-key job goes through all passages",
     "staged_keys.count": "what a re-key job staged is as much as there are passages",
     "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
+    "copied_facts.copy": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",
     "copied_log.settle_restored": "a copy; evolutions are few",
@@ -54,6 +55,7 @@ WHOLE_COLLECTIONS = {
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
     "keyed._nearest_to_each": "for each of the verdicts that are applied together",
+    "copied_facts.copy": "merges of entities are few",
     "copied_log.settle_restored": "evolutions are few",
     "copies.census": "for the one row of the collection",
 }

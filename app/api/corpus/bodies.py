@@ -1,6 +1,6 @@
 """Reading what ``POST /passages`` is sent: one JSON document, or NDJSON as it streams in."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
@@ -20,8 +20,10 @@ MAX_LINE_BYTES = 4 * 1024 * 1024
 INLINE_BYTES = 4 * 1024
 """Of NDJSON, what arrives in pieces up to here is read where it is."""
 LINES_PER_WRITE = 500
-BYTES_PER_WRITE = 16 * 1024 * 1024
+BYTES_PER_WRITE = 4 * 1024 * 1024
+"""From which on a batch is staged: one statement with more takes seconds."""
 MISTAKES_NAMED = 3
+UNKNOWN = "is no field here; what is your own belongs into metadata"
 NAME_CHARACTERS = 200
 BOM = b"\xef\xbb\xbf"
 
@@ -30,8 +32,14 @@ Lines = list[tuple[int, dict[str, Any]]]
 Mistakes = list[tuple[int, str]]
 
 
-async def receive_document(request: Request, reception: Reception) -> None:
-    """Stage a JSON document, whole or not at all."""
+async def receive_document(
+    request: Request, collection: str | None, receive: Callable[[str | None], Reception]
+) -> Reception:
+    """Stage a JSON document, whole or not at all, for the collection that it or the request's query names.
+
+    Raises:
+        InvalidRequestError: it is not what it should be, or they name two collections.
+    """
     body = bytearray()
     try:
         async for chunk in request.stream():
@@ -40,8 +48,13 @@ async def receive_document(request: Request, reception: Reception) -> None:
                 raise PayloadTooLargeError(f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
     except ClientDisconnect as error:
         raise MalformedRequestError("The body did not arrive whole.") from error
-    lines = await aside(_read_document, bytes(body), reception)
+    named, lines = await aside(_read_document, bytes(body))
+    if None not in (named, collection) and named != collection:
+        raise InvalidRequestError(f"body.collection: the query says {collection!r}, the body {named!r}")
+    reception = receive(collection or named)
+    await aside(reception.digest, bytes(body))
     await run_in_threadpool(_stage_document, lines, reception)
+    return reception
 
 
 async def receive_lines(request: Request, reception: Reception) -> None:
@@ -56,23 +69,40 @@ async def receive_lines(request: Request, reception: Reception) -> None:
         raise
 
 
-def _read_document(body: bytes, reception: Reception) -> Lines:
+def _read_document(body: bytes) -> tuple[str | None, Lines]:
     try:
         document = PassagesIn.model_validate(orjson.loads(body))
     except orjson.JSONDecodeError as error:
         raise MalformedRequestError(f"The body is not JSON: {error}.") from error
     except ValidationError as error:
         raise InvalidRequestError(_reason(error, "body")) from error
-    reception.digest(body)
-    return [(number, passage.body()) for number, passage in enumerate(document.passages, start=1)]
+    return document.collection, [
+        (number, passage.body()) for number, passage in enumerate(document.passages, start=1)
+    ]
 
 
 def _stage_document(lines: Lines, reception: Reception) -> None:
+    """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
     try:
-        reception.add(lines, [])
+        for piece in pieces(lines):
+            reception.add(piece, [])
     except BaseException:
         reception.abort()
         raise
+
+
+def pieces(lines: Lines) -> Iterator[Lines]:
+    """The lines in their order, in batches that one statement takes."""
+    batch: Lines = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(orjson.dumps(line[1]))
+        if len(batch) >= LINES_PER_WRITE or size >= BYTES_PER_WRITE:
+            yield batch
+            batch, size = [], 0
+    if batch or not lines:
+        yield batch
 
 
 async def _stage_lines(request: Request, reception: Reception) -> None:
@@ -155,7 +185,8 @@ def _reason(error: ValidationError, whole: str) -> str:
     """The first few mistakes in one line; ``whole`` names what is wrong as a whole."""
     mistakes = error.errors(include_url=False, include_context=False, include_input=False)[:MISTAKES_NAMED]
     parts = [
-        f"{'.'.join(str(at)[:NAME_CHARACTERS] for at in mistake['loc']) or whole}: {mistake['msg']}"
+        f"{'.'.join(str(at)[:NAME_CHARACTERS] for at in mistake['loc']) or whole}: "
+        f"{UNKNOWN if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
         for mistake in mistakes
     ]
     return "; ".join(parts).encode("utf-8", "replace").decode().replace("\x00", "\\0")

@@ -14,7 +14,16 @@ from pydantic import (
 )
 
 from app.api.collection_schemas import CollectionOut
-from app.api.schemas import MAX_JSON_BYTES, MAX_VALUES, ExternalId, Model, Storable, Text, storable_json
+from app.api.schemas import (
+    MAX_JSON_BYTES,
+    MAX_VALUES,
+    CollectionName,
+    Model,
+    NumberedId,
+    Storable,
+    Text,
+    storable_json,
+)
 from app.core.key_text import KeyBuilding
 from app.core.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 
@@ -36,7 +45,7 @@ class PassageIn(Model):
 
     model_config = ConfigDict(populate_by_name=True, json_schema_extra={"examples": [PASSAGE_EXAMPLE]})
 
-    id: ExternalId = Field(
+    id: NumberedId = Field(
         validation_alias=AliasChoices("id", "_id"), description="Yours; the same id again replaces the passage."
     )
     title: Storable | None = Field(default=None, max_length=2_000)
@@ -107,6 +116,9 @@ class PassagesIn(Model):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"passages": [PASSAGE_EXAMPLE]}]})
 
+    collection: CollectionName | None = Field(
+        default=None, description="The collection's name; absent: as the request's query says, else `default`."
+    )
     passages: list[PassageIn] = Field(min_length=1, max_length=MAX_PASSAGES)
 
 
@@ -139,6 +151,22 @@ class StoredSentenceOut(BaseModel):
     sentence_id: int
     position: int
     text: str
+
+
+class ListedPassageOut(BaseModel):
+    """A passage in a list."""
+
+    id: str
+    title: str | None
+    text: str
+    metadata: dict[str, Any]
+
+
+class PassagesOut(BaseModel):
+    """A page of passages, in the order of their ids."""
+
+    passages: list[ListedPassageOut]
+    next_after: str | None = Field(description="Pass as after for the next page; null at the end.")
 
 
 class CollectionsOut(BaseModel):

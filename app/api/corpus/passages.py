@@ -9,7 +9,9 @@ from app.api.collection_schemas import CollectionOut
 from app.api.corpus.bodies import receive_document, receive_lines
 from app.api.corpus.passage_schemas import (
     CollectionsOut,
+    ListedPassageOut,
     PassageOut,
+    PassagesOut,
     RekeyIn,
     StoredSentenceOut,
 )
@@ -17,23 +19,26 @@ from app.api.dependencies import (
     App,
     Asker,
     Limit,
+    Need,
     OptionalKey,
     PathScope,
-    QueryOpening,
     QueryScope,
     json_body,
     needs,
+    opening_at,
 )
 from app.api.jobs.job_schemas import JobAccepted
 from app.api.jobs.jobs import accepted
 from app.api.paths import ExternalIdPath, PassageRoute, path_text
 from app.api.problems import responses
-from app.api.schemas import CollectionName
+from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Storable
 from app.core.access_keys import ADMIN, INGEST, READ
 from app.errors import UnsupportedMediaTypeError
+from app.services.corpus.ingest import Reception
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
+NamedCollection = Annotated[CollectionName | None, Query(alias="collection", description="The collection's name.")]
 JSON_TYPE = "application/json"
 NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 
@@ -63,24 +68,36 @@ async def post_passages(
     request: Request,
     response: Response,
     app: App,
-    opening: QueryOpening,
+    asker: Asker,
+    need: Need,
     key: OptionalKey,
+    collection: NamedCollection = None,
 ) -> JobAccepted:
     """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
 
     A JSON document is taken whole or not at all. Of NDJSON, bad lines are reported on the job by number and
     the rest go on. If the body does not arrive whole, none of it is taken; if the collection is deleted while it
-    arrives, the answer is 404.
+    arrives, the answer is 404. The collection is named in the query, or in a JSON document; `default` without.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in (JSON_TYPE, *NDJSON_TYPES):
         raise UnsupportedMediaTypeError(f"Send {JSON_TYPE} or {NDJSON_TYPES[0]}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
-    reception = app.ingest.receive(opening, key)
-    receive = receive_document if media_type == JSON_TYPE else receive_lines
-    await receive(request, reception)
-    return accepted(await run_in_threadpool(reception.finish), opening.name, response)
+
+    opening = await opening_at(app, asker, need)
+
+    def receive(name: str | None) -> Reception:
+        return app.ingest.receive(opening(name or DEFAULT_COLLECTION), key)
+
+    if media_type == JSON_TYPE:
+        if collection is not None:
+            opening(collection)  # refused before its body is read
+        reception = await receive_document(request, collection, receive)
+    else:
+        reception = receive(collection)
+        await receive_lines(request, reception)
+    return accepted(await run_in_threadpool(reception.finish), reception.collection, response)
 
 
 @router.get(
@@ -145,6 +162,27 @@ def get_collections(
 async def get_collection(scope: PathScope) -> CollectionOut:
     """What the collection holds."""
     return CollectionOut.model_validate(scope.collection)
+
+
+@router.get(
+    "/collections/{name}/passages",
+    dependencies=[needs(READ)],
+    response_model=PassagesOut,
+    responses=responses(404, 422, 503),
+    summary="List a collection's passages",
+)
+def get_passages(
+    app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
+) -> PassagesOut:
+    """Passages in the order of their ids, without their sentences."""
+    found = app.ingest.passages(scope, after, limit)
+    return PassagesOut(
+        passages=[
+            ListedPassageOut(id=one.external_id, title=one.title, text=one.text, metadata=one.metadata)
+            for one in found
+        ],
+        next_after=found[-1].external_id if len(found) == limit else None,
+    )
 
 
 @router.post(

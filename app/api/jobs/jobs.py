@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Response, status
 
-from app.api.dependencies import App, Limit, PathScope, QueryScope, needs
+from app.api.dependencies import App, JobAt, Limit, PathScope, needs
 from app.api.jobs.job_schemas import JobAccepted, JobDetail, JobOut, JobsOut, LineError
 from app.api.problems import responses
 from app.api.reading import Route
@@ -23,14 +23,13 @@ router = APIRouter(tags=["jobs"], route_class=Route)
     summary="Progress of a job",
 )
 def get_job(
-    job_id: UUID,
     app: App,
-    scope: QueryScope,
+    at: JobAt,
     errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     errors_limit: Limit = 100,
 ) -> JobDetail:
     """How far the job is, its place in the queue, and which lines were rejected and why."""
-    shown = app.jobs.show(scope, job_id)
+    shown = app.jobs.show(at.scope, at.id)
     errors = app.ingest.errors(shown.job, errors_after, errors_limit)
     return JobDetail.of(
         shown,
@@ -47,13 +46,13 @@ def get_job(
     | {202: {"model": JobOut, "description": "It runs, and ends as soon as what is in hand is whole."}},
     summary="Cancel a job",
 )
-def delete_job(job_id: UUID, app: App, scope: QueryScope, response: Response) -> JobOut:
+def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
     """Have the job end before its end; it stays in the list as `cancelled`, with how far it came.
 
     One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is
     one whose lines are still arriving.
     """
-    shown = app.jobs.cancel(scope, job_id)
+    shown = app.jobs.cancel(at.scope, at.id)
     if shown.job.status != "cancelled":
         response.status_code = status.HTTP_202_ACCEPTED
     return JobOut.of(shown)

@@ -16,6 +16,7 @@ from app.api.dependencies import (
     Posted,
     QueryScope,
     RequiredKey,
+    VerdictAt,
     json_body,
     needs,
     posted,
@@ -85,9 +86,9 @@ async def post_feedback(
     responses=responses(404, 422, 503),
     summary="Read a verdict",
 )
-def get_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
+def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     """The verdict, whether it is applied, and what it changed."""
-    return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
+    return _detail(app.feedback.event(at.scope, at.id), at.scope.collection.name)
 
 
 @router.get(

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from app.api.schemas import ExternalId, Model, RowId, Text
+from app.api.schemas import Model, NumberedId, RowId, Text
 from app.core.sizes import SENTENCE_CHARACTERS
 from app.services.learning.verdict import Named
 
@@ -20,7 +20,7 @@ class SentenceById(Model):
 class SentenceByText(Model):
     """A sentence by your id of its passage and its text."""
 
-    passage_id: ExternalId
+    passage_id: NumberedId
     text: Text = Field(max_length=SENTENCE_CHARACTERS)
 
 

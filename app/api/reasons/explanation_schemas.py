@@ -151,6 +151,7 @@ class ComparedPassageOut(BaseModel):
 
     passage_id: str
     title: str | None
+    text: str
     rank_a: int | None = Field(description="May lie beyond top_k; null where the arm did not rank it.")
     rank_b: int | None
     score_a: float | None = Field(description="Scores of different profiles and strategies do not compare.")

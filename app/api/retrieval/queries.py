@@ -1,16 +1,27 @@
 """Asking: queries, and answers in words."""
 
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Depends
 
-from app.api.dependencies import App, Posted, QueryScope, json_body, needs, posted, timed
-from app.api.problems import responses
+from app.api.dependencies import App, Asker, Need, Posted, QueryAt, Services, json_body, needs, posted, timed
+from app.api.problems import Problem, content, responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import WarningOut
-from app.api.retrieval.query_schemas import AnswerIn, AnswerOut, CitationOut, EpisodeOut, QueryIn, QueryOut
+from app.api.retrieval.query_schemas import (
+    AnswerIn,
+    AnswerOut,
+    BatchedOut,
+    BatchIn,
+    BatchOut,
+    CitationOut,
+    EpisodeOut,
+    QueryIn,
+    QueryOut,
+)
 from app.core.access_keys import LLM, QUERY
+from app.errors import EngramError, UnavailableError
+from app.services.access.scope import LOCAL, Principal
 
 router = APIRouter(tags=["queries"], route_class=Route)
 
@@ -30,6 +41,43 @@ def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: 
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
 
+@router.post(
+    "/queries:batch",
+    response_model=BatchOut,
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    responses=responses(400, 413, 415, 422, 503),
+    summary="Retrieve passages for several questions",
+)
+def post_queries(body: BatchIn, app: App, asker: Asker, need: Need) -> BatchOut:
+    """Each question as by `POST /query`, one after the other, in the time that one request has.
+
+    What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
+    """
+    answers: list[BatchedOut] = []
+    away: UnavailableError | None = None
+    for query in body.queries:
+        try:
+            found = _found(app, asker, need, query)
+        except EngramError as error:
+            away = away or (error if isinstance(error, UnavailableError) else None)
+            answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
+        else:
+            answers.append(BatchedOut(answer=found))
+    if away is not None and all(one.answer is None for one in answers):
+        raise away
+    return BatchOut(answers=answers)
+
+
+def _found(app: Services, asker: Principal, need: str, query: QueryIn) -> QueryOut:
+    """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
+    if asker is not LOCAL:
+        app.quotas.take(asker, "queries")
+    scope = app.access.asked(query.collection, asker, need)
+    if query.sufficiency == "llm":
+        scope.need(LLM, "A language model that says whether the evidence suffices")
+    return QueryOut.model_validate(app.serving.query(query.to_query(scope)))
+
+
 @router.get(
     "/queries/{query_id}",
     dependencies=[needs(QUERY)],
@@ -37,9 +85,9 @@ def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: 
     responses=responses(404, 422, 503),
     summary="Read an answered query",
 )
-def get_query(query_id: UUID, app: App, scope: QueryScope) -> EpisodeOut:
+def get_query(app: App, at: QueryAt) -> EpisodeOut:
     """The answer as it was given, with its trace; what was deleted since is left out."""
-    episode = app.ask.episode(scope, query_id)
+    episode = app.ask.episode(at.scope, at.id)
     return EpisodeOut.model_validate(
         {
             **episode.answer,

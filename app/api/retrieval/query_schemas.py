@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
+from app.api.problems import Problem
 from app.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
 from app.api.retrieval.trace_schemas import (
     EnoughInfluenceOut,
@@ -39,6 +40,7 @@ QUERY_EXAMPLES: list[JsonValue] = [
     },
 ]
 MAX_EXPANSIONS = 20
+MAX_QUERIES = 50
 
 
 class ArmIn(Model):
@@ -143,6 +145,18 @@ class QueryIn(Model):
             says_arm="arm" in self.model_fields_set,
             unit=self.unit,
         )
+
+
+class BatchIn(Model):
+    """Several questions in one request."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"queries": [QUERY_EXAMPLES[0], {"collection": "sample", "query": "Titan?"}]}]
+        }
+    )
+
+    queries: list[QueryIn] = Field(min_length=1, max_length=MAX_QUERIES)
 
 
 class Out(BaseModel):
@@ -311,6 +325,19 @@ class QueryOut(Out):
     warnings: list[WarningOut] = Field(
         default_factory=list, description="What the LLM endpoint failed, and was done without it. Not kept."
     )
+
+
+class BatchedOut(Out):
+    """What became of one question of several: its answer, or what was wrong with it."""
+
+    answer: QueryOut | None = None
+    problem: Problem | None = None
+
+
+class BatchOut(Out):
+    """An answer or a problem for each question, in their order."""
+
+    answers: list[BatchedOut]
 
 
 class QueryExpansionOut(Out):

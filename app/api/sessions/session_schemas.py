@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 from app.api.learning.references import SentenceList, named
 from app.api.retrieval.query_schemas import ArmIn
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JsonObject, Model, Question, Text, Whole
+from app.api.sessions.option_schemas import OptionsIn
 from app.core.session import Budget, NoteKind, Round, Status, StopReason, StopRule
 from app.services.learning.verdict import Named
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
 from app.services.sessions.state import Asked
 
-PlannerName = Literal["auto", "pool", "socratic", "caller"]
+PlannerName = Literal["auto", "pool", "socratic", "tree", "caller"]
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 SESSION_EXAMPLES: list[JsonValue] = [
     {"collection": "sample", "question": QUESTION, "wait": True},
@@ -77,7 +78,7 @@ class SessionIn(Model):
         description=(
             "'pool': queries for what the question's triples lack, by rules, or with an LLM where one is "
             "configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. "
-            "'auto': picks one. "
+            "'tree': tree search over steps of an LLM. 'auto': picks one. "
             "'caller': you do, by POST /sessions/{id}/rounds."
         ),
     )
@@ -94,6 +95,7 @@ class SessionIn(Model):
     arm: ArmIn | None = Field(
         default=None, description="Of its queries; absent: by the collection's experiment, else the defaults."
     )
+    options: OptionsIn | None = Field(default=None, description="Of the planner.")
     unit: Text | None = Field(default=None, max_length=200, description="As of a query: stays in one arm.")
     filter: JsonObject | None = Field(
         default=None, description="Only passages whose metadata contain this JSON object."
@@ -114,6 +116,7 @@ class SessionIn(Model):
                 threshold=self.stop.threshold,
                 answer=self.answer,
                 learn=self.learn,
+                options=None if self.options is None else self.options.model_dump(exclude_unset=True),
             ),
             budget=Budget(**self.budget.model_dump()),
         )

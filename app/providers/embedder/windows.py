@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from app.providers.embedder.folder import ModelFolder
+from app.providers.embedder.gather import Gather
 
 Encoder = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 """Token ids and attention mask, both (b, t), to vectors (b, d)."""
@@ -89,6 +90,7 @@ class WindowedEmbedder:
         self._size = folder.window - len(self._prefix) - len(self._suffix)
         self._tokens_read = 0
         self._lock = threading.Lock()
+        self._gather = Gather(self._embed)
         self.dimension = int(self._encode_batch([np.array([self._pad_token])]).shape[1])
 
     @property
@@ -98,6 +100,9 @@ class WindowedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors, shape (n, d), in the order of ``texts``; (0, d) for no texts."""
+        return self._gather(texts)
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return combine_windows(*self.embed_windows(texts), len(texts))
 
     def embed_windows(

@@ -25,6 +25,9 @@ from app.providers.language.names import UNSPACED, distinct_entities
 from app.providers.language.rules import RuleLanguage
 from app.providers.language.sentences import split_sentences
 
+RULES = "rules"
+"""In place of a pipeline's name: the built-in rules, and no word about it."""
+
 log = structlog.get_logger(__name__)
 
 # Labels that name no thing two sentences could share: times go to the time channel, amounts nowhere.
@@ -40,9 +43,10 @@ def load_language(spacy_model: str) -> Language:
 
     Raises :class:`ConfigurationError` for a pipeline that is installed and does not serve.
     """
-    folder = _pipeline_folder(spacy_model)
+    folder = pipeline_folder(spacy_model)
     if folder is None:
-        log.warning("spacy_model_not_installed", model=spacy_model, serving="built-in rules")
+        if spacy_model != RULES:
+            log.warning("spacy_model_not_installed", model=spacy_model, serving="built-in rules")
         with torch_hidden():
             import spacy
         return RuleLanguage(lambda: spacy.blank("en"))
@@ -151,7 +155,7 @@ def _names(doc: Any) -> list[Any]:
     return [entity for entity in doc.ents if entity.label_ not in _NOT_NAMES]
 
 
-def _pipeline_folder(spacy_model: str) -> Path | None:
+def pipeline_folder(spacy_model: str) -> Path | None:
     """Where the pipeline lies, found without importing spaCy; ``None`` if it is not installed."""
     if (Path(spacy_model) / "config.cfg").is_file():
         return Path(spacy_model)

@@ -16,6 +16,7 @@ from app.errors import ConfigurationError, LlmError
 from app.providers.llm import fact_replies, meter, prompts, replies
 from app.providers.llm.fact_replies import Maintenance, Relation
 from app.providers.llm.replies import DraftAnswer, Grade, Judgement, UnusableReplyError, Usage
+from app.telemetry import metrics, stages
 
 MAX_RESPONSE_BYTES = 2**20
 """Longest response body that is read, in bytes; the replies asked for are some hundred bytes long."""
@@ -70,8 +71,13 @@ class Llm:
         max_attempts: int = 3,
         backoff_seconds: float = 0.5,
         max_wait_seconds: float = 20.0,
+        prices: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """Open nothing yet; raises :class:`ConfigurationError` if the address or the key cannot be used."""
+        """Open nothing yet; raises :class:`ConfigurationError` if the address or the key cannot be used.
+
+        ``prices`` are those of a million tokens, of prompts and of completions: what metrics tell of costs.
+        """
+        self._prices = prices
         self._base_url = _checked_base_url(base_url)
         self._api_key = _checked_api_key(api_key)
         self._model = model
@@ -125,14 +131,14 @@ class Llm:
         """Name the time that ``text`` is limited to, as a short phrase, or None if it is not."""
         if not text.strip():
             return None
-        return self.ask(prompts.time_constraint(text), replies.read_time_constraint)
+        return self.ask("time", prompts.time_constraint(text), replies.read_time_constraint)
 
     def is_sufficient(self, question: str, sentences: Sequence[str]) -> bool:
         """Tell whether the sentences alone answer the question."""
         if not sentences:
             return False
         evidence = prompts.number_sentences(enumerate(sentences))
-        return self.ask(prompts.sufficiency(question, evidence), replies.read_sufficiency)
+        return self.ask("sufficiency", prompts.sufficiency(question, evidence), replies.read_sufficiency)
 
     def judge_support(
         self,
@@ -146,6 +152,7 @@ class Llm:
             return Judgement(supporting=(), confidence=None, judged=())
         evidence = prompts.number_sentences(pairs)
         return self.ask(
+            "judge",
             prompts.support(question, evidence, answer),
             lambda reply: replies.read_judgement(reply, evidence.ids),
         )
@@ -156,6 +163,7 @@ class Llm:
             return DraftAnswer(text="", cited=(), sufficient=False)
         evidence = prompts.number_sentences(sentences)
         return self.ask(
+            "answer",
             prompts.draft_answer(question, evidence),
             lambda reply: replies.read_draft_answer(reply, evidence.ids),
         )
@@ -166,11 +174,13 @@ class Llm:
             raise ValueError("there is no accepted answer")
         if not answer.strip():
             return Grade(strict=False, lenient=False)
-        return self.ask(prompts.grade(question, accepted, answer), replies.read_grade)
+        return self.ask("grade", prompts.grade(question, accepted, answer), replies.read_grade)
 
     def expand(self, method: WordedMethod, question: str) -> list[str]:
         """Texts that widen the question, one or several by the method."""
-        return self.ask(prompts.expansion(method, question), lambda reply: replies.read_expansion(method, reply))
+        return self.ask(
+            "expand", prompts.expansion(method, question), lambda reply: replies.read_expansion(method, reply)
+        )
 
     def refine_question(self, question: str, draft: str, passages: Sequence[str]) -> str:
         """A better question than ``draft``, which found the passages, to the same end as ``question``."""
@@ -179,14 +189,14 @@ class Llm:
         # Long passages are cut, so that each has its place; the rest of a line is its number.
         room = prompts.MAX_EVIDENCE_CHARACTERS // len(passages) - len(f"[{len(passages)}] \n")
         evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
-        return self.ask(prompts.refinement(question, draft, evidence), replies.read_question)
+        return self.ask("refine", prompts.refinement(question, draft, evidence), replies.read_question)
 
     def extract_entities(self, title: str | None, sentences: Sequence[str]) -> list[str]:
         """The names that a text says something of, its title first if it has one; each once."""
         if not sentences:
             return []
         evidence = prompts.number_sentences(enumerate(sentences))
-        found = self.ask(prompts.entities(title, evidence), fact_replies.read_entities)
+        found = self.ask("entities", prompts.entities(title, evidence), fact_replies.read_entities)
         return replies.distinct([*([title.strip()] if title else []), *found])
 
     def extract_relations(
@@ -197,6 +207,7 @@ class Llm:
             return []
         evidence = prompts.number_sentences(sentences)
         return self.ask(
+            "relations",
             prompts.relations(title, evidence, entities),
             lambda reply: fact_replies.read_relations(reply, entities, evidence.ids),
         )
@@ -208,12 +219,17 @@ class Llm:
         lines = [(place, " | ".join(fact)) for place, fact in enumerate(facts)]
         evidence = prompts.number_sentences(lines)
         return self.ask(
+            "maintenance",
             prompts.maintenance(evidence, correction),
             lambda reply: fact_replies.read_maintenance(reply, len(evidence.ids)),
         )
 
-    def ask(self, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
+    def ask(self, use: str, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
         """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first."""
+        with stages.asking(use):
+            return self._read(messages, read)
+
+    def _read(self, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
         reply = self._complete(messages)
         try:
             return read(reply)
@@ -246,6 +262,7 @@ class Llm:
             raise LlmError(f"The LLM endpoint's response is not a chat completion ({error}).") from error
         with self._lock:
             self._whole._usage += usage
+        metrics.tokens(usage.prompt_tokens, usage.completion_tokens, self._prices)
         if self._meter is not None:
             self._meter.add(usage)
         meter.add(usage.prompt_tokens + usage.completion_tokens)

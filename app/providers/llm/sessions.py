@@ -17,13 +17,14 @@ Sentences = Sequence[tuple[int, str]]
 
 def split(llm: Llm, question: str) -> list[Triple]:
     """The facts that a question depends on, in the order in which they can be looked up."""
-    return llm.ask(session_prompts.split(question), session_replies.read_split)
+    return llm.ask("split", session_prompts.split(question), session_replies.read_split)
 
 
 def gaps(llm: Llm, question: str, facts: Sequence[str], sentences: Sentences) -> Gaps:
     """What of the facts the sentences settle, whether they suffice, and what to search for next."""
     evidence = prompts.number_sentences(sentences)
     return llm.ask(
+        "gaps",
         session_prompts.gaps(question, facts, evidence),
         lambda reply: session_replies.read_gaps(reply, evidence.ids),
     )
@@ -35,6 +36,7 @@ def keep(llm: Llm, question: str, sought: str, notes: Sequence[str], sentences: 
         return Kept((), ())
     evidence = prompts.number_sentences(sentences)
     return llm.ask(
+        "keep",
         session_prompts.keep(question, sought, notes, evidence),
         lambda reply: session_replies.read_kept(reply, evidence.ids),
     )
@@ -48,6 +50,7 @@ def note(
         return []
     evidence = prompts.number_sentences(sentences)
     return llm.ask(
+        "note",
         session_prompts.note(question, notes, evidence, sub_question, answer),
         lambda reply: session_replies.read_notes(reply, evidence.ids),
     )
@@ -55,9 +58,9 @@ def note(
 
 def next_step(llm: Llm, question: str, notes: Sequence[str], asked: Sequence[str]) -> NextStep:
     """Whether the notes answer the question; else the next sub-question."""
-    return llm.ask(session_prompts.step(question, notes, asked), session_replies.read_step)
+    return llm.ask("step", session_prompts.step(question, notes, asked), session_replies.read_step)
 
 
 def queries(llm: Llm, sub_question: str, notes: Sequence[str]) -> list[str]:
     """Search queries for a sub-question."""
-    return llm.ask(session_prompts.queries(sub_question, notes), session_replies.read_queries)
+    return llm.ask("queries", session_prompts.queries(sub_question, notes), session_replies.read_queries)

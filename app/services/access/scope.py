@@ -1,15 +1,18 @@
 """What a request is about and who makes it: resolved once at the edge, and taken by every service."""
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from app.core.access_keys import AUDIT, EVERYTHING, MODERATE, Grants
 from app.core.judge_names import normalised
 from app.errors import ForbiddenError, InvalidRequestError, NotFoundError
 from app.services.access.encoder import Encoder
 from app.storage.corpus import collections
-from app.storage.corpus.collections import LOCAL_TENANT, Collection, Opened
+from app.storage.corpus.collections import LOCAL_TENANT, Collection, Held, Opened
 from app.storage.database import Database, Writer
 
+ById = Held
+"""What is found by its id alone: a job, an answered query, a verdict."""
 REMEMBERED = 1_000
 """Scopes that a process remembers."""
 ANONYMOUS = "anonymous"
@@ -173,6 +176,31 @@ class AccessService:
             return self.scope(name, principal, need)
         except NotFoundError as error:
             return Missing(principal, error)
+
+    def holding(
+        self, what: ById, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
+    ) -> Scope:
+        """The principal at the collection that holds a job, an answered query or a verdict of this id.
+
+        Of a collection and its copies, the collection. As with ``asked``, that there is none is told by the scope,
+        and so is that there is none for this principal.
+
+        Raises:
+            InvalidRequestError: several hold one.
+            ForbiddenError: the principal may do other things with the collection, but not this.
+        """
+        with self._database.read() as reader:
+            held = collections.holding(reader, what, identity, principal.tenant)
+        reached = [collection for collection in held if principal.grants.on(collection.name)]
+        found = [collection for collection in reached if collection.past is None] or reached
+        if not found:
+            return Missing(principal, NotFoundError(f"There is no {what} {identity} in any collection."))
+        if len(found) > 1:
+            names = ", ".join(collection.name for collection in found)
+            raise InvalidRequestError(f"There is a {what} {identity} in each of {names}: say which collection.")
+        scope = Scope(principal, found[0])
+        _check(scope, need)
+        return scope
 
     def remembered(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope | None:
         """As ``scope`` answered this process last; None if it never did, or forgot.

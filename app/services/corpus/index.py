@@ -3,14 +3,17 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.constants import Constants
 from app.core.sizes import BATCH_CHARACTERS, BATCH_ROWS, fitting
 from app.core.temporal import time_constraint
+from app.core.triples import Triple
 from app.providers.language import (
     ANALYSER,
     Language,
@@ -18,6 +21,7 @@ from app.providers.language import (
     SentenceAnalysis,
     terms,
 )
+from app.providers.language.facts import extract_facts
 from app.providers.llm import Llm
 from app.services.access.encoder import Encoder
 from app.services.corpus.drafts import (
@@ -30,6 +34,7 @@ from app.services.corpus.drafts import (
     surfaces_of,
     with_llm_times,
 )
+from app.services.facts import learn
 from app.services.jobs.work import Work
 from app.services.keys.rekey import Rebase
 from app.storage.corpus import collections, graph, lexical, passages, staged_lines
@@ -38,8 +43,10 @@ from app.storage.corpus.graph import SentenceRow, TimeRow
 from app.storage.corpus.lexical import TermCounts
 from app.storage.corpus.passages import PassageRow, StoredSentence
 from app.storage.database import Database, Writer
+from app.storage.facts import graph as fact_graph
 from app.storage.jobs.jobs import Job
 from app.storage.sessions import erasure
+from app.telemetry.stages import stage
 
 MAX_REPLANS = 5
 Vectors = dict[str, NDArray[np.float32]]
@@ -61,6 +68,7 @@ class _Plan:
     texts: Vectors = field(default_factory=dict)
     names: dict[str, tuple[str, NDArray[np.float32]]] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
+    facts: dict[str, list[Triple]] = field(default_factory=dict)
 
 
 class IndexService:
@@ -75,10 +83,13 @@ class IndexService:
         batch_size: int,
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
+        facts: Constants | None = None,
     ) -> None:
+        """Passages give no facts unless ``facts`` says by which noises."""
         self._database = database
         self._encoder = encoder
         self._language = language
+        self._facts = None if facts is None else learn.as_source(facts)
         self._batch_size = batch_size
         self._time_llm = time_llm
         self._rebase = rebase
@@ -93,14 +104,14 @@ class IndexService:
         """
         job = work.job
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
-            planned = ahead.submit(self._plan, job, 0, frozenset())
+            planned = ahead.submit(copy_context().run, self._plan, job, 0, frozenset())
             while not work.should_stop():
                 plan = planned.result()
                 if plan is None:
                     with self._database.write() as writer:
                         work.finish(writer)
                     return
-                planned = ahead.submit(self._plan, job, plan.lines[-1], frozenset(plan.names))
+                planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1], frozenset(plan.names))
                 self._write(work, plan)
 
     def let_go(self, writer: Writer, job: Job) -> None:
@@ -114,7 +125,7 @@ class IndexService:
             if current is None:
                 return
             try:
-                with self._database.write() as writer:
+                with stage("write"), self._database.write() as writer:
                     self._write_plan(writer, work, current)
             except _StaleError:
                 current = self._plan(work.job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
@@ -141,11 +152,23 @@ class IndexService:
                 return None
             collection = collections.by_id(reader, collection_id)
         self._encoder.check(collection)
+        with stage("draft"):
+            return self._drafted(collection, staged, versions, arriving, whole=limit is not None)
+
+    def _drafted(
+        self,
+        collection: Collection,
+        staged: list[tuple[int, dict[str, Any]]],
+        versions: dict[str, tuple[int, bytes]],
+        arriving: frozenset[str],
+        *,
+        whole: bool,
+    ) -> _Plan:
         hashes = {line: content_hash_of(body) for line, body in staged}
         changed = [(line, body) for line, body in staged if versions.get(body["id"], (0, b""))[1] != hashes[line]]
         read = self._language.analyse_passages([_passage(body) for _, body in changed])
         analyses = {line: sentences for (line, _), sentences in zip(changed, read, strict=True)}
-        if limit is None:  # what is planned anew has to be the same lines
+        if not whole:  # what is planned anew has to be the same lines
             staged = _fitting(staged, analyses)
         plan = _Plan(
             lines=[line for line, _ in staged],
@@ -161,6 +184,8 @@ class IndexService:
         )
         if self._time_llm is not None:
             plan.drafts = [with_llm_times(draft, self._time_llm) for draft in plan.drafts]
+        if self._facts is not None:
+            plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
         self._embed(collection, plan, arriving)
         return plan
@@ -223,6 +248,8 @@ class IndexService:
         moved: dict[int, tuple[int, str | None]] = {}
         fresh: list[SentenceRow] = []
         fresh_entities: list[tuple[str, ...]] = []
+        fresh_places: list[tuple[str, int]] = []
+        ids: dict[tuple[str, int], int] = {}
         links: dict[int, list[str]] = {}
         for draft in plan.drafts:
             passage = placed[draft.external_id]
@@ -230,6 +257,7 @@ class IndexService:
                 same = stored.get((passage, sentence.text))
                 if same:
                     kept = same.pop(0)
+                    ids[draft.external_id, position] = kept
                     moved[kept] = (position, sentence.time_expression)
                     links[kept] = names_of(sentence.entities)
                     continue
@@ -238,15 +266,21 @@ class IndexService:
                     raise _StaleError
                 fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
                 fresh_entities.append(sentence.entities)
+                fresh_places.append((draft.external_id, position))
         removed = [sentence for left in stored.values() for sentence in left]
+        if self._facts is not None or removed:
+            fact_graph.lock(writer, collection_id)
+        losing = learn.facts_of(writer, collection_id, removed)
         orphan_entities, orphan_times = graph.delete_sentences(writer, collection_id, removed)
         if removed:
             changed = sorted({passage for (passage, _), left in stored.items() if left})
             erasure.forget_passages(writer, collection_id, changed)
         orphan_times += graph.move_sentences(writer, collection_id, moved)
         inserted = graph.insert_sentences(writer, collection_id, fresh)
+        ids.update(zip(fresh_places, inserted, strict=True))
         links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
         orphan_entities += graph.set_links(writer, collection_id, links)
+        self._write_facts(writer, collection_id, plan, placed, ids, losing)
         gone = graph.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         if graph.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
             raise _StaleError
@@ -270,6 +304,28 @@ class IndexService:
         known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
         if known and self._rebase is not None:
             self._rebase(writer, collection_id, known)
+
+    def _write_facts(
+        self,
+        writer: Writer,
+        collection_id: int,
+        plan: _Plan,
+        placed: Mapping[str, int],
+        sentences: Mapping[tuple[str, int], int],
+        losing: set[int],
+    ) -> None:
+        """Have the passages' sentences say what they say now, and nothing else."""
+        if self._facts is None:
+            if losing:
+                learn.settle_facts(writer, collection_id, losing)
+            return
+        spoken: dict[int, tuple[int, list[Triple]]] = {
+            sentence: (placed[external_id], []) for (external_id, _), sentence in sentences.items()
+        }
+        for external_id, triples in plan.facts.items():
+            for triple in triples:
+                spoken[sentences[external_id, triple.sentence]][1].append(triple)
+        learn.of_sentences(writer, collection_id, spoken, losing, self._facts)
 
 
 def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

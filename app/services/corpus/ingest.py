@@ -12,12 +12,14 @@ from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.encoder import Encoder
 from app.services.access.quotas import too_many_passages
 from app.services.access.scope import LOCAL, Opening, Principal, Scope
+from app.services.facts import learn
 from app.services.jobs.keyed import once
 from app.services.jobs.kinds import INGEST
 from app.storage.corpus import collections, graph, lexical, passages, staged_lines
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database
+from app.storage.facts import graph as fact_graph
 from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
 from app.storage.sessions import erasure
@@ -42,6 +44,11 @@ class Reception:
         self._opened: Opened | None = None
         self._sent = 0
         self.job_id = uuid4()
+
+    @property
+    def collection(self) -> str:
+        """The name of the collection that they are for."""
+        return self._opening.name
 
     def digest(self, chunk: bytes) -> None:
         """Count raw body bytes towards the fingerprint that the Idempotency-Key guards."""
@@ -155,6 +162,11 @@ class IngestService:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             return stored[found[0]], passages.sentences_of(reader, target.id, [found[0]])
 
+    def passages(self, scope: Scope, after: str | None, limit: int) -> list[StoredPassage]:
+        """The collection's passages in the order of their ids, those after ``after``."""
+        with self._database.read() as reader:
+            return passages.page(reader, scope.collection.id, after, limit)
+
     def collections(self, after: str | None, limit: int, principal: Principal = LOCAL) -> list[Collection]:
         """Collections that the principal may read, in name order, those after ``after``."""
         with self._database.read() as reader:
@@ -186,7 +198,11 @@ class IngestService:
             if found is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             sentences = [sentence.id for sentence in passages.sentences_of(writer, target.id, [found[0]])]
+            fact_graph.lock(writer, target.id)
+            facts = learn.facts_of(writer, target.id, sentences)
             entities, times = graph.delete_sentences(writer, target.id, sentences)
+            if facts:
+                learn.settle_facts(writer, target.id, facts)
             length = lexical.remove(writer, target.id, [found[0]])
             passages.delete_passage(writer, target.id, found[0])
             erasure.forget_passages(writer, target.id, [found[0]])

@@ -21,6 +21,7 @@ from app.services.jobs.work import ClaimLostError, Handler, Kind, Work
 from app.storage.database import Database
 from app.storage.jobs import claims
 from app.storage.jobs.jobs import Job
+from app.telemetry import stages
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +86,7 @@ class Runner:
         job = work.job
         try:
             if not work.cancelled:
-                with self._kept(work):
+                with self._kept(work), stages.job(job.kind):
                     handler.run(work)
         except ClaimLostError:
             raise
@@ -99,6 +100,7 @@ class Runner:
                 raise
             return self._failed(work, handler, error)
         if work.finished:
+            stages.job_ended(job.kind, "succeeded")
             log.info("job finished", job_id=str(job.id), collection=job.collection, kind=job.kind)
             return True
         if work.cancelled:
@@ -115,6 +117,7 @@ class Runner:
             before = claims.attempts(reader, job)
         if before is None:
             raise ClaimLostError from error
+        stages.job_ended(job.kind, "tried")
         log.error("job failed a try", job_id=str(job.id), collection=job.collection, exc_info=error)
         if before + 1 >= MAX_ATTEMPTS:
             return self._end(work, handler, "failed", reason)
@@ -133,6 +136,7 @@ class Runner:
         with self._database.write() as writer:
             work.close(writer, status, error=error)
             handler.let_go(writer, job)
+        stages.job_ended(job.kind, status)
         log.warning("job ended", status=status, job_id=str(job.id), collection=job.collection, kind=job.kind)
         return True
 

@@ -25,6 +25,7 @@ from app.storage.log.feedback import StoredEvent
 from app.storage.log.intake import NewEvent
 from app.storage.retrieval import episodes
 from app.storage.stream import WakeStream
+from app.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
@@ -240,7 +241,7 @@ class Intake:
         stored: dict[int, tuple[int, StoredEvent] | None] = {}
         for tenant in dict.fromkeys(event.tenant for event in events):
             own = [at for at, event in enumerate(events) if event.tenant == tenant]
-            with tenancy.of(tenant), self._database.write_once() as writer:
+            with tenancy.of(tenant), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, intake.accept(writer, [events[at] for at in own]), strict=True)
         accepted = [None if one is None else Accepted(*one) for one in (stored[at] for at in range(len(events)))]
         for one in accepted:

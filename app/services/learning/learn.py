@@ -1,14 +1,14 @@
 """Learning from verdicts: each event is applied once, in one transaction with its audit."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import structlog
 
 from app.core.belief import Believed
 from app.core.standing import NEWCOMERS
-from app.core.states import question_hash
+from app.core.states import Audit, question_hash
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
@@ -23,6 +23,8 @@ from app.storage.learning.weights import WeightTerm
 from app.storage.log import feedback, standings
 from app.storage.log.feedback import PendingEvent
 from app.storage.log.standings import Reworded
+from app.telemetry import metrics
+from app.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
@@ -82,6 +84,7 @@ class LearnService:
     def _note_failure(self, collection_id: int, event: int, reason: str) -> None:
         with self._database.write() as writer:
             parked = feedback.record_failure(writer, collection_id, event, reason, self._max_attempts)
+        metrics.ended_verdicts([("parked" if parked else "failed", 1)])
         if parked:
             log.error("feedback parked", collection_id=collection_id, event_id=event, reason=reason)
 
@@ -105,8 +108,9 @@ class LearnService:
             return 0
 
     def _apply(self, collection_id: int, events: Sequence[int]) -> int:
-        units = {} if KEYS in self._noise.frozen else self._attribution.prepare(collection_id, events)
-        with self._database.write() as writer:
+        with stage("attribute"):
+            units = {} if KEYS in self._noise.frozen else self._attribution.prepare(collection_id, events)
+        with stage("learn"), self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 return 0
             collections.lock_learning(writer, collection_id, alone=False)
@@ -129,6 +133,7 @@ class LearnService:
             feedback.mark_applied(
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
+        _count(pending, audit, application.contested)
         moved = Counter(row.event_id for row in audit)
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=moved[event.id])
@@ -164,7 +169,8 @@ class LearnService:
     def _evolve_if_due(self, collection_id: int) -> None:
         """Let the keys evolve if these events made it due; if that fails they stay due, and the events applied."""
         try:
-            self._evolve.evolve_if_due(collection_id)
+            with stage("evolve"):
+                self._evolve.evolve_if_due(collection_id)
         except UnavailableError as error:
             log.warning("keys not evolved", collection_id=collection_id, error=error.detail)
         except Exception:
@@ -193,3 +199,13 @@ class LearnService:
                         WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, noise, seen.surprise)
                     )
         return taught
+
+
+def _count(events: Sequence[PendingEvent], audit: Sequence[Audit], contested: Collection[int]) -> None:
+    """Tell of events that were applied."""
+    metrics.ended_verdicts([("applied", len(events)), ("contested", len(contested))])
+    for event in events:
+        metrics.VERDICT_SECONDS.observe(event.waited_seconds)
+    for row in audit:
+        metrics.GAIN.labels(row.channel).observe(row.gain)
+        metrics.PERPLEXITY.labels(row.channel).observe(row.perplexity_after)

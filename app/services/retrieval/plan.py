@@ -21,6 +21,7 @@ from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.storage.corpus.collections import Collection
 from app.storage.retrieval.focus import Focus, GraphLimits, Vector
+from app.telemetry.stages import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +150,15 @@ class Planner:
         served = served or as_asked(query)
         sufficiency = self._sufficiency(query, served)
         began = time.perf_counter()
-        mentions, constraint, warnings = self._analysed(query, served)
-        weights = term_weights(query.text, query.expansions)
+        with stage("analyse"):
+            mentions, constraint, warnings = self._analysed(query, served)
+            weights = term_weights(query.text, query.expansions)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
         units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
-        vectors = self.encoder.embed(query.scope.collection, [query.text, *units, *times])
+        with stage("embed"):
+            vectors = self.encoder.embed(query.scope.collection, [query.text, *units, *times])
         focus = Focus(
             query.scope.collection,
             vectors[0],
@@ -190,7 +193,8 @@ class Planner:
         the walk.
         """
         began = time.perf_counter()
-        vectors = self.encoder.embed(plan.collection, [plan.mentions[name] for name in unknown])
+        with stage("embed"):
+            vectors = self.encoder.embed(plan.collection, [plan.mentions[name] for name in unknown])
         return replace(
             plan,
             unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},

@@ -18,6 +18,8 @@ RECALL_SENTENCES = 8
 # A question without entities scans every sentence of a collection up to this size, then the nearest passages'.
 SCANNED_SENTENCES = 50_000
 SCANNED_PASSAGES = 1_000
+NEAR_PASSAGES = 100
+"""Passages near the question that hubs are read in, where the collection has a vector index."""
 
 
 def recalls(plan: Plan) -> bool:
@@ -31,8 +33,9 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
     Args:
         recalled: that, where it was read already.
     """
+    near = _near(reader, plan) if start.activation else None
     if not recalls(plan):
-        return Walk(start, plan.query.pool)
+        return Walk(start, plan.query.pool, near=near)
     if recalled is None:
         recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
@@ -42,7 +45,15 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
         ]
     priors, vouched = heard(recalled, plan.recall_gate)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
-    return Walk(start, joining, recalled=recalled, priors=priors, vouched=vouched)
+    return Walk(start, joining, recalled=recalled, priors=priors, vouched=vouched, near=near)
+
+
+def _near(reader: Reader, plan: Plan) -> Sequence[int] | None:
+    """The passages that hubs are read in: a large collection names a country in more sentences than can be read."""
+    collection = plan.collection
+    if plan.limits.exact or "passage" not in collection.indexed:
+        return None
+    return list(keyed.nearest_passages(reader, plan.focus, NEAR_PASSAGES, plan.limits))
 
 
 def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
@@ -96,7 +107,7 @@ def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     focus, profile = plan.focus, plan.profile
     if start.activation or walk.hops:
         reached = hops.linked_sentences(
-            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop
+            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, walk.near
         )
     else:
         within = None

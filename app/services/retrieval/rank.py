@@ -146,7 +146,7 @@ def _candidates(reader: Reader, plan: Plan, walk: Walk) -> Found:
     touched = {found.passage_id for found in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
-    return candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched))
+    return candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched), walk.near or ())
 
 
 @lru_cache(maxsize=TITLES)

@@ -25,6 +25,7 @@ from app.storage.database import Database, Reader
 from app.storage.learning import experience
 from app.storage.learning.experience import PastSupport
 from app.storage.retrieval import entities
+from app.telemetry.stages import stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +109,9 @@ class RetrieveService:
         while True:
             with self._database.snapshot() as reader:
                 if walk is None:
-                    aligned, unknown, recalled = _aligned(reader, plan)
-                    walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), recalled)
+                    with stage("align"):
+                        aligned, unknown, recalled = _aligned(reader, plan)
+                        walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), recalled)
                 if walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
@@ -140,16 +142,21 @@ class RetrieveService:
 
         Sufficiency "learned" ranks after every hop.
         """
-        walk = propagate.advance(reader, plan, walk)
+        walk = self._walked(reader, plan, walk)
         while plan.sufficiency == "learned" and walk.stop_reason is None:
             ranking = self._ranked(reader, plan, walk)
             if ranking.enough is not None and ranking.enough.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
-            walk = propagate.advance(reader, plan, walk)
+            walk = self._walked(reader, plan, walk)
         return walk, None
 
+    def _walked(self, reader: Reader, plan: Plan, walk: Walk) -> Walk:
+        with stage("walk"):
+            return propagate.advance(reader, plan, walk)
+
     def _ranked(self, reader: Reader, plan: Plan, walk: Walk) -> Ranking:
-        return rank(reader, plan, walk, self._prior, depth(plan))
+        with stage("rank"):
+            return rank(reader, plan, walk, self._prior, depth(plan))
 
     def _found(
         self,
@@ -162,6 +169,18 @@ class RetrieveService:
     ) -> Retrieved:
         """The rest of what is read once the walk has stopped."""
         ranking = ranking or self._ranked(reader, plan, walk)
+        with stage("read"):
+            return self._texts(reader, plan, aligned, walk, ranking, began)
+
+    def _texts(
+        self,
+        reader: Reader,
+        plan: Plan,
+        aligned: Sequence[EntityAnswer],
+        walk: Walk,
+        ranking: Ranking,
+        began: float,
+    ) -> Retrieved:
         explored = explore(reader, plan, ranking)
         shown = [passage for passage, _ in explored.best]
         sentences: dict[int, list[StoredSentence]] = {}

@@ -68,6 +68,7 @@ class Walk:
         priors: sentence -> recall prior in [0, 1], the strongest few.
         vouched: strongest prior from a verdict that claimed to name all evidence.
         stop_reason: why it stopped; None while it may go on.
+        near: passages near the question that hubs are read in; None where the collection is small.
     """
 
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
@@ -77,6 +78,7 @@ class Walk:
     priors: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
     stop_reason: StopReason | None = None
+    near: Sequence[int] | None = None
 
     @property
     def evidence(self) -> dict[int, Evidence]:
@@ -112,6 +114,7 @@ class Walk:
             "priors": list(self.priors.items()),
             "vouched": self.vouched,
             "stop_reason": self.stop_reason,
+            "near": None if self.near is None else list(self.near),
         }
 
 
@@ -125,6 +128,7 @@ def loaded(stored: Mapping[str, Any]) -> Walk:
         priors=dict(stored["priors"]),
         vouched=stored["vouched"],
         stop_reason=stored["stop_reason"],
+        near=stored["near"],
     )
 
 

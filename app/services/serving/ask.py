@@ -25,6 +25,8 @@ from app.storage.database import Database
 from app.storage.retrieval import episodes, weeks
 from app.storage.retrieval.episodes import EpisodeRow
 from app.storage.retrieval.weeks import monday_of
+from app.telemetry import metrics
+from app.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +69,9 @@ class AskService:
         audits = query.scope.may(AUDIT)
         found, trace = self._traced(plan, explained=explained and audits)
         answer = present.answer(found)
-        self.keep(plan.collection.id, kept(found, answer, trace))
+        with stage("keep"):
+            self.keep(plan.collection.id, kept(found, answer, trace))
+        _count(answer)
         log.info(
             "query",
             query_id=str(answer.query_id),
@@ -132,7 +136,8 @@ class AskService:
         with self._retrieve.on_snapshot(plan) as (reader, found):
             ordered = found.ranking.ordered if alone is None else alone
             plain = {passage: rank for rank, (passage, _) in enumerate(ordered, start=1)}
-            return found, self._influences.explained(reader, found, plain, present.trace(found))
+            with stage("explain"):
+                return found, self._influences.explained(reader, found, plain, present.trace(found))
 
     def _without_memory(self, plan: Plan) -> Sequence[tuple[int, float]]:
         wanted = plan.query.top_k if plan.served.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
@@ -142,3 +147,10 @@ class AskService:
 def _own(trace: Trace) -> Trace:
     """The trace without what others asked."""
     return replace(trace, recalled=[replace(past, past_question=None) for past in trace.recalled])
+
+
+def _count(answer: Answer) -> None:
+    metrics.QUERIES.labels(answer.strategy, answer.profile, answer.memory, answer.stop_reason).inc()
+    metrics.HOPS.labels(answer.profile).observe(answer.hops)
+    for warning in answer.warnings:
+        metrics.WARNINGS.labels(warning.type).inc()

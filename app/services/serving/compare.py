@@ -18,6 +18,7 @@ class ComparedPassage:
 
     passage_id: str
     title: str | None
+    text: str
     rank_a: int | None
     rank_b: int | None
     score_a: float | None
@@ -96,6 +97,7 @@ class CompareService:
                 ComparedPassage(
                     stored[passage].external_id,
                     stored[passage].title,
+                    stored[passage].text,
                     places[0].get(passage),
                     places[1].get(passage),
                     scores[0].get(passage),

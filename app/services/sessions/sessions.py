@@ -24,6 +24,7 @@ from app.services.sessions.planner import Planner
 from app.services.sessions.runner import load
 from app.services.sessions.shown import Progress, Shown, shown
 from app.services.sessions.state import Asked, SessionState
+from app.services.sessions.tree_options import options_of
 from app.storage.corpus import collections
 from app.storage.database import Database, Writer
 from app.storage.jobs import jobs
@@ -65,7 +66,7 @@ class SessionService:
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
-            InvalidRequestError: there is no such planner.
+            InvalidRequestError: there is no such planner, or an option is none of its.
             LlmNotConfiguredError: it needs an endpoint, or the answer does, and none is configured.
             IdempotencyConflictError: the key was used before with another request.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
@@ -222,6 +223,7 @@ class SessionService:
         if planner is None and new.planner != CALLER:
             names = ", ".join([*self._planners, CALLER])
             raise InvalidRequestError(f"There is no planner {new.planner!r}; there are {names}.")
+        options_of(new.asked.options)
         if self._llm is not None:
             return
         if planner is not None and planner.needs_llm:

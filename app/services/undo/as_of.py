@@ -8,7 +8,7 @@ The log does not say everything of the past. Of what it does not say the copy ha
 
 - Passages that came since are left out; those that changed since are there as they are now; those deleted since are
   missing, and verdicts on their sentences are history without a state.
-- Of a verdict that was revoked since, no audit is left (see ``restore``).
+- Of a verdict that was revoked since, no audit is left (see ``restore``); of an assertion of facts, no sentence.
 - A rollback of evolved keys leaves no date. Known is which generations were made by then, and from which one the
   next was made, or which one serves now. That one serves in the copy; the report says if it may have been another.
 - What is set for judges, the capacity of expansion memories and the ranking prior are today's.
@@ -30,6 +30,7 @@ import structlog
 from app.core import names
 from app.errors import ConflictError, InvalidRequestError, UnavailableError
 from app.services.access.scope import Scope
+from app.services.facts import learn
 from app.services.jobs.keyed import Begun, open_job
 from app.services.jobs.kinds import REPLAY
 from app.services.jobs.work import Work
@@ -40,12 +41,13 @@ from app.services.undo.restore import Restore
 from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection
 from app.storage.database import Database, Reader, Writer
+from app.storage.facts import beliefs, events
 from app.storage.jobs.jobs import Job
 from app.storage.keys import evolved_keys, generations, key_log
 from app.storage.learning import experience, memories, weights
 from app.storage.learning.weights import Days
 from app.storage.log import history, outcomes
-from app.storage.undo import copied_log, copies
+from app.storage.undo import copied_facts, copied_log, copies
 from app.storage.undo.copies import Copy
 
 log = structlog.get_logger(__name__)
@@ -254,6 +256,7 @@ class _Making:
         there = copies.census(writer, copy.source, copy.until)
         self._pages("passages", there.passages, copies.passages, copies.copy_passages, PASSAGES)
         self._pages("entities", there.entities, copies.entities, copies.copy_entities, ROWS)
+        self._facts()
         self._pages("terms", there.terms, copies.terms, copies.copy_terms, ROWS)
         copies.settle_counts(writer, copy)
         copied_log.copy_generations(writer, copy)
@@ -301,6 +304,16 @@ class _Making:
             self._report(stage, done, len(tables))
             copies.analyse(self._writer, table)
         self._report(stage, len(tables), len(tables))
+
+    def _facts(self) -> None:
+        """Copy what was said of facts by then, and replay it."""
+        writer, copy = self._writer, self._copy
+        for joined in copied_facts.copy(writer, copy):
+            events.stand_for(writer, copy.target, [joined.other, *joined.members], joined.entity)
+        after = 0
+        while page := beliefs.following(writer, copy.target, after, ROWS):
+            after = page[-1]
+            learn.settle(writer, copy.target, beliefs.keys_of(writer, copy.target, page))
 
     def _memories(self) -> int:
         """Replay all memories; how many sentences that verdicts speak of are not there."""

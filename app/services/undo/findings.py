@@ -23,6 +23,8 @@ TABLES = (
     "expansion_memory",
     "passage_key",
     "evolved_posting",
+    "fact",
+    "fact_audit",
 )
 
 

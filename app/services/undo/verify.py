@@ -24,6 +24,7 @@ from app.services.keys.evolve import EvolveService
 from app.services.log import replay
 from app.services.log.terms import observed
 from app.services.undo.findings import TOLERANCE, Findings, Report, values
+from app.services.undo.verify_facts import verify_facts
 from app.services.undo.verify_keys import verify_keys
 from app.storage.corpus import collections, passages
 from app.storage.database import Database, Reader
@@ -89,6 +90,7 @@ class VerifyService:
             rules = self._evolve.serving_rules(reader, target)
             for chunk in _pages(lambda after: key_log.keyed_passages(reader, target, after, CHUNK)):
                 verify_keys(reader, target, chunk, rules, self._capacity, findings)
+            verify_facts(reader, target, findings)
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
                 for event, status in outcomes.left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")

@@ -12,6 +12,7 @@ from app.storage.corpus import collections
 from app.storage.database import Administrator, Database
 from app.storage.upkeep import maintenance
 from app.storage.upkeep.maintenance import RowCounts, VectorIndex
+from app.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
@@ -150,6 +151,7 @@ class MaintainService:
         rows = self._entries(administrator, table)
         share = rows.dead / max(1, rows.live + rows.dead)
         before = {index: maintenance.size(administrator, index) for index in indexes}
+        metrics.DEAD_SHARE.labels(table).set(share)
         limits = self._thresholds
         heal = (
             force
@@ -159,6 +161,7 @@ class MaintainService:
         if heal:
             for index in indexes:
                 maintenance.rebuild(administrator, index, self._memory_mb)
+                metrics.REBUILT.labels(table).inc()
             maintenance.vacuum(administrator, table)
             self._remember(administrator, table, rows.dead)
         reports = [

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
@@ -10,6 +11,9 @@ from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, GoneError, NotFoundError
 from app.storage.database import Reader, Writer
 
+Held = Literal["job", "query", "verdict"]
+"""What is found by its id alone."""
+_TABLES: dict[Held, str] = {"job": "job", "query": "episode", "verdict": "feedback_event"}
 LOCAL_TENANT = "local"
 """Whose collections are where nobody needs a key."""
 
@@ -262,6 +266,25 @@ def page(
             "names": None if names is None else sorted(names),
             "limit": limit,
         },
+    )
+    return [_collection(row) for row in rows]
+
+
+def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
+    """The tenant's collections that hold a job, an answered query or a verdict of this id, the oldest first.
+
+    One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
+    """
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS}
+        FROM collection, LATERAL (
+            SELECT FROM {_TABLES[what]} held WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
+        ) AS held
+        WHERE tenant = %(tenant)s
+        ORDER BY collection.id
+        """,
+        {"id": identity, "tenant": tenant},
     )
     return [_collection(row) for row in rows]
 

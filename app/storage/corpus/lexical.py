@@ -22,6 +22,11 @@ from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, wanted
 from app.storage.parameters import Numbers
 
+POSTINGS = 10_000
+"""Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
+LOOKED_UP = 16
+"""Times as many passages as are wanted whose other terms are looked up."""
+
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
@@ -45,19 +50,18 @@ _QUESTION = """
         FROM collection WHERE id = %(collection)s
     ), asked AS MATERIALIZED (
         SELECT term.id, asked.place, {columns} corpus.base, corpus.slope,
+               sum({held}) OVER rarest <= %(postings)s OR row_number() OVER rarest = 1 AS scanned,
                asked.weight * ln(1 + (corpus.passages - {held} + 0.5::float8)
                                      / ({held} + 0.5::float8)) AS weight
         FROM unnest(%(terms)s::text[], %(weights)s::float8[]) WITH ORDINALITY AS asked(term, weight, place)
         {terms} CROSS JOIN corpus
+        WINDOW rarest AS (ORDER BY {held}, asked.place ROWS UNBOUNDED PRECEDING)
     )
 """
 
 _CONTRIBUTION = """
     asked.weight * posting.frequency / (posting.frequency + asked.base + asked.slope * posting.length)
 """
-
-# Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
-_SCORE = f"sum({_CONTRIBUTION})::real AS score"
 
 _POSTINGS = f"FROM asked {each('lexical_posting posting', 'posting.term_id = asked.id {chosen}')}"
 
@@ -110,18 +114,36 @@ def question(*, evolved: bool) -> str:
 
 
 def best_by_words(*, filtered: bool, evolved: bool) -> str:
-    """The statement, after ``question``, of the %(limit)s passages with the highest score, best first."""
-    score = "sum(score)::real AS score"  # rounded, so that the order in which Postgres happens to add parts none
-    if not evolved:  # one sum without the table in between
-        found = f"SELECT posting.passage_id, {_SCORE} {_POSTINGS.format(chosen='')} GROUP BY posting.passage_id"
-    else:
-        found = f"SELECT passage_id, {score} FROM ({contributions('', evolved=True)}) AS said GROUP BY passage_id"
-    if not filtered:
-        return f"{found} {_BEST_FIRST} LIMIT %(limit)s"
+    """The statement, after ``question``, of the %(limit)s passages with the highest score, best first.
+
+    The rarest terms are scanned, up to ``POSTINGS``; of the best that have one of them the other terms are looked
+    up. Where more passages share common words only than that, those are not found: they say little, and to read
+    all of them takes as long as the corpus is large. A filter, which may leave any passage, scans all terms.
+    """
+    # Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
+    score = "sum(score)::real AS score"
+    if filtered:
+        return f"""
+            SELECT passage_id, score FROM (
+                SELECT passage_id, {score} FROM ({contributions("", evolved=evolved)}) AS said
+                GROUP BY passage_id OFFSET 0
+            ) AS found {each("passage p", "p.id = found.passage_id AND p.metadata @> %(metadata)s")}
+            {_BEST_FIRST} LIMIT %(limit)s
+        """
+    scanned, others = (
+        contributions(chosen, evolved=evolved).replace(
+            "FROM asked", f"FROM (SELECT * FROM asked WHERE {which}) AS asked"
+        )
+        for chosen, which in (("", "scanned"), ("ARRAY(SELECT passage_id FROM scanned)", "NOT scanned"))
+    )
     return f"""
-        SELECT passage_id, score FROM ({found} OFFSET 0) AS found
-        {each("passage p", "p.id = found.passage_id AND p.metadata @> %(metadata)s")}
-        {_BEST_FIRST} LIMIT %(limit)s
+        SELECT passage_id, {score} FROM (
+            WITH scanned AS MATERIALIZED (
+                SELECT passage_id, sum(score) AS score FROM ({scanned}) AS said GROUP BY passage_id
+                {_BEST_FIRST} LIMIT %(limit)s * {LOOKED_UP}
+            )
+            SELECT passage_id, score FROM scanned UNION ALL SELECT passage_id, score FROM ({others}) AS said
+        ) AS said GROUP BY passage_id {_BEST_FIRST} LIMIT %(limit)s
     """
 
 
@@ -229,6 +251,7 @@ def parameters(collection: Collection, weights: Mapping[str, float], **more: Any
         "collection": collection.id,
         "k1": K1,
         "b": B,
+        "postings": POSTINGS,
         "terms": list(weights),
         "weights": [float(weight) for weight in weights.values()],
         **more,

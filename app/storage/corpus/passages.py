@@ -73,6 +73,21 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
     return {row.id: StoredPassage(**row._mapping) for row in rows}
 
 
+def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:
+    """Passages in the order of their external ids, those after ``after``."""
+    rows = reader.rows(
+        """
+        SELECT p.id, p.external_id, p.title, p.text, p.metadata
+        FROM passage p
+        WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
+        ORDER BY p.collection_id, p.external_id
+        LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after or "", "limit": limit},
+    )
+    return [StoredPassage(**row._mapping) for row in rows]
+
+
 def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
     """All sentences of the given passages, in reading order."""
     if not passages:

@@ -60,6 +60,7 @@ class PendingEvent:
     ranked: list[int] | None
     features: NDArray[np.float32] | None
     enough: NDArray[np.float32] | None
+    waited_seconds: float = 0.0
 
 
 COLUMNS = """
@@ -122,7 +123,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
-               judged.enough
+               judged.enough, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event
@@ -151,6 +152,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             ranked=row.ranked,
             features=features_of(row.ranked, row.features),
             enough=enough_of(row.enough),
+            waited_seconds=row.waited,
         )
         for row in rows
     ]

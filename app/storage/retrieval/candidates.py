@@ -53,18 +53,21 @@ def find(
     limit: int,
     limits: GraphLimits,
     given: Collected[int] = (),
+    near: Sequence[int] = (),
 ) -> Found:
     """The ``limit`` passages whose keys are nearest, as many that match best word for word, and those ``given``.
 
     Args:
         terms: of the question, each with its weight > 0.
+        near: the nearest passages, best first, if they are known already: they are not looked for again.
     """
+    known = list(near[:limit]) if len(near) >= limit else []
     worded = "(SELECT passage_id AS id FROM worded UNION SELECT unnest(%(ids)s::bigint[])) AS wanted"
     row = reader.row(
         f"""
         WITH {lexical.question(evolved=focus.evolved)},
         worded AS MATERIALIZED ({lexical.best_by_words(filtered=bool(focus.metadata), evolved=focus.evolved)}),
-        nearest AS MATERIALIZED ({keyed.nearest(focus, limits)}),
+        nearest AS MATERIALIZED ({keyed.nearest(focus, limits).replace("%(limit)s", "%(nearest)s")}),
         keyed AS MATERIALIZED ({keyed.and_given(focus, worded)}),
         said AS MATERIALIZED (
             {lexical.contributions("ARRAY(SELECT id FROM keyed)", evolved=focus.evolved)}
@@ -81,7 +84,11 @@ def find(
             SELECT array_send(array_agg(place)) AS places, array_send(array_agg(weight)) AS weights FROM asked
         ) AS question
         """,
-        focus.parameters(**lexical.parameters(focus.collection, terms, limit=limit, ids=list(given))),
+        focus.parameters(
+            **lexical.parameters(
+                focus.collection, terms, limit=limit, nearest=0 if known else limit, ids=[*given, *known]
+            )
+        ),
     )
     ids = received(row.ids, np.int64)
     order = np.argsort(ids)
@@ -91,10 +98,10 @@ def find(
     score, said = np.zeros((len(ids), len(terms))), np.zeros((len(ids), len(terms)), dtype=bool)
     np.add.at(score, at, received(row.scores, np.float64))
     said[at] = True
-    known = said.any(axis=0)
+    held = said.any(axis=0)
     return Found(
         ids=ids[order],
         similarity=received(row.similarities, np.float64)[order],
         titles=[row.titles[at] for at in order.tolist()],
-        words=Words(score.sum(axis=1).astype(np.float32).astype(np.float64), weight[known], said[:, known]),
+        words=Words(score.sum(axis=1).astype(np.float32).astype(np.float64), weight[held], said[:, held]),
     )

@@ -73,6 +73,42 @@ class Reached:
     counts: dict[int, int]
 
 
+_ACTIVE = """
+    active AS MATERIALIZED (
+        SELECT * FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS active(entity_id, score)
+    )
+"""
+_LINKED = """
+    SELECT l.sentence_id FROM entity_sentence l {in_scope}
+    WHERE l.collection_id = %(collection)s AND l.entity_id = active.entity_id
+    ORDER BY l.sentence_id LIMIT %(hub_limit)s
+"""
+
+# The same in a large collection. Whether an entity is a hub is told by whether it has one sentence more.
+_ACTIVE_NEAR = f"""
+    active AS MATERIALIZED (
+        SELECT given.*, (
+            SELECT l.sentence_id FROM entity_sentence l
+            WHERE l.collection_id = %(collection)s AND l.entity_id = given.entity_id
+            ORDER BY l.sentence_id OFFSET %(hub)s LIMIT 1
+        ) IS NOT NULL AS hub
+        FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS given(entity_id, score)
+    ), nearby AS MATERIALIZED (
+        SELECT l.entity_id, l.sentence_id
+        FROM {wanted("near")} {each("entity_sentence l", "l.passage_id = wanted.id")}
+        WHERE (l.entity_id IN (SELECT entity_id FROM active WHERE hub)) IS TRUE
+    )
+"""
+_LINKED_NEAR = f"""
+    ({_LINKED.replace("%(hub_limit)s", "CASE WHEN active.hub THEN 0 ELSE %(hub_limit)s END")})
+    UNION ALL
+    (SELECT l.sentence_id FROM nearby l {{in_scope}} WHERE l.entity_id = active.entity_id
+     ORDER BY l.sentence_id LIMIT %(hub_limit)s)
+"""
+HUB = 50
+"""Sentences that name an entity, beyond which a large collection reads only those near to the question."""
+
+
 def linked_sentences(
     reader: Reader,
     focus: Focus,
@@ -80,6 +116,7 @@ def linked_sentences(
     recalled: Sequence[int],
     limits: GraphLimits,
     read: int = 0,
+    near: Sequence[int] | None = None,
 ) -> Reached:
     """One hop: the sentences that activated entities lead to, with their scalars (Eqs. 4-5).
 
@@ -87,18 +124,15 @@ def linked_sentences(
     activated, before any vector is read. Recalled sentences join them with no activation of their own.
 
     Args:
+        near: passages near the question, where the collection is large: an entity that more than ``HUB`` sentences
+            name contributes those of these passages, not its oldest.
         read: how many of the best are read, besides the recalled.
     """
+    linked = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=_LINK_IN_SCOPE if focus.metadata else "")
     candidates = f"""
-        linked AS (
+        {_ACTIVE if near is None else _ACTIVE_NEAR}, linked AS (
             SELECT link.sentence_id, sum(active.score) AS activation
-            FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS active(entity_id, score)
-            CROSS JOIN LATERAL (
-                SELECT l.sentence_id FROM entity_sentence l
-                {_LINK_IN_SCOPE if focus.metadata else ""}
-                WHERE l.collection_id = %(collection)s AND l.entity_id = active.entity_id
-                ORDER BY l.sentence_id LIMIT %(hub_limit)s
-            ) AS link
+            FROM active CROSS JOIN LATERAL ({linked}) AS link
             GROUP BY link.sentence_id ORDER BY activation DESC, link.sentence_id LIMIT %(candidate_limit)s
         ), reached AS (
             SELECT sentence_id, activation FROM linked
@@ -118,6 +152,8 @@ def linked_sentences(
             entities=list(activation),
             scores=list(activation.values()),
             recalled=list(recalled),
+            near=list(near or ()),
+            hub=HUB,
             hub_limit=limits.hub_limit,
             candidate_limit=limits.candidate_limit,
             read=read,

@@ -151,6 +151,19 @@ def find(reader: Reader, collection_id: int, session: UUID) -> StoredSession | N
     return None if row is None else StoredSession(**row._mapping)
 
 
+def stopped(reader: Reader, collection_id: int, after: UUID | None, limit: int) -> list[UUID]:
+    """Sessions that came to an end by themselves, by their ids, those after ``after``."""
+    rows = reader.rows(
+        """
+        SELECT id FROM session
+        WHERE collection_id = %(collection)s AND status = 'stopped' AND (%(after)s::uuid IS NULL OR id > %(after)s)
+        ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after, "limit": limit},
+    )
+    return [row.id for row in rows]
+
+
 def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) -> list[Round]:
     """Its rounds in order, those after the number ``after``."""
     rows = reader.rows(

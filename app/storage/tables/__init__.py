@@ -5,7 +5,32 @@ Vectors are stored PLAIN: a hop reads them by the hundred and must not follow TO
 a vector column is that of the configured encoder and is set by the migration.
 """
 
-from app.storage.tables import access, corpus, jobs, keys, learning, log, retrieval, sessions, staging
+from app.storage.tables import (
+    access,
+    corpus,
+    facts,
+    jobs,
+    keys,
+    learning,
+    log,
+    retrieval,
+    sessions,
+    staging,
+    upkeep,
+)
 from app.storage.tables.base import metadata
 
-__all__ = ["access", "corpus", "jobs", "keys", "learning", "log", "metadata", "retrieval", "sessions", "staging"]
+__all__ = [
+    "access",
+    "corpus",
+    "facts",
+    "jobs",
+    "keys",
+    "learning",
+    "log",
+    "metadata",
+    "retrieval",
+    "sessions",
+    "staging",
+    "upkeep",
+]

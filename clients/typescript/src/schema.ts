@@ -118,6 +118,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read administrative acts
+         * @description Who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to.
+         *
+         *     Scope: `audit`.
+         */
+        get: operations["get_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections": {
         parameters: {
             query?: never;
@@ -332,6 +354,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/passages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List a collection's passages
+         * @description Passages in the order of their ids, without their sentences.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_passages"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/rekey": {
         parameters: {
             query?: never;
@@ -405,6 +449,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/entities/{entity_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read an entity
+         * @description An entity of facts, what was merged with it, and facts around it, the surest first.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_entity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/entities/{entity_id}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge entities
+         * @description Have entities be one with this, once under the Idempotency-Key; a split takes it back.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/entities/{entity_id}/split": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Split entities
+         * @description Take apart what was merged into this entity, or this from what it was merged into.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_split"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/expand": {
         parameters: {
             query?: never;
@@ -421,6 +531,124 @@ export interface paths {
          *     Scope: `query`.
          */
         post: operations["post_expand"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * State facts
+         * @description Have a source state facts, as they are or as a text that rules read them from.
+         *
+         *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_facts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/events/{event_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke what was said of facts
+         * @description Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
+         *
+         *     Of a statement the sentences are removed, and facts that nobody else states.
+         *
+         *     Scope: `moderate`.
+         */
+        delete: operations["delete_fact_event"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/revise": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Judge facts
+         * @description Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
+         *
+         *     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
+         *
+         *     Scope: `judge`.
+         */
+        post: operations["post_facts_revise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search facts
+         * @description Paths of facts from what a question names, their facts, and these as text with citations within a budget.
+         *
+         *     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_facts_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/{fact_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a fact
+         * @description The fact as it stands, who says it, and everything that moved it, in order.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_fact"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -624,7 +852,7 @@ export interface paths {
          *
          *     A JSON document is taken whole or not at all. Of NDJSON, bad lines are reported on the job by number and
          *     the rest go on. If the body does not arrive whole, none of it is taken; if the collection is deleted while it
-         *     arrives, the answer is 404.
+         *     arrives, the answer is 404. The collection is named in the query, or in a JSON document; `default` without.
          *
          *     Scope: `ingest`.
          */
@@ -685,6 +913,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/predicates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List predicates
+         * @description Which predicates are functional, by declaration or by counts; of others nothing is known yet.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_predicates"];
+        /**
+         * Declare a predicate
+         * @description Say that a subject has one object at a time, or that it may have several; its facts are believed anew.
+         *
+         *     Scope: `moderate`.
+         */
+        put: operations["put_predicate"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/predicates/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count predicates
+         * @description Learn which predicates are functional from how often a subject has one object at a time.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_count"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/queries/{query_id}": {
         parameters: {
             query?: never;
@@ -701,6 +979,30 @@ export interface paths {
         get: operations["get_query"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/queries:batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retrieve passages for several questions
+         * @description Each question as by `POST /query`, one after the other, in the time that one request has.
+         *
+         *     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_queries"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1048,6 +1350,66 @@ export interface components {
             next_after: number | null;
         };
         /**
+         * ActOut
+         * @description One act.
+         */
+        ActOut: {
+            /** Action */
+            action: string;
+            /**
+             * Begun At
+             * Format: date-time
+             */
+            begun_at: string;
+            /**
+             * Client
+             * @description The address it came from.
+             */
+            client: string | null;
+            /**
+             * Ended At
+             * @description Null while it goes on, or if its process was lost.
+             */
+            ended_at: string | null;
+            /** Id */
+            id: number;
+            /**
+             * Principal
+             * @description Who did it; of a command, `cli:` and the system's user.
+             */
+            principal: string;
+            /** Request Id */
+            request_id: string | null;
+            /**
+             * Said
+             * @description The body, its first 2,000 characters.
+             */
+            said: string | null;
+            /**
+             * Status
+             * @description Of the answer: below 300 it was done.
+             */
+            status: number | null;
+            /**
+             * Target
+             * @description The path, or what the command was given.
+             */
+            target: string;
+        };
+        /**
+         * ActsOut
+         * @description Acts, the latest first.
+         */
+        ActsOut: {
+            /** Acts */
+            acts: components["schemas"]["ActOut"][];
+            /**
+             * Next Before
+             * @description What to send as `before` for the next page; null at the end.
+             */
+            next_before: number | null;
+        };
+        /**
          * AddedTermOut
          * @description By how much a term's frequency in the passage's lexical key was raised.
          */
@@ -1163,7 +1525,7 @@ export interface components {
              */
             answer: string;
             /** Citations */
-            citations: components["schemas"]["CitationOut"][];
+            citations: components["schemas"]["app__api__retrieval__query_schemas__CitationOut"][];
             retrieval: components["schemas"]["QueryOut"];
             /**
              * Sufficient
@@ -1242,6 +1604,42 @@ export interface components {
             unjudged: number;
         };
         /**
+         * BatchIn
+         * @description Several questions in one request.
+         * @example {
+         *       "queries": [
+         *         {
+         *           "collection": "sample",
+         *           "query": "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+         *         },
+         *         {
+         *           "collection": "sample",
+         *           "query": "Titan?"
+         *         }
+         *       ]
+         *     }
+         */
+        BatchIn: {
+            /** Queries */
+            queries: components["schemas"]["QueryIn"][];
+        };
+        /**
+         * BatchOut
+         * @description An answer or a problem for each question, in their order.
+         */
+        BatchOut: {
+            /** Answers */
+            answers: components["schemas"]["BatchedOut"][];
+        };
+        /**
+         * BatchedOut
+         * @description What became of one question of several: its answer, or what was wrong with it.
+         */
+        BatchedOut: {
+            answer?: components["schemas"]["QueryOut"] | null;
+            problem?: components["schemas"]["Problem"] | null;
+        };
+        /**
          * BudgetIn
          * @description What a session may cost at most.
          */
@@ -1276,6 +1674,49 @@ export interface components {
              * @default 100000
              */
             tokens?: number;
+        };
+        /**
+         * CauseOut
+         * @description Something that was said, and what it did to a fact.
+         */
+        CauseOut: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Belief
+             * @description After it.
+             */
+            belief: number;
+            /**
+             * By
+             * @description The source or judge; null: a passage.
+             */
+            by: string | null;
+            /** Event Id */
+            event_id: number | null;
+            /** Gain */
+            gain: number;
+            /**
+             * Kind
+             * @description source, confirm or contradict.
+             */
+            kind: string;
+            /**
+             * Of Fact
+             * @description The fact that it was said of: this one, or one that bears on it.
+             */
+            of_fact: number;
+            /** Passage Id */
+            passage_id: string | null;
+            /** Perplexity */
+            perplexity: number;
+            /** Supports */
+            supports: boolean;
+            /** Text */
+            text: string | null;
         };
         /**
          * ChangeOut
@@ -1340,18 +1781,6 @@ export interface components {
             similarity: number | null;
             /** Update Count */
             update_count: number;
-        };
-        /**
-         * CitationOut
-         * @description A sentence that the answer rests on.
-         */
-        CitationOut: {
-            /** Passage Id */
-            passage_id: string;
-            /** Sentence Id */
-            sentence_id: number;
-            /** Text */
-            text: string;
         };
         /**
          * CollectionOut
@@ -1543,6 +1972,8 @@ export interface components {
             score_a: number | null;
             /** Score B */
             score_b: number | null;
+            /** Text */
+            text: string;
             /** Title */
             title: string | null;
         };
@@ -1618,6 +2049,23 @@ export interface components {
              * @default 0
              */
             seconds?: number;
+        };
+        /**
+         * CountIn
+         * @description Whose predicates are to be counted.
+         * @example {}
+         */
+        CountIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
         };
         /**
          * CreditOut
@@ -1757,18 +2205,14 @@ export interface components {
             vouched: number;
         };
         /**
-         * EntityOut
-         * @description A mention in the question and the entity it was aligned to.
+         * EntityRef
+         * @description An entity, by its id and as it was written first.
          */
-        EntityOut: {
+        EntityRef: {
             /** Entity Id */
             entity_id: number;
-            /** Mention */
-            mention: string;
             /** Name */
             name: string;
-            /** Similarity */
-            similarity: number;
         };
         /**
          * EpisodeOut
@@ -1793,7 +2237,7 @@ export interface components {
              */
             enough?: number | null;
             /** Entities */
-            entities?: components["schemas"]["EntityOut"][] | null;
+            entities?: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][] | null;
             /**
              * Expanded
              * @description Whether the question came with expansions.
@@ -1873,6 +2317,32 @@ export interface components {
              * @description What the LLM endpoint failed, and was done without it. Not kept.
              */
             warnings?: components["schemas"]["WarningOut"][];
+        };
+        /**
+         * EventOut
+         * @description An event of the log of facts.
+         */
+        EventOut: {
+            /** Event Id */
+            event_id: number;
+            /** Fact Id */
+            fact_id: number | null;
+            /** Judge */
+            judge: string;
+            /** Kind */
+            kind: string;
+            /**
+             * Received At
+             * Format: date-time
+             */
+            received_at: string;
+            /** Revoked At */
+            revoked_at: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "applied" | "revoked";
         };
         /**
          * EvidenceOut
@@ -2107,6 +2577,313 @@ export interface components {
             slots: number;
         };
         /**
+         * FactDetail
+         * @description A fact, who says it, and what moved it.
+         */
+        FactDetail: {
+            /**
+             * Belief
+             * @description From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+             */
+            belief: number;
+            /** Closed At */
+            closed_at: string | null;
+            /** Closed Reason */
+            closed_reason: string | null;
+            /** Doubted */
+            doubted: boolean;
+            /** Fact Id */
+            fact_id: number;
+            /**
+             * Held Until
+             * @description The same, by what ended it since.
+             */
+            held_until: string | null;
+            /** History */
+            history: components["schemas"]["CauseOut"][];
+            /**
+             * Learned At
+             * Format: date-time
+             */
+            learned_at: string;
+            /** Object */
+            object: string;
+            /** Object Entity Id */
+            object_entity_id: number | null;
+            /** Object Kind */
+            object_kind: string;
+            /**
+             * Perplexity
+             * @description How little is known: 1 before anything was said.
+             */
+            perplexity: number;
+            /** Predicate */
+            predicate: string;
+            /** Sources */
+            sources: components["schemas"]["app__api__facts__fact_schemas__CitationOut"][];
+            subject: components["schemas"]["EntityRef"];
+            /** Superseded By */
+            superseded_by: number | null;
+            /** Valid From */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description First day on which it no longer holds, by itself.
+             */
+            valid_to: string | null;
+        };
+        /**
+         * FactIn
+         * @description A fact that a source states.
+         */
+        FactIn: {
+            /**
+             * Confidence
+             * @default 1
+             */
+            confidence?: number;
+            /**
+             * Kind
+             * @description What the object is.
+             * @default entity
+             * @enum {string}
+             */
+            kind?: "entity" | "date" | "number" | "text";
+            /** Object */
+            object: string;
+            /** Predicate */
+            predicate: string;
+            /**
+             * Sentence
+             * @description How the source says it; by default the fact itself.
+             */
+            sentence?: string | null;
+            /** Subject */
+            subject: string;
+            /**
+             * Valid From
+             * @description First day on which it holds.
+             */
+            valid_from?: string | null;
+            /**
+             * Valid To
+             * @description First day on which it no longer holds.
+             */
+            valid_to?: string | null;
+        };
+        /**
+         * FactOut
+         * @description A fact as it stands.
+         */
+        FactOut: {
+            /**
+             * Belief
+             * @description From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+             */
+            belief: number;
+            /** Closed At */
+            closed_at: string | null;
+            /** Closed Reason */
+            closed_reason: string | null;
+            /** Doubted */
+            doubted: boolean;
+            /** Fact Id */
+            fact_id: number;
+            /**
+             * Held Until
+             * @description The same, by what ended it since.
+             */
+            held_until: string | null;
+            /**
+             * Learned At
+             * Format: date-time
+             */
+            learned_at: string;
+            /** Object */
+            object: string;
+            /** Object Entity Id */
+            object_entity_id: number | null;
+            /** Object Kind */
+            object_kind: string;
+            /**
+             * Perplexity
+             * @description How little is known: 1 before anything was said.
+             */
+            perplexity: number;
+            /** Predicate */
+            predicate: string;
+            subject: components["schemas"]["EntityRef"];
+            /** Superseded By */
+            superseded_by: number | null;
+            /** Valid From */
+            valid_from: string | null;
+            /**
+             * Valid To
+             * @description First day on which it no longer holds, by itself.
+             */
+            valid_to: string | null;
+        };
+        /**
+         * FactSearchIn
+         * @description What to search for: a question, entities, or a pattern; what is left out may be anything.
+         * @example {
+         *       "query": "Where was Marie Curie born?"
+         *     }
+         * @example {
+         *       "subject": "Marie Curie"
+         *     }
+         */
+        FactSearchIn: {
+            /**
+             * As Of
+             * @description What was known and believed at that moment.
+             */
+            as_of?: string | null;
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Entities
+             * @description By their names.
+             */
+            entities?: string[];
+            /** Entity Ids */
+            entity_ids?: (number | string)[];
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Include Closed
+             * @description Also answers that are over. As bridges to others they serve in any case.
+             * @default false
+             */
+            include_closed?: boolean;
+            /**
+             * Max Edges
+             * @default 2
+             */
+            max_edges?: number;
+            /**
+             * Min Belief
+             * @default 0
+             */
+            min_belief?: number;
+            /** Object */
+            object?: string | null;
+            /** Predicate */
+            predicate?: string | null;
+            /** Query */
+            query?: string | null;
+            /** Subject */
+            subject?: string | null;
+            /**
+             * Token Budget
+             * @default 600
+             */
+            token_budget?: number;
+            /**
+             * Top K
+             * @description Paths wanted.
+             * @default 10
+             */
+            top_k?: number;
+            /**
+             * Valid On
+             * @description Facts that held on that day; by default on the days that the query speaks of.
+             */
+            valid_on?: string | null;
+        };
+        /**
+         * FactSearchOut
+         * @description Paths, their facts, and these as text; citations are numbered from 1.
+         */
+        FactSearchOut: {
+            /** Citations */
+            citations: components["schemas"]["app__api__facts__fact_schemas__CitationOut"][];
+            /** Collection */
+            collection: string;
+            /** Facts */
+            facts: components["schemas"]["FactOut"][];
+            /** Paths */
+            paths: components["schemas"]["PathOut"][];
+            /** Starts */
+            starts: components["schemas"]["EntityRef"][];
+            /**
+             * Text
+             * @description The facts, a line for each subject; a number in brackets is a citation's.
+             */
+            text: string;
+            /**
+             * Tokens
+             * @description Of the text, about as many as a language model counts.
+             */
+            tokens: number;
+        };
+        /**
+         * FactsIn
+         * @description What a source states: facts, or a text that rules read facts from.
+         * @example {
+         *       "facts": [
+         *         {
+         *           "object": "Warsaw",
+         *           "predicate": "place of birth",
+         *           "subject": "Marie Curie"
+         *         }
+         *       ],
+         *       "source": "encyclopedia"
+         *     }
+         * @example {
+         *       "source": "a page",
+         *       "text": "Marie Curie was born in Warsaw in 1867.",
+         *       "title": "Marie Curie"
+         *     }
+         */
+        FactsIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /** Facts */
+            facts?: components["schemas"]["FactIn"][];
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Source
+             * @description Who says so. One source that repeats itself says nothing new.
+             */
+            source: string;
+            /** Text */
+            text?: string | null;
+            /**
+             * Title
+             * @description What the text is about.
+             */
+            title?: string | null;
+        };
+        /**
+         * FactsOut
+         * @description What a statement or a revision came to.
+         */
+        FactsOut: {
+            /** Collection */
+            collection: string;
+            /** Events */
+            events: components["schemas"]["EventOut"][];
+            /**
+             * Facts
+             * @description As they stand now; those that nobody states any more are left out.
+             */
+            facts: components["schemas"]["FactOut"][];
+        };
+        /**
          * FeatureTraceOut
          * @description A feature of a passage; value times weight is what it adds to the score.
          */
@@ -2245,7 +3022,7 @@ export interface components {
              * Missed
              * @description Evidence that retrieval did not return, learned like support.
              */
-            missed?: (number | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            missed?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * None Helped
              * @description True: nothing that was activated helped, and all of it counts as rejected. To be said where nothing is named that helped and the verdict is not partial.
@@ -2267,7 +3044,7 @@ export interface components {
              * Rejected
              * @description Sentences that did not help.
              */
-            rejected?: (number | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Retrieval Success
              * @description Whether the evidence was found. True validates the expansions; false leaves them to generation; null: Engram looks whether a supported passage is among the first ENGRAM_KEY_GATE_TOP_K for the expanded question.
@@ -2282,7 +3059,7 @@ export interface components {
              * Supporting
              * @description Sentences that helped.
              */
-            supporting?: (number | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Supporting Passages
              * @description Passages that helped as a whole: their keys and the ranking learn from it; their sentences that are not named are left alone.
@@ -3001,6 +3778,22 @@ export interface components {
             reason: string;
         };
         /**
+         * ListedPassageOut
+         * @description A passage in a list.
+         */
+        ListedPassageOut: {
+            /** Id */
+            id: string;
+            /** Metadata */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** Text */
+            text: string;
+            /** Title */
+            title: string | null;
+        };
+        /**
          * MemoryPartOut
          * @description What an arm read of memory.
          */
@@ -3025,6 +3818,27 @@ export interface components {
              * @description Verdicts in the ranking weights.
              */
             weight_events: number;
+        };
+        /**
+         * MergeIn
+         * @description Entities that are one with another.
+         * @example {
+         *       "entities": [
+         *         12
+         *       ],
+         *       "judge": "ana"
+         *     }
+         */
+        MergeIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /** Entities */
+            entities: (number | string)[];
+            /** Judge */
+            judge: string;
         };
         /**
          * MoveOut
@@ -3083,6 +3897,60 @@ export interface components {
             text: string;
         };
         /**
+         * OptionsIn
+         * @description What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+         */
+        OptionsIn: {
+            /**
+             * Combine
+             * @description 'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.
+             * @default vote
+             * @enum {string}
+             */
+            combine?: "vote" | "synthesis";
+            /**
+             * Depth
+             * @description 'tree': steps from the question to a conclusion.
+             * @default 5
+             */
+            depth?: number;
+            /**
+             * Exploration
+             * @description 'tree': how much what was seldom tried is favoured.
+             * @default 1
+             */
+            exploration?: number;
+            /**
+             * Rollouts
+             * @description 'tree': ways to a conclusion that are tried.
+             * @default 10
+             */
+            rollouts?: number;
+            /**
+             * Seed
+             * @description 'tree': of draws between equally promising states.
+             * @default 0
+             */
+            seed?: number;
+            /**
+             * Together
+             * @description 'tree': rollouts that run side by side.
+             * @default 4
+             */
+            together?: number;
+            /**
+             * Width
+             * @description 'tree': actions tried from one state.
+             * @default 3
+             */
+            width?: number;
+            /**
+             * Without
+             * @description Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+             */
+            without?: ("consolidation" | "update" | "extractor")[];
+        };
+        /**
          * PassageHit
          * @description A ranked passage with the sentences that speak for it.
          */
@@ -3125,7 +3993,7 @@ export interface components {
              * Id
              * @description Yours; the same id again replaces the passage.
              */
-            id: string;
+            id: string | number;
             /**
              * Metadata
              * @description Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
@@ -3281,8 +4149,27 @@ export interface components {
          *     }
          */
         PassagesIn: {
+            /**
+             * Collection
+             * @description The collection's name; absent: as the request's query says, else `default`.
+             * @default null
+             */
+            collection?: string | null;
             /** Passages */
             passages: components["schemas"]["PassageIn"][];
+        };
+        /**
+         * PassagesOut
+         * @description A page of passages, in the order of their ids.
+         */
+        PassagesOut: {
+            /**
+             * Next After
+             * @description Pass as after for the next page; null at the end.
+             */
+            next_after: string | null;
+            /** Passages */
+            passages: components["schemas"]["ListedPassageOut"][];
         };
         /**
          * PastOut
@@ -3299,6 +4186,77 @@ export interface components {
              * Format: date-time
              */
             until: string;
+        };
+        /**
+         * PathOut
+         * @description Facts that lead from an entity to another or to something else, in order.
+         */
+        PathOut: {
+            /** Fact Ids */
+            fact_ids: number[];
+            /** Score */
+            score: number;
+            /** Start */
+            start: string;
+        };
+        /**
+         * PredicateIn
+         * @description Whether a subject has one object at a time under a predicate.
+         * @example {
+         *       "functional": true,
+         *       "predicate": "place of birth"
+         *     }
+         */
+        PredicateIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Functional
+             * @description null: let counts say.
+             */
+            functional: boolean | null;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /** Predicate */
+            predicate: string;
+        };
+        /**
+         * PredicateOut
+         * @description A predicate, and by what its facts compete.
+         */
+        PredicateOut: {
+            /** Declared */
+            declared: boolean | null;
+            /** Functional */
+            functional: boolean;
+            /** Predicate */
+            predicate: string;
+            /**
+             * Single
+             * @description Of them, with one object at a time.
+             */
+            single: number;
+            /**
+             * Subjects
+             * @description When it was last counted.
+             */
+            subjects: number;
+        };
+        /**
+         * PredicatesOut
+         * @description Predicates in their order.
+         */
+        PredicatesOut: {
+            /** Collection */
+            collection: string;
+            /** Predicates */
+            predicates: components["schemas"]["PredicateOut"][];
         };
         /**
          * Problem
@@ -3318,6 +4276,12 @@ export interface components {
             errors?: {
                 [key: string]: unknown;
             }[] | null;
+            /**
+             * Request Id
+             * @description By which the service's log knows the request, as in the X-Request-ID header.
+             * @default null
+             */
+            request_id?: string | null;
             /**
              * Status
              * @description The HTTP status.
@@ -3459,7 +4423,7 @@ export interface components {
              */
             enough?: number | null;
             /** Entities */
-            entities?: components["schemas"]["EntityOut"][] | null;
+            entities?: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][] | null;
             /**
              * Expanded
              * @description Whether the question came with expansions.
@@ -3697,6 +4661,82 @@ export interface components {
             retried: number;
         };
         /**
+         * ReviseIn
+         * @description What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+         * @example {
+         *       "judge": "ana",
+         *       "revisions": [
+         *         {
+         *           "action": "confirm",
+         *           "fact_id": 7
+         *         }
+         *       ]
+         *     }
+         * @example {
+         *       "judge": "ana",
+         *       "revisions": [
+         *         {
+         *           "action": "close",
+         *           "fact_id": 7,
+         *           "reason": "resigned",
+         *           "until": "2012-06-01"
+         *         }
+         *       ]
+         *     }
+         * @example {
+         *       "instruction": "Marie Curie was born in Warsaw, not in Paris.",
+         *       "judge": "ana"
+         *     }
+         */
+        ReviseIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /** Instruction */
+            instruction?: string | null;
+            /** Judge */
+            judge: string;
+            /** Revisions */
+            revisions?: components["schemas"]["RevisionIn"][];
+        };
+        /**
+         * RevisionIn
+         * @description What a judge says of a fact.
+         */
+        RevisionIn: {
+            /**
+             * Action
+             * @enum {string}
+             */
+            action: "confirm" | "contradict" | "supersede" | "close";
+            /**
+             * By
+             * @description Of supersede: the fact that comes after.
+             */
+            by?: number | string | null;
+            /**
+             * Confidence
+             * @default 1
+             */
+            confidence?: number;
+            /** Fact Id */
+            fact_id: number | string;
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Until
+             * @description Of supersede and close: first day it no longer holds.
+             */
+            until?: string | null;
+        };
+        /**
          * RevocationOut
          * @description Which verdicts a job revokes; where nothing is said, all that were accepted before it.
          */
@@ -3787,7 +4827,7 @@ export interface components {
              * Evidence
              * @description Sentences for the pool, by id or by passage and text, as in a verdict.
              */
-            evidence?: (number | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
+            evidence?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Question
              * @description A sub-question of yours; without one, and no evidence: what the planner would do.
@@ -3846,7 +4886,7 @@ export interface components {
          */
         SentenceById: {
             /** Sentence Id */
-            sentence_id: number;
+            sentence_id: number | string;
         };
         /**
          * SentenceByText
@@ -3854,7 +4894,7 @@ export interface components {
          */
         SentenceByText: {
             /** Passage Id */
-            passage_id: string;
+            passage_id: string | number;
             /** Text */
             text: string;
         };
@@ -4078,13 +5118,15 @@ export interface components {
              * @default false
              */
             learn?: boolean;
+            /** @description Of the planner. */
+            options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -4284,6 +5326,18 @@ export interface components {
             weight: number;
         };
         /**
+         * SplitIn
+         * @description Where the entity is.
+         * @example {}
+         */
+        SplitIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+        };
+        /**
          * StandingOut
          * @description How a judge agreed with those in good standing, and what it counts by where nobody vouches for it.
          */
@@ -4356,7 +5410,7 @@ export interface components {
             /** @description Null with profile 'paper', and with strategies other than 'graph'. */
             enough?: components["schemas"]["EnoughOut"] | null;
             /** Entities */
-            entities: components["schemas"]["EntityOut"][];
+            entities: components["schemas"]["app__api__retrieval__query_schemas__EntityOut"][];
             /** Hops */
             hops: components["schemas"]["HopOut"][];
             /**
@@ -4442,6 +5496,67 @@ export interface components {
             /** Trusted */
             trusted: boolean;
         };
+        /**
+         * EntityOut
+         * @description An entity with the facts around it.
+         */
+        app__api__facts__entity_schemas__EntityOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Facts */
+            facts: components["schemas"]["FactOut"][];
+            /** Merged */
+            merged: components["schemas"]["EntityRef"][];
+            /** Name */
+            name: string;
+            /** @description The entity that it was merged into. */
+            stands_for: components["schemas"]["EntityRef"] | null;
+        };
+        /**
+         * CitationOut
+         * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
+         */
+        app__api__facts__fact_schemas__CitationOut: {
+            /**
+             * Learned At
+             * Format: date-time
+             */
+            learned_at: string;
+            /** Passage Id */
+            passage_id: string | null;
+            /** Sentence Id */
+            sentence_id: number | null;
+            /** Source */
+            source: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
+         * CitationOut
+         * @description A sentence that the answer rests on.
+         */
+        app__api__retrieval__query_schemas__CitationOut: {
+            /** Passage Id */
+            passage_id: string;
+            /** Sentence Id */
+            sentence_id: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * EntityOut
+         * @description A mention in the question and the entity it was aligned to.
+         */
+        app__api__retrieval__query_schemas__EntityOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Mention */
+            mention: string;
+            /** Name */
+            name: string;
+            /** Similarity */
+            similarity: number;
+        };
     };
     responses: never;
     parameters: never;
@@ -4493,6 +5608,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4596,6 +5720,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -4656,6 +5789,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4770,6 +5912,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -4801,6 +5952,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4904,7 +6064,77 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_audit: {
+        parameters: {
+            query?: {
+                /** @description Only acts before this one. */
+                before?: number | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4966,6 +6196,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5040,6 +6279,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5098,6 +6346,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5203,6 +6460,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5263,6 +6529,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5341,6 +6616,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5405,6 +6689,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5477,6 +6770,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5584,6 +6886,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -5644,6 +6955,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5718,6 +7038,95 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_passages: {
+        parameters: {
+            query?: {
+                after?: string | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassagesOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5835,7 +7244,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5954,7 +7363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6054,6 +7463,313 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_entity: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                entity_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_merge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path: {
+                entity_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MergeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_split: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entity_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SplitIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["app__api__facts__entity_schemas__EntityOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6166,7 +7882,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6185,6 +7901,494 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactsIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_fact_event: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                event_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_revise: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviseIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactsOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The LLM endpoint failed */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_search: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactSearchIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactSearchOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_fact: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                fact_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactDetail"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6249,6 +8453,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6373,7 +8586,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6471,6 +8684,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6577,7 +8799,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6600,8 +8822,8 @@ export interface operations {
     get_feedback: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -6649,6 +8871,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6719,6 +8950,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6805,6 +9045,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -6839,8 +9088,8 @@ export interface operations {
     get_job: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
                 errors_after?: number;
                 /** @description Rows per page. */
                 errors_limit?: number;
@@ -6898,6 +9147,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -6912,8 +9170,8 @@ export interface operations {
     delete_job: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -6986,6 +9244,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7001,7 +9268,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description The collection's name. */
-                collection?: string;
+                collection?: string | null;
             };
             header?: {
                 /** @description The same request again is answered alike. */
@@ -7098,7 +9365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7178,6 +9445,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7240,6 +9516,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7320,6 +9605,304 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_predicates: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description A graph of its own; by default the collection's. */
+                graph?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicatesOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_predicate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PredicateIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicateOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_count: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CountIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PredicatesOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7334,8 +9917,8 @@ export interface operations {
     get_query: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -7383,6 +9966,111 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_queries: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BatchIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7495,7 +10183,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7609,7 +10297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7725,6 +10413,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7849,7 +10546,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7928,6 +10625,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Temporarily unavailable */
             503: {
                 headers: {
@@ -7991,6 +10697,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8064,6 +10779,15 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8187,7 +10911,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Quota exceeded */
+            /** @description Too many requests */
             429: {
                 headers: {
                     [name: string]: unknown;

@@ -20,7 +20,7 @@ from app.services.retrieval.answer import Answer
 from app.services.retrieval.plan import term_weights
 from app.services.retrieval.query import Query, Strategy
 from app.storage.corpus import collections, lexical
-from app.storage.retrieval import keyed
+from app.storage.retrieval import candidates
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.keys import evolve, statements
@@ -309,8 +309,8 @@ class TestExpansions:
     ) -> None:
         """All statements but those over passage keys look at the question's own vector."""
         focused = []
-        nearest = keyed.nearest_passages
-        monkeypatch.setattr(keyed, "nearest_passages", lambda *a: focused.append(a[1]) or nearest(*a))
+        find = candidates.find
+        monkeypatch.setattr(candidates, "find", lambda *a: focused.append(a[1]) or find(*a))
         ask(application, curie, "graph", expansions=UNITS)
         vectors = application.embedder.embed([QUESTION, *(unit.text for unit in UNITS)])
         np.testing.assert_allclose(focused[0].vector, vectors[0], atol=1e-5)

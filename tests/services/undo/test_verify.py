@@ -5,6 +5,8 @@ import threading
 import pytest
 
 from app.composition import Application
+from app.core.triples import Triple
+from app.services.facts.revise import Stated
 from app.services.undo.findings import TABLES, Report
 from app.services.undo.verify import VerifyService
 from tests.support import state, undo
@@ -17,6 +19,8 @@ def taught(application: Application, curie: str) -> str:
     undo.apply(application, curie, events[:10], 10)
     application.evolve.evolve(application.access.scope(curie))
     undo.apply(application, curie, events[10:], 3)
+    stated = Stated(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
+    application.facts.state(application.access.scope(curie), [stated], source="a page")
     return curie
 
 

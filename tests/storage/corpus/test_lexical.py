@@ -129,6 +129,26 @@ class TestRanking:
         assert search(application, collection, {"ant": 1.0}, 1, metadata={"even": True}).keys() == {"bb"}
         assert search(application, collection, {"ant": 1.0}, metadata={"even": "no"}) == {}
 
+    def test_beyond_a_bound_only_the_rarest_terms_are_scanned_and_scores_are_whole(
+        self, application: Application, collection: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of the question's terms a has all, b and c the two more common ones, d the most common."""
+        put(
+            application,
+            collection,
+            counted({"a": ["ant", "bee", "cat"], "b": ["bee", "cat"], "c": ["bee", "cat", "dog"], "d": ["cat"]}),
+        )
+        question = {"cat": 1.0, "bee": 1.0, "ant": 1.0}
+        everything = search(application, collection, question)
+        assert everything.keys() == {"a", "b", "c", "d"}
+        for postings, scanned in ((8, "abcd"), (7, "abc"), (4, "abc"), (3, "a"), (0, "a")):
+            monkeypatch.setattr(lexical, "POSTINGS", postings)
+            assert search(application, collection, question) == {key: everything[key] for key in scanned}
+        monkeypatch.setattr(lexical, "POSTINGS", 4)
+        assert list(search(application, collection, question, 1)) == ["a"]
+        assert search(application, collection, question, metadata={"even": True}).keys() == set()
+        assert search(application, collection, {"cat": 1.0}).keys() == {"a", "b", "c", "d"}
+
     def test_scores_are_of_the_given_passages_only(self, application: Application, collection: str) -> None:
         put(application, collection, counted({"a": ["ant"], "b": ["ant", "ant"], "c": ["cat"]}))
         with application.database.read() as reader:

@@ -114,6 +114,12 @@ class AsyncEngram:
         body = self._body(options, query=query)
         return await self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
 
+    async def batch(self, queries: Iterable[str | r.QueryIn]) -> list[m.BatchedOut]:
+        """Ask up to 50 questions in one request; an answer or a problem for each, in their order."""
+        asked = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
+        found = await self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": asked}))
+        return found.answers
+
     async def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
         """Other wordings of a question, to ask with and to send with its verdict."""
         return await self.send(Call(m.ExpandOut, "POST", "/expand", json=self._body(options, query=query)))
@@ -284,6 +290,18 @@ class AsyncEngram:
         """A passage by your id."""
         return await self._get(m.PassageOut, path_of("passages", passage_id), collection=self._name(collection))
 
+    async def passages(self, *, collection: str | None = None) -> AsyncIterator[m.ListedPassageOut]:
+        """All passages of a collection, in the order of their ids."""
+        path = path_of("collections", self._name(collection), "passages")
+        after: str | None = None
+        while True:
+            page = await self._get(m.PassagesOut, path, after=after)
+            for passage in page.passages:
+                yield passage
+            after = page.next_after
+            if after is None:
+                return
+
     async def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
         """What a passage is found by, and what verdicts made of it."""
         path = path_of("passages", passage_id, "key")
@@ -414,6 +432,17 @@ class AsyncEngram:
     async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return await self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
+    async def audit(self) -> AsyncIterator[m.ActOut]:
+        """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
+        before: int | None = None
+        while True:
+            page = await self._get(m.ActsOut, "/audit", before=before)
+            for act in page.acts:
+                yield act
+            before = page.next_before
+            if before is None:
+                return
 
     # The service
 

@@ -113,6 +113,12 @@ class Engram:
         body = self._body(options, query=query)
         return self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
 
+    def batch(self, queries: Iterable[str | r.QueryIn]) -> list[m.BatchedOut]:
+        """Ask up to 50 questions in one request; an answer or a problem for each, in their order."""
+        asked = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
+        found = self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": asked}))
+        return found.answers
+
     def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
         """Other wordings of a question, to ask with and to send with its verdict."""
         return self.send(Call(m.ExpandOut, "POST", "/expand", json=self._body(options, query=query)))
@@ -277,6 +283,18 @@ class Engram:
         """A passage by your id."""
         return self._get(m.PassageOut, path_of("passages", passage_id), collection=self._name(collection))
 
+    def passages(self, *, collection: str | None = None) -> Iterator[m.ListedPassageOut]:
+        """All passages of a collection, in the order of their ids."""
+        path = path_of("collections", self._name(collection), "passages")
+        after: str | None = None
+        while True:
+            page = self._get(m.PassagesOut, path, after=after)
+            for passage in page.passages:
+                yield passage
+            after = page.next_after
+            if after is None:
+                return
+
     def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
         """What a passage is found by, and what verdicts made of it."""
         path = path_of("passages", passage_id, "key")
@@ -403,6 +421,17 @@ class Engram:
     def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
+    def audit(self) -> Iterator[m.ActOut]:
+        """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""
+        before: int | None = None
+        while True:
+            page = self._get(m.ActsOut, "/audit", before=before)
+            for act in page.acts:
+                yield act
+            before = page.next_before
+            if before is None:
+                return
 
     # The service
 

@@ -71,6 +71,53 @@ class AccessKeysOut(Struct):
     """
 
 
+class ActOut(Struct):
+    """
+    One act.
+    """
+
+    action: str
+    begun_at: str
+    client: str | None
+    """
+    The address it came from.
+    """
+    ended_at: str | None
+    """
+    Null while it goes on, or if its process was lost.
+    """
+    id: int
+    principal: str
+    """
+    Who did it; of a command, `cli:` and the system's user.
+    """
+    request_id: str | None
+    said: str | None
+    """
+    The body, its first 2,000 characters.
+    """
+    status: int | None
+    """
+    Of the answer: below 300 it was done.
+    """
+    target: str
+    """
+    The path, or what the command was given.
+    """
+
+
+class ActsOut(Struct):
+    """
+    Acts, the latest first.
+    """
+
+    acts: list[ActOut]
+    next_before: int | None
+    """
+    What to send as `before` for the next page; null at the end.
+    """
+
+
 class AddedTermOut(Struct):
     """
     By how much a term's frequency in the passage's lexical key was raised.
@@ -78,6 +125,36 @@ class AddedTermOut(Struct):
 
     increment: float
     term: str
+
+
+class CauseOut(Struct):
+    """
+    Something that was said, and what it did to a fact.
+    """
+
+    at: str
+    belief: float
+    """
+    After it.
+    """
+    by: str | None
+    """
+    The source or judge; null: a passage.
+    """
+    event_id: int | None
+    gain: float
+    kind: str
+    """
+    source, confirm or contradict.
+    """
+    of_fact: int
+    """
+    The fact that it was said of: this one, or one that bears on it.
+    """
+    passage_id: str | None
+    perplexity: float
+    supports: bool
+    text: str | None
 
 
 class ChangeOut(Struct):
@@ -129,16 +206,6 @@ class ChannelOut(Struct):
     update_count: int
 
 
-class CitationOut(Struct):
-    """
-    A sentence that the answer rests on.
-    """
-
-    passage_id: str
-    sentence_id: int
-    text: str
-
-
 class ComparedPassageOut(Struct):
     """
     A passage among the first of either arm.
@@ -155,6 +222,7 @@ class ComparedPassageOut(Struct):
     Scores of different profiles and strategies do not compare.
     """
     score_b: float | None
+    text: str
     title: str | None
 
 
@@ -267,15 +335,27 @@ class EnoughInfluenceOut(Struct):
     question: str
 
 
-class EntityOut(Struct):
+class EntityRef(Struct):
     """
-    A mention in the question and the entity it was aligned to.
+    An entity, by its id and as it was written first.
     """
 
     entity_id: int
-    mention: str
     name: str
-    similarity: float
+
+
+class EventOut(Struct):
+    """
+    An event of the log of facts.
+    """
+
+    event_id: int
+    fact_id: int | None
+    judge: str
+    kind: str
+    received_at: str
+    revoked_at: str | None
+    status: Literal["applied", "revoked"]
 
 
 class EvidenceOut(Struct):
@@ -332,6 +412,54 @@ class ExplorationOut(Struct):
     seed: int | None
     share: float
     slots: int
+
+
+class FactOut(Struct):
+    """
+    A fact as it stands.
+    """
+
+    belief: float
+    """
+    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+    """
+    closed_at: str | None
+    closed_reason: str | None
+    doubted: bool
+    fact_id: int
+    held_until: str | None
+    """
+    The same, by what ended it since.
+    """
+    learned_at: str
+    object: str
+    object_entity_id: int | None
+    object_kind: str
+    perplexity: float
+    """
+    How little is known: 1 before anything was said.
+    """
+    predicate: str
+    subject: EntityRef
+    superseded_by: int | None
+    valid_from: str | None
+    valid_to: str | None
+    """
+    First day on which it no longer holds, by itself.
+    """
+
+
+class FactsOut(Struct):
+    """
+    What a statement or a revision came to.
+    """
+
+    collection: str
+    events: list[EventOut]
+    facts: list[FactOut]
+    """
+    As they stand now; those that nobody states any more are left out.
+    """
 
 
 class FeatureTraceOut(Struct):
@@ -543,6 +671,17 @@ class LineError(Struct):
     reason: str
 
 
+class ListedPassageOut(Struct):
+    """
+    A passage in a list.
+    """
+
+    id: str
+    metadata: dict[str, Any]
+    text: str
+    title: str | None
+
+
 class MemoryPartOut(Struct):
     """
     What an arm read of memory.
@@ -635,6 +774,18 @@ class PassageInfluenceOut(Struct):
     """
 
 
+class PassagesOut(Struct):
+    """
+    A page of passages, in the order of their ids.
+    """
+
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    passages: list[ListedPassageOut]
+
+
 class PastOut(Struct):
     """
     What a copy is a copy of.
@@ -645,6 +796,74 @@ class PastOut(Struct):
     The collection's name at the time.
     """
     until: str
+
+
+class PathOut(Struct):
+    """
+    Facts that lead from an entity to another or to something else, in order.
+    """
+
+    fact_ids: list[int]
+    score: float
+    start: str
+
+
+class PredicateOut(Struct):
+    """
+    A predicate, and by what its facts compete.
+    """
+
+    declared: bool | None
+    functional: bool
+    predicate: str
+    single: int
+    """
+    Of them, with one object at a time.
+    """
+    subjects: int
+    """
+    When it was last counted.
+    """
+
+
+class PredicatesOut(Struct):
+    """
+    Predicates in their order.
+    """
+
+    collection: str
+    predicates: list[PredicateOut]
+
+
+class Problem(Struct):
+    """
+    An RFC 9457 problem document.
+    """
+
+    detail: str
+    """
+    What is wrong with this request.
+    """
+    status: int
+    """
+    The HTTP status.
+    """
+    title: str
+    """
+    The kind of problem in words.
+    """
+    type: str
+    """
+    Stable identifier of the kind of problem.
+    """
+    errors: list[dict[str, Any]] | None = None
+    """
+    For an invalid request: where each value is and what is wrong with it.
+    """
+    request_id: str | None = None
+    """
+    By which the service's log knows the request, as in the X-Request-ID header.
+    """
 
 
 class QueryExpansionOut(Struct):
@@ -1024,6 +1243,54 @@ class WhoOut(Struct):
     trusted: bool
 
 
+class AppApiFactsEntitySchemasEntityOut(Struct):
+    """
+    An entity with the facts around it.
+    """
+
+    entity_id: int
+    facts: list[FactOut]
+    merged: list[EntityRef]
+    name: str
+    stands_for: EntityRef | None
+    """
+    The entity that it was merged into.
+    """
+
+
+class AppApiFactsFactSchemasCitationOut(Struct):
+    """
+    Who says a fact: a sentence of a passage, or a sentence that a source stated.
+    """
+
+    learned_at: str
+    passage_id: str | None
+    sentence_id: int | None
+    source: str | None
+    text: str
+
+
+class AppApiRetrievalQuerySchemasCitationOut(Struct):
+    """
+    A sentence that the answer rests on.
+    """
+
+    passage_id: str
+    sentence_id: int
+    text: str
+
+
+class AppApiRetrievalQuerySchemasEntityOut(Struct):
+    """
+    A mention in the question and the entity it was aligned to.
+    """
+
+    entity_id: int
+    mention: str
+    name: str
+    similarity: float
+
+
 class ArmLiftOut(Struct):
     """
     What one arm came to.
@@ -1175,6 +1442,63 @@ class ExpandOut(Struct):
     warnings: list[WarningOut] | None = None
     """
     Methods that the endpoint failed; if it failed all, the answer is 502.
+    """
+
+
+class FactDetail(Struct):
+    """
+    A fact, who says it, and what moved it.
+    """
+
+    belief: float
+    """
+    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+    """
+    closed_at: str | None
+    closed_reason: str | None
+    doubted: bool
+    fact_id: int
+    held_until: str | None
+    """
+    The same, by what ended it since.
+    """
+    history: list[CauseOut]
+    learned_at: str
+    object: str
+    object_entity_id: int | None
+    object_kind: str
+    perplexity: float
+    """
+    How little is known: 1 before anything was said.
+    """
+    predicate: str
+    sources: list[AppApiFactsFactSchemasCitationOut]
+    subject: EntityRef
+    superseded_by: int | None
+    valid_from: str | None
+    valid_to: str | None
+    """
+    First day on which it no longer holds, by itself.
+    """
+
+
+class FactSearchOut(Struct):
+    """
+    Paths, their facts, and these as text; citations are numbered from 1.
+    """
+
+    citations: list[AppApiFactsFactSchemasCitationOut]
+    collection: str
+    facts: list[FactOut]
+    paths: list[PathOut]
+    starts: list[EntityRef]
+    text: str
+    """
+    The facts, a line for each subject; a number in brackets is a citation's.
+    """
+    tokens: int
+    """
+    Of the text, about as many as a language model counts.
     """
 
 
@@ -1726,7 +2050,7 @@ class TraceOut(Struct):
     How the answer came about.
     """
 
-    entities: list[EntityOut]
+    entities: list[AppApiRetrievalQuerySchemasEntityOut]
     hops: list[HopOut]
     recalled: list[RecallOut]
     time_constraint: str | None
@@ -1784,7 +2108,7 @@ class EpisodeOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
-    entities: list[EntityOut] | None = None
+    entities: list[AppApiRetrievalQuerySchemasEntityOut] | None = None
     expanded: bool = False
     """
     Whether the question came with expansions.
@@ -1836,7 +2160,7 @@ class QueryOut(Struct):
     """
     With what probability the first five passages hold all the evidence (docs/enough.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
     """
-    entities: list[EntityOut] | None = None
+    entities: list[AppApiRetrievalQuerySchemasEntityOut] | None = None
     expanded: bool = False
     """
     Whether the question came with expansions.
@@ -1866,7 +2190,7 @@ class AnswerOut(Struct):
     """
     Empty where the evidence gives no answer.
     """
-    citations: list[CitationOut]
+    citations: list[AppApiRetrievalQuerySchemasCitationOut]
     retrieval: QueryOut
     sufficient: bool
     """
@@ -1876,3 +2200,20 @@ class AnswerOut(Struct):
     """
     That the LLM endpoint failed to answer: there is what was retrieved.
     """
+
+
+class BatchedOut(Struct):
+    """
+    What became of one question of several: its answer, or what was wrong with it.
+    """
+
+    answer: QueryOut | None = None
+    problem: Problem | None = None
+
+
+class BatchOut(Struct):
+    """
+    An answer or a problem for each question, in their order.
+    """
+
+    answers: list[BatchedOut]

@@ -120,6 +120,18 @@ class CompareIn(TypedDict):
     """
 
 
+class CountIn(TypedDict):
+    """
+    Whose predicates are to be counted.
+    """
+
+    collection: NotRequired[str]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+
+
 class ExpandIn(TypedDict):
     """
     A question to widen.
@@ -192,6 +204,98 @@ class ExplorationIn(TypedDict):
     """
 
 
+class FactIn(TypedDict):
+    """
+    A fact that a source states.
+    """
+
+    confidence: NotRequired[float]
+    kind: NotRequired[Literal["entity", "date", "number", "text"]]
+    """
+    What the object is.
+    """
+    object: str
+    predicate: str
+    sentence: NotRequired[str | None]
+    """
+    How the source says it; by default the fact itself.
+    """
+    subject: str
+    valid_from: NotRequired[str | None]
+    """
+    First day on which it holds.
+    """
+    valid_to: NotRequired[str | None]
+    """
+    First day on which it no longer holds.
+    """
+
+
+Entity: TypeAlias = str
+
+
+class FactSearchIn(TypedDict):
+    """
+    What to search for: a question, entities, or a pattern; what is left out may be anything.
+    """
+
+    as_of: NotRequired[str | None]
+    """
+    What was known and believed at that moment.
+    """
+    collection: NotRequired[str]
+    entities: NotRequired[list[Entity]]
+    """
+    By their names.
+    """
+    entity_ids: NotRequired[list[int | str]]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    include_closed: NotRequired[bool]
+    """
+    Also answers that are over. As bridges to others they serve in any case.
+    """
+    max_edges: NotRequired[int]
+    min_belief: NotRequired[float]
+    object: NotRequired[str | None]
+    predicate: NotRequired[str | None]
+    query: NotRequired[str | None]
+    subject: NotRequired[str | None]
+    token_budget: NotRequired[int]
+    top_k: NotRequired[int]
+    """
+    Paths wanted.
+    """
+    valid_on: NotRequired[str | None]
+    """
+    Facts that held on that day; by default on the days that the query speaks of.
+    """
+
+
+class FactsIn(TypedDict):
+    """
+    What a source states: facts, or a text that rules read facts from.
+    """
+
+    collection: NotRequired[str]
+    facts: NotRequired[list[FactIn]]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    source: str
+    """
+    Who says so. One source that repeats itself says nothing new.
+    """
+    text: NotRequired[str | None]
+    title: NotRequired[str | None]
+    """
+    What the text is about.
+    """
+
+
 SupportingPassage: TypeAlias = str
 
 
@@ -226,6 +330,67 @@ class JudgeIn(TypedDict):
     """
 
 
+class MergeIn(TypedDict):
+    """
+    Entities that are one with another.
+    """
+
+    collection: NotRequired[str]
+    entities: list[int | str]
+    judge: str
+
+
+class OptionsIn(TypedDict):
+    """
+    What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+    """
+
+    combine: NotRequired[Literal["vote", "synthesis"]]
+    """
+    'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.
+    """
+    depth: NotRequired[int]
+    """
+    'tree': steps from the question to a conclusion.
+    """
+    exploration: NotRequired[float]
+    """
+    'tree': how much what was seldom tried is favoured.
+    """
+    rollouts: NotRequired[int]
+    """
+    'tree': ways to a conclusion that are tried.
+    """
+    seed: NotRequired[int]
+    """
+    'tree': of draws between equally promising states.
+    """
+    together: NotRequired[int]
+    """
+    'tree': rollouts that run side by side.
+    """
+    width: NotRequired[int]
+    """
+    'tree': actions tried from one state.
+    """
+    without: NotRequired[list[Literal["consolidation", "update", "extractor"]]]
+    """
+    Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+    """
+
+
+Id: TypeAlias = str
+"""
+Yours; the same id again replaces the passage.
+"""
+
+
+Id1: TypeAlias = int
+"""
+Yours; the same id again replaces the passage.
+"""
+
+
 Sentence: TypeAlias = str
 
 
@@ -234,7 +399,7 @@ class PassageIn(TypedDict):
     A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well.
     """
 
-    id: str
+    id: Id | Id1
     """
     Yours; the same id again replaces the passage.
     """
@@ -255,7 +420,28 @@ class PassagesIn(TypedDict):
     Up to 1,000 passages in one JSON document.
     """
 
+    collection: NotRequired[str | None]
+    """
+    The collection's name; absent: as the request's query says, else `default`.
+    """
     passages: list[PassageIn]
+
+
+class PredicateIn(TypedDict):
+    """
+    Whether a subject has one object at a time under a predicate.
+    """
+
+    collection: NotRequired[str]
+    functional: bool | None
+    """
+    null: let counts say.
+    """
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    predicate: str
 
 
 class QueryIn(TypedDict):
@@ -344,6 +530,25 @@ class RetryIn(TypedDict):
     """
 
 
+class RevisionIn(TypedDict):
+    """
+    What a judge says of a fact.
+    """
+
+    action: Literal["confirm", "contradict", "supersede", "close"]
+    by: NotRequired[int | str | None]
+    """
+    Of supersede: the fact that comes after.
+    """
+    confidence: NotRequired[float]
+    fact_id: int | str
+    reason: NotRequired[str | None]
+    until: NotRequired[str | None]
+    """
+    Of supersede and close: first day it no longer holds.
+    """
+
+
 RevokeIn = TypedDict(
     "RevokeIn",
     {
@@ -383,7 +588,13 @@ class SentenceById(TypedDict):
     A sentence by its id, as answers give it.
     """
 
-    sentence_id: int
+    sentence_id: int | str
+
+
+PassageId: TypeAlias = str
+
+
+PassageId1: TypeAlias = int
 
 
 class SentenceByText(TypedDict):
@@ -391,8 +602,16 @@ class SentenceByText(TypedDict):
     A sentence by your id of its passage and its text.
     """
 
-    passage_id: str
+    passage_id: PassageId | PassageId1
     text: str
+
+
+class SplitIn(TypedDict):
+    """
+    Where the entity is.
+    """
+
+    collection: NotRequired[str]
 
 
 class StopIn(TypedDict):
@@ -458,6 +677,14 @@ class AnswerIn(TypedDict):
     """
 
 
+class BatchIn(TypedDict):
+    """
+    Several questions in one request.
+    """
+
+    queries: list[QueryIn]
+
+
 class CollectionPatch(TypedDict):
     """
     What to change of how a collection serves; what is absent stays, null clears.
@@ -503,7 +730,7 @@ class FeedbackIn(TypedDict):
     """
     Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
     """
-    missed: NotRequired[list[int | SentenceById | SentenceByText]]
+    missed: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Evidence that retrieval did not return, learned like support.
     """
@@ -515,7 +742,7 @@ class FeedbackIn(TypedDict):
     """
     True: only what is named is judged. False: activated sentences not named count as rejected.
     """
-    rejected: NotRequired[list[int | SentenceById | SentenceByText]]
+    rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Sentences that did not help.
     """
@@ -527,7 +754,7 @@ class FeedbackIn(TypedDict):
     """
     Instead of a query the session that is judged: the verdict reaches the queries of its rounds, its own question whole and each sub-question with what it found.
     """
-    supporting: NotRequired[list[int | SentenceById | SentenceByText]]
+    supporting: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Sentences that helped.
     """
@@ -541,13 +768,28 @@ class FeedbackIn(TypedDict):
     """
 
 
+class ReviseIn(TypedDict):
+    """
+    What a judge says of facts: revisions, or an instruction in words, for which an LLM is needed.
+    """
+
+    collection: NotRequired[str]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    instruction: NotRequired[str | None]
+    judge: str
+    revisions: NotRequired[list[RevisionIn]]
+
+
 class RoundIn(TypedDict):
     """
     One more round.
     """
 
     collection: NotRequired[str]
-    evidence: NotRequired[list[int | SentenceById | SentenceByText]]
+    evidence: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Sentences for the pool, by id or by passage and text, as in a verdict.
     """
@@ -584,9 +826,13 @@ class SessionIn(TypedDict):
     """
     Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.
     """
-    planner: NotRequired[Literal["auto", "pool", "socratic", "caller"]]
+    options: NotRequired[OptionsIn | None]
     """
-    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+    Of the planner.
+    """
+    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "caller"]]
+    """
+    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
     """
     stop: NotRequired[StopIn]
     top_k: NotRequired[int]

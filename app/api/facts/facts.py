@@ -1,0 +1,240 @@
+"""Facts: what sources state, what judges say of it, and what can be found of it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+from starlette.routing import Match
+from starlette.types import Scope as RequestScope
+
+from app.api.dependencies import (
+    App,
+    Limit,
+    OptionalKey,
+    Posted,
+    QueryScope,
+    RequiredKey,
+    json_body,
+    needs,
+    posted,
+    timed,
+)
+from app.api.facts.entity_schemas import (
+    CountIn,
+    EntityOut,
+    MergeIn,
+    PredicateIn,
+    PredicateOut,
+    PredicatesOut,
+    SplitIn,
+)
+from app.api.facts.fact_schemas import (
+    EventOut,
+    FactDetail,
+    FactSearchIn,
+    FactSearchOut,
+    FactsIn,
+    FactsOut,
+    ReviseIn,
+)
+from app.api.problems import responses
+from app.api.reading import Route
+from app.api.schemas import MAX_ID, CollectionName
+from app.core.access_keys import INGEST, JUDGE, MODERATE, QUERY, READ
+
+NO_IDS = frozenset({"revise", "search"})
+
+
+class FactRoute(Route):
+    """A route on facts. ``/facts/revise`` and ``/facts/search`` are routes of their own and name none."""
+
+    def matches(self, scope: RequestScope) -> tuple[Match, RequestScope]:
+        """As for every route, but for those names."""
+        match, child = super().matches(scope)
+        if match is not Match.NONE and child["path_params"].get("fact_id") in NO_IDS:
+            return Match.NONE, {}
+        return match, child
+
+
+router = APIRouter(tags=["facts"], route_class=FactRoute)
+FactId = Annotated[int, Path(ge=1, le=MAX_ID)]
+EntityId = Annotated[int, Path(ge=1, le=MAX_ID)]
+Graph = Annotated[CollectionName | None, Query(description="A graph of its own; by default the collection's.")]
+
+
+@router.post(
+    "/facts",
+    response_model=FactsOut,
+    dependencies=[needs(INGEST), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="State facts",
+)
+def post_facts(sent: Annotated[Posted[FactsIn], Depends(posted(FactsIn))], app: App, key: OptionalKey) -> FactsOut:
+    """Have a source state facts, as they are or as a text that rules read them from.
+
+    What several sources state is believed the more. Facts of a subject that cannot both hold compete.
+    """
+    body = sent.body
+    stated = app.facts.read(body.title, body.text) if body.text else [fact.stated() for fact in body.facts]
+    applied = app.facts.state(
+        sent.scope,
+        stated,
+        source=body.source,
+        graph_name=body.graph,
+        key=key,
+        fingerprint=body.model_dump(mode="json"),
+    )
+    return FactsOut.of(body.collection, [applied], app.show.facts(sent.scope, applied.facts))
+
+
+@router.post(
+    "/facts/revise",
+    response_model=FactsOut,
+    dependencies=[needs(JUDGE), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 502, 503),
+    summary="Judge facts",
+)
+def post_facts_revise(
+    sent: Annotated[Posted[ReviseIn], Depends(posted(ReviseIn))], app: App, key: RequiredKey
+) -> FactsOut:
+    """Confirm, contradict, supersede or close facts, once under the Idempotency-Key; nothing is ever deleted by it.
+
+    An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
+    """
+    body = sent.body
+    if body.instruction is not None:
+        applied = app.instruct.carry_out(sent.scope, body.instruction, judge=body.judge, key=key, graph=body.graph)
+    else:
+        applied = app.facts.revise(
+            sent.scope, [one.revision() for one in body.revisions], judge=body.judge, key=key
+        )
+    facts = [fact for one in applied for fact in one.facts]
+    return FactsOut.of(body.collection, applied, app.show.facts(sent.scope, facts))
+
+
+@router.post(
+    "/facts/search",
+    response_model=FactSearchOut,
+    dependencies=[needs(QUERY), Depends(json_body), Depends(timed)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Search facts",
+)
+def post_facts_search(
+    sent: Annotated[Posted[FactSearchIn], Depends(posted(FactSearchIn))], app: App
+) -> FactSearchOut:
+    """Paths of facts from what a question names, their facts, and these as text with citations within a budget.
+
+    Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
+    """
+    return FactSearchOut.of(sent.body.collection, app.fact_search.search(sent.scope, sent.body.wanted()))
+
+
+@router.get(
+    "/facts/{fact_id}",
+    dependencies=[needs(READ)],
+    response_model=FactDetail,
+    responses=responses(404, 422, 503),
+    summary="Read a fact",
+)
+def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
+    """The fact as it stands, who says it, and everything that moved it, in order."""
+    return FactDetail.shown(app.show.fact(scope, fact_id))
+
+
+@router.delete(
+    "/facts/events/{event_id}",
+    dependencies=[needs(MODERATE)],
+    response_model=EventOut,
+    responses=responses(404, 422, 503),
+    summary="Revoke what was said of facts",
+)
+def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App, scope: QueryScope) -> EventOut:
+    """Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
+
+    Of a statement the sentences are removed, and facts that nobody else states.
+    """
+    return EventOut.of(app.facts.revoke(scope, event_id))
+
+
+@router.get(
+    "/entities/{entity_id}",
+    dependencies=[needs(READ)],
+    response_model=EntityOut,
+    responses=responses(404, 422, 503),
+    summary="Read an entity",
+)
+def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> EntityOut:
+    """An entity of facts, what was merged with it, and facts around it, the surest first."""
+    return EntityOut.of(app.show.entity(scope, entity_id, limit))
+
+
+@router.post(
+    "/entities/{entity_id}/merge",
+    response_model=EntityOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Merge entities",
+)
+def post_merge(
+    entity_id: EntityId,
+    sent: Annotated[Posted[MergeIn], Depends(posted(MergeIn))],
+    app: App,
+    key: RequiredKey,
+) -> EntityOut:
+    """Have entities be one with this, once under the Idempotency-Key; a split takes it back."""
+    body = sent.body
+    app.join.merge(sent.scope, entity_id, body.entities, judge=body.judge, key=key)
+    return EntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+
+
+@router.post(
+    "/entities/{entity_id}/split",
+    response_model=EntityOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Split entities",
+)
+def post_split(
+    entity_id: EntityId, sent: Annotated[Posted[SplitIn], Depends(posted(SplitIn))], app: App
+) -> EntityOut:
+    """Take apart what was merged into this entity, or this from what it was merged into."""
+    app.join.split(sent.scope, entity_id)
+    return EntityOut.of(app.show.entity(sent.scope, entity_id, 100))
+
+
+@router.get(
+    "/predicates",
+    dependencies=[needs(READ)],
+    response_model=PredicatesOut,
+    responses=responses(404, 422, 503),
+    summary="List predicates",
+)
+def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
+    """Which predicates are functional, by declaration or by counts; of others nothing is known yet."""
+    found = app.show.predicates(scope, graph)
+    return PredicatesOut(collection=scope.collection.name, predicates=[PredicateOut.of(one) for one in found])
+
+
+@router.put(
+    "/predicates",
+    response_model=PredicateOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Declare a predicate",
+)
+def put_predicate(sent: Annotated[Posted[PredicateIn], Depends(posted(PredicateIn))], app: App) -> PredicateOut:
+    """Say that a subject has one object at a time, or that it may have several; its facts are believed anew."""
+    body = sent.body
+    return PredicateOut.of(app.predicates.declare(sent.scope, body.predicate, body.functional, body.graph))
+
+
+@router.post(
+    "/predicates/count",
+    response_model=PredicatesOut,
+    dependencies=[needs(MODERATE), Depends(json_body)],
+    responses=responses(400, 404, 413, 415, 422, 503),
+    summary="Count predicates",
+)
+def post_count(sent: Annotated[Posted[CountIn], Depends(posted(CountIn))], app: App) -> PredicatesOut:
+    """Learn which predicates are functional from how often a subject has one object at a time."""
+    found = app.predicates.count(sent.scope, sent.body.graph)
+    return PredicatesOut(collection=sent.body.collection, predicates=[PredicateOut.of(one) for one in found])

@@ -1,0 +1,44 @@
+"""Options of planners on the wire."""
+
+from typing import Annotated
+
+from pydantic import Field, StrictInt
+
+from app.api.schemas import Model, Whole
+from app.services.sessions.tree_options import Combine, Part, TreeOptions
+
+_BY_DEFAULT = TreeOptions()
+
+
+class OptionsIn(Model):
+    """What a planner may be asked for; a planner that goes one way heeds ``without`` alone."""
+
+    without: Annotated[list[Part], Field(max_length=3)] = Field(
+        default_factory=list,
+        description=(
+            "Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is "
+            "sifted. 'update': nothing is noted. 'extractor': neither."
+        ),
+    )
+    depth: Annotated[StrictInt, Field(ge=1, le=10), Whole] = Field(
+        default=_BY_DEFAULT.limits.depth, description="'tree': steps from the question to a conclusion."
+    )
+    width: Annotated[StrictInt, Field(ge=1, le=5), Whole] = Field(
+        default=_BY_DEFAULT.limits.width, description="'tree': actions tried from one state."
+    )
+    rollouts: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(
+        default=_BY_DEFAULT.limits.rollouts, description="'tree': ways to a conclusion that are tried."
+    )
+    exploration: Annotated[float, Field(ge=0, le=100, strict=True)] = Field(
+        default=_BY_DEFAULT.limits.exploration, description="'tree': how much what was seldom tried is favoured."
+    )
+    together: Annotated[StrictInt, Field(ge=1, le=16), Whole] = Field(
+        default=_BY_DEFAULT.together, description="'tree': rollouts that run side by side."
+    )
+    seed: Annotated[StrictInt, Field(ge=0, le=2**31), Whole] = Field(
+        default=_BY_DEFAULT.seed, description="'tree': of draws between equally promising states."
+    )
+    combine: Combine = Field(
+        default=_BY_DEFAULT.combine,
+        description="'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.",
+    )

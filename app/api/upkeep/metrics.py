@@ -1,0 +1,28 @@
+"""The metrics of this process, on the API's own port."""
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from app.api.dependencies import App, Asker, Needs
+from app.core.access_keys import AUDIT
+from app.errors import NotFoundError
+from app.settings import Settings
+from app.telemetry import metrics
+
+router = APIRouter(tags=["health"])
+_NEEDED = Needs(AUDIT, everywhere=True)
+
+
+def shown(settings: Settings) -> bool:
+    """Whether they are shown there: not to strangers, and not where they have a port of their own."""
+    return settings.metrics_port is None and settings.on_loopback
+
+
+@router.get("/metrics", include_in_schema=False)
+async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
+    """In Prometheus's text format; where keys are needed, with one that may audit everything."""
+    await _NEEDED(request, app, asker)
+    if not shown(app.settings):
+        raise NotFoundError("Metrics are not shown here; ENGRAM_METRICS_PORT gives them a port of their own.")
+    page = await run_in_threadpool(metrics.exposition, app.state.metrics)
+    return Response(page, media_type=metrics.CONTENT_TYPE)

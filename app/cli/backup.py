@@ -1,0 +1,117 @@
+"""Commands that copy the database into a folder, prove the copy, and put it back."""
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.console import cli, complain, say, settings
+from app.cli.processes import on_stop
+from app.cli.requests import progress_bar
+from app.errors import ConfigurationError
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.composition import Application
+    from app.services.upkeep.backup import Manifest, Progress
+
+NO_REDIS = "redis://127.0.0.1:1/0"
+
+
+@cli.command()
+def backup(
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to make it; nothing may be there.")],
+    check: Annotated[
+        bool, typer.Option("--check", help="Then restore it into a Postgres made for that, and verify it there.")
+    ] = False,
+) -> None:
+    """Copy the database into a folder while it is used; the copy is of one moment, and whole or not there."""
+    from app.composition import application
+
+    configured, stopping = settings(), threading.Event()
+    with application(configured) as services, _shown() as progress:
+        on_stop(stopping.set)
+        with services.acts.on_command("backup", str(target)):
+            manifest = services.backup.backup(target, progress, stopping.is_set)
+    say(f"{target}: {_described(manifest)}")
+    if check:
+        _check(configured, target)
+
+
+@cli.command()
+def restore(
+    source: Annotated[Path, typer.Argument(metavar="FOLDER", help="A backup.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove what the database holds, in the same transaction.")
+    ] = False,
+    verify: Annotated[bool, typer.Option(help="Replay the log afterwards and compare what was learned.")] = True,
+) -> None:
+    """Put a backup back into the configured database; the API and all workers must be stopped."""
+    from app.composition import Application, servers
+    from app.storage.schema import migrate
+
+    configured = settings()
+    with servers(configured) as addresses:
+        migrate(addresses.database_url)
+        with closing(Application(configured, addresses)) as services:
+            _restore(services, source, replace=replace, verify=verify)
+            with services.acts.on_command("restore", str(source)):
+                pass
+
+
+def _check(configured: Settings, source: Path) -> None:
+    """Restore and verify elsewhere; it takes as much room as the database."""
+    from app.composition import Application, Servers
+    from app.providers.embedded import EmbeddedPostgres
+    from app.storage.schema import migrate
+
+    with (
+        tempfile.TemporaryDirectory(prefix="engram-check-", dir=source.absolute().parent) as folder,
+        EmbeddedPostgres(Path(folder) / "postgres", configured.embedded_user) as server,
+    ):
+        migrate(server.url)
+        with closing(Application(configured, Servers(server.url, NO_REDIS))) as services:
+            _restore(services, source, replace=False, verify=True)
+
+
+def _restore(services: "Application", source: Path, *, replace: bool, verify: bool) -> None:
+    with _shown() as progress:
+        manifest = services.backup.restore(source, replace=replace, progress=progress)
+        bad, count = [], len(manifest.collections)
+        for number, report in enumerate(services.verify.every(1) if verify else (), start=1):
+            if not report.clean:
+                bad.append(report.collection)
+            progress("collections verified", number, count)
+    say(f"{source}: restored, {_described(manifest)}")
+    for name in bad:
+        complain(f"{name}: what was learned does not follow from its log; engram verify {name} says where")
+    if bad:
+        raise ConfigurationError(f"{len(bad)} of {count} collections are not as their log says.")
+    if verify:
+        say(f"{count} collections verified: what was learned follows from the log")
+
+
+def _described(manifest: "Manifest") -> str:
+    rows = sum(manifest.rows.values())
+    return (
+        f"{len(manifest.collections)} collections, {rows} rows in {len(manifest.rows)} tables, "
+        f"{manifest.bytes / 2**20:.1f} MiB, made {manifest.made_at}"
+    )
+
+
+@contextmanager
+def _shown() -> "Iterator[Progress]":
+    """Progress as bars, one for each thing that is done."""
+    with progress_bar() as bars:
+        tasks: dict[str, object] = {}
+
+        def show(what: str, done: int, of: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=of)
+            bars.update(tasks[what], completed=done, total=of)  # type: ignore[arg-type]
+
+        yield show

@@ -1,0 +1,56 @@
+"""A token bucket: ``rate`` tokens a second flow in, up to ``burst``, and a request takes one."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket as it was at a moment.
+
+    Attributes:
+        tokens: in [0, burst].
+        at: seconds, by any clock that does not go back; if it does, nothing flows in meanwhile.
+    """
+
+    tokens: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of a try to take a token.
+
+    Attributes:
+        allowed: whether there was one.
+        left: whole tokens that are left.
+        retry_seconds: until there is one again; 0 if there is.
+        full_seconds: until the bucket is full again.
+    """
+
+    allowed: bool
+    left: int
+    retry_seconds: float
+    full_seconds: float
+
+
+def take(bucket: Bucket | None, now: float, rate: float, burst: float) -> tuple[Bucket, bool]:
+    """The bucket with what flowed in and, if there was a token, one less; and whether there was.
+
+    Args:
+        bucket: None for one that nobody took from yet, which is full.
+        rate: > 0, tokens a second.
+        burst: >= 1, tokens.
+
+    Raises:
+        ValueError: rate or burst is out of range.
+    """
+    if rate <= 0 or burst < 1:
+        raise ValueError("a bucket needs a rate above 0 and room for a token")
+    tokens = burst if bucket is None else min(burst, bucket.tokens + max(0.0, now - bucket.at) * rate)
+    allowed = tokens >= 1
+    return Bucket(tokens - 1 if allowed else tokens, now), allowed
+
+
+def taken(tokens: float, rate: float, burst: float, *, allowed: bool) -> Taken:
+    """What is told of a bucket with so many tokens left."""
+    return Taken(allowed, int(tokens), max(0.0, 1 - tokens) / rate, max(0.0, burst - tokens) / rate)

@@ -1,0 +1,1 @@
+"""Facts: what is said is learned, revised, searched and taken back."""

@@ -1,0 +1,120 @@
+"""What every change of facts begins with: a transaction, its lock, and an event of the log under its key."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+from app.core.constants import Constants
+from app.errors import IdempotencyConflictError, NotFoundError
+from app.services.access.scope import Scope
+from app.storage.corpus import collections
+from app.storage.database import Database, Reader, Writer
+from app.storage.facts import events, graph
+from app.storage.facts.events import NewEvent, StoredEvent
+from app.storage.facts.graph import OWN
+from app.storage.learning import judges
+
+
+@contextmanager
+def begun(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
+    """A transaction that has a collection's facts to itself, and the collection's id.
+
+    Raises:
+        NotFoundError: the collection was deleted meanwhile.
+    """
+    target = scope.collection
+    with database.write() as writer:
+        if not collections.keep(writer, target.id):
+            raise collections.gone(target.name)
+        graph.lock(writer, target.id)
+        yield writer, target.id
+
+
+def graph_of(reader: Reader, collection_id: int, name: str | None) -> int:
+    """The graph of this name; None: the collection's own.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    if name is None:
+        return OWN
+    found = graph.find_graph(reader, collection_id, name)
+    if found is None:
+        raise NotFoundError(f"There is no graph of facts {name!r}.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who says something, how far that counts, and what was asked for under which key.
+
+    Attributes:
+        judge: or source.
+        constants: by which it counts.
+        key: the Idempotency-Key; None: there is none.
+        digest: of the request, which a repeated key must match.
+    """
+
+    judge: str
+    constants: Constants
+    key: str | None
+    digest: bytes
+
+    @classmethod
+    def of(
+        cls, reader: Reader, collection_id: int, judge: str, constants: Constants, key: str | None, body: Any
+    ) -> "Author":
+        """With what is set for the judge."""
+        own = judges.find(reader, collection_id, [judge]).get(judge)
+        return cls(judge, constants if own is None else replace(constants, **own.said()), key, _digest(body))
+
+    @classmethod
+    def source(cls, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
+        """Of a source, of which nothing is set, as it may be called like a judge."""
+        return cls(name, constants, key, _digest(body))
+
+    def at(self, place: int) -> "Author":
+        """For one of several events of one request."""
+        return replace(self, key=None if self.key is None else f"{self.key}#{place}")
+
+    def repeated(self, reader: Reader, collection_id: int) -> StoredEvent | None:
+        """The event that the same request brought before.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        known = None if self.key is None else events.by_key(reader, collection_id, self.key)
+        if known is not None and known.body_hash != self.digest:
+            raise IdempotencyConflictError("The Idempotency-Key was used before with another request.")
+        return known
+
+    def append(
+        self, writer: Writer, collection_id: int, graph_id: int, kind: str, confidence: float = 1.0, **more: Any
+    ) -> StoredEvent:
+        """Append an event."""
+        constants = self.constants
+        return events.append(
+            writer,
+            collection_id,
+            NewEvent(
+                graph_id=graph_id,
+                kind=kind,
+                judge=self.judge,
+                idempotency_key=self.key or uuid4().hex,
+                body_hash=self.digest,
+                positive=constants.positive / confidence,
+                negative=constants.negative / confidence,
+                process_noise=constants.process,
+                share=constants.share,
+                contested_share=constants.contested,
+                **more,
+            ),
+        )
+
+
+def _digest(body: Any) -> bytes:
+    return hashlib.sha256(json.dumps(body, ensure_ascii=False, sort_keys=True).encode()).digest()

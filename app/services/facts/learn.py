@@ -1,0 +1,151 @@
+"""Learning facts: what is said becomes facts with sources, and what bears on them is computed anew.
+
+Everything here runs in its caller's transaction, under the lock of the collection's facts. Whatever changes, the
+groups that it touches are replayed whole from what was said (``core.facts.replay``), so that nothing remembers the
+way it came about: a revocation and an erasure are a replay without some of it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.core.constants import Constants
+from app.core.facts import ALWAYS, NEVER, SOURCE_NOISE, Days, replay
+from app.core.temporal import time_constraint
+from app.core.triples import Triple
+from app.providers.language import normalise_entity
+from app.storage.database import Writer
+from app.storage.facts import beliefs, graph, predicates
+from app.storage.facts.beliefs import Key
+from app.storage.facts.graph import OWN, Said
+
+MAX_TEXT = 300
+"""Characters of an object that is no entity; what is longer is no fact but a story."""
+MAX_PREDICATE = 100
+ROWS = 5_000
+"""Facts that one replay takes at a time: bounds memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who says a fact: a sentence of a passage, or a statement."""
+
+    sentence_id: int | None = None
+    passage_id: int | None = None
+    statement_id: int | None = None
+
+
+def as_source(constants: Constants) -> Constants:
+    """By what a source counts for which nothing is set."""
+    return replace(constants, positive=SOURCE_NOISE, negative=SOURCE_NOISE)
+
+
+def said_by(triple: Triple, origin: Origin, noise: Constants) -> Said | None:
+    """A triple as it is stored; None if it is none: nothing is left of a name, or it is too long."""
+    subject, predicate = normalise_entity(triple.subject), " ".join(triple.predicate.casefold().split())
+    named = normalise_entity(triple.object)
+    if not subject or not named or not predicate or len(predicate) > MAX_PREDICATE:
+        return None
+    if max(len(triple.object), len(named), len(subject), len(triple.subject)) > MAX_TEXT:
+        return None
+    start = ALWAYS if triple.valid_from is None else triple.valid_from
+    end = NEVER if triple.valid_to is None else triple.valid_to
+    if start >= end:
+        return None
+    key = named if triple.kind == "entity" else beliefs.object_key(triple.kind, triple.object, _days(triple), named)
+    return Said(
+        subject=(subject, triple.subject),
+        predicate=predicate,
+        object=(key, triple.object),
+        kind=triple.kind,
+        confidence=triple.confidence,
+        positive=noise.positive / triple.confidence,
+        negative=noise.negative / triple.confidence,
+        process_noise=noise.process,
+        sentence_id=origin.sentence_id,
+        passage_id=origin.passage_id,
+        statement_id=origin.statement_id,
+        valid_from=start,
+        valid_to=end,
+    )
+
+
+def _days(triple: Triple) -> Days | None:
+    if triple.kind != "date":
+        return None
+    found = time_constraint(triple.object)
+    if found is None or found.start is None or found.end is None:
+        return None
+    return Days(found.start.toordinal(), found.end.toordinal())
+
+
+def add(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]) -> list[int]:
+    """Have these be said; the fact of each, in the given order."""
+    if not said:
+        return []
+    facts = graph.put(writer, collection_id, graph_id, said)
+    graph.add_sources(writer, collection_id, facts, said)
+    settle(writer, collection_id, beliefs.keys_of(writer, collection_id, facts))
+    return facts
+
+
+def of_sentences(
+    writer: Writer,
+    collection_id: int,
+    spoken: Mapping[int, tuple[int, Sequence[Triple]]],
+    losing: Iterable[int],
+    noise: Constants,
+) -> None:
+    """Make what sentences say exactly this.
+
+    Args:
+        spoken: sentence -> its passage and what it says.
+        losing: facts that lose a source in this transaction, as ``facts_of`` told before.
+    """
+    rows = [
+        row
+        for sentence, (passage, triples) in spoken.items()
+        for triple in triples
+        if (row := said_by(triple, Origin(sentence, passage), noise)) is not None
+    ]
+    facts = graph.put(writer, collection_id, OWN, rows) if rows else []
+    held = graph.said_by_sentences(writer, collection_id, spoken)
+    wanted = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
+    lost = {pair: source for pair, source in held.items() if pair not in wanted}
+    fresh = [(row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in held]
+    touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
+    if lost:
+        graph.remove_sources(writer, collection_id, list(lost.values()))
+    if fresh:
+        graph.add_sources(writer, collection_id, [fact for _, fact in fresh], [row for row, _ in fresh])
+    if touched:
+        settle_facts(writer, collection_id, touched)
+
+
+def facts_of(writer: Writer, collection_id: int, sentences: Sequence[int]) -> set[int]:
+    """The facts that these sentences say; asked before they are removed."""
+    if not sentences:
+        return set()
+    return {fact for _, fact in graph.said_by_sentences(writer, collection_id, sentences)}
+
+
+def settle_facts(writer: Writer, collection_id: int, facts: Iterable[int]) -> None:
+    """Compute anew what bears on these facts; those that nobody says any more go."""
+    touched = sorted(set(facts))
+    keys = beliefs.keys_of(writer, collection_id, touched)
+    gone = graph.remove_unsaid(writer, collection_id, touched)
+    settle(writer, collection_id, keys)
+    if gone:
+        for graph_id in {key.graph_id for key in keys}:
+            named = {key.predicate for key in keys if key.graph_id == graph_id}
+            predicates.remove_unused(writer, collection_id, graph_id, named)
+
+
+def settle(writer: Writer, collection_id: int, keys: Iterable[Key]) -> None:
+    """Replay these groups, and store what comes of it."""
+    ordered = sorted(keys, key=lambda key: (key.subject_id, key.predicate, key.object_id, key.object_key))
+    for start in range(0, len(ordered), ROWS):
+        held = beliefs.groups(writer, collection_id, ordered[start : start + ROWS])
+        if held:
+            facts, moves = replay(held)
+            at = {word.sequence: word.at for group in held for word in group.words}
+            beliefs.store(writer, collection_id, facts, moves, at)

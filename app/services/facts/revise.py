@@ -1,0 +1,264 @@
+"""Facts that callers state, and what they say of facts that are there: each an event of the log, applied once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app.core.constants import Constants
+from app.core.facts import ALWAYS, CLOSE, CONTRADICT
+from app.core.triples import Triple
+from app.errors import InvalidRequestError, NotFoundError
+from app.providers.language import Language, PassageText
+from app.providers.language.facts import extract_facts
+from app.services.access.scope import Scope
+from app.services.facts import join, learn
+from app.services.facts.begin import Author, begun
+from app.services.facts.learn import Origin
+from app.storage.database import Database, Reader, Writer
+from app.storage.facts import events, graph, view
+from app.storage.facts.events import StoredEvent
+from app.storage.facts.graph import OWN
+from app.storage.facts.view import FactRow
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A fact that a caller states; ``sentence`` is how the source says it, by default the triple itself."""
+
+    triple: Triple
+    sentence: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What its source says."""
+        return self.sentence or f"{self.triple.subject} {self.triple.predicate} {self.triple.object}"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An event as it counts, and the facts that it states or speaks of."""
+
+    event: StoredEvent
+    facts: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What a judge says of a fact.
+
+    Attributes:
+        action: confirm, contradict, supersede or close.
+        by: of ``supersede``, the fact that comes after.
+        until: first day on which it no longer holds, as ``date.toordinal`` counts.
+        confidence: how sure the judge is, in (0, 1].
+    """
+
+    action: str
+    fact_id: int
+    by: int | None = None
+    until: int | None = None
+    reason: str | None = None
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What an instruction in words comes to: facts to state, and others that it contradicts."""
+
+    instruction: str
+    graph: str | None
+    added: Sequence[Stated] = ()
+    wrong: Sequence[int] = ()
+
+
+class FactsService:
+    """Takes in what is said of facts, and takes it back."""
+
+    def __init__(self, database: Database, language: Language, constants: Constants) -> None:
+        self._database = database
+        self._language = language
+        self._constants = constants
+
+    def read(self, title: str | None, text: str) -> list[Stated]:
+        """What a text says, by the rules of extraction."""
+        (sentences,) = self._language.analyse_passages([PassageText(title, text)])
+        return [Stated(triple, sentences[triple.sentence].text) for triple in extract_facts(title, sentences)]
+
+    def state(
+        self,
+        scope: Scope,
+        stated: Sequence[Stated],
+        *,
+        source: str,
+        graph_name: str | None = None,
+        key: str | None = None,
+        fingerprint: Any = None,
+    ) -> Applied:
+        """Have a source state facts, each with the sentence that says it.
+
+        Args:
+            source: who says so. One that repeats itself says nothing new.
+            graph_name: a graph of its own, made if there is none; None: the collection's.
+            key: the Idempotency-Key; the same request under it is applied once.
+            fingerprint: what was asked for, if it is not the facts themselves.
+
+        Raises:
+            NotFoundError: the collection was deleted meanwhile.
+            IdempotencyConflictError: the key was used before with another request.
+            InvalidRequestError: a fact says nothing, or ends before it begins.
+        """
+        body = [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
+        with begun(self._database, scope) as (writer, target):
+            author = Author.source(source, learn.as_source(self._constants), key, body)
+            known = author.repeated(writer, target)
+            if known is not None:
+                return Applied(known, _stated_by(writer, target, known))
+            return _state(writer, target, author, stated, graph_name)
+
+    def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[Applied]:
+        """Apply what a judge says of facts, all of it or nothing.
+
+        Raises:
+            NotFoundError: there is no such fact, or the collection was deleted meanwhile.
+            InvalidRequestError: a fact is to be superseded by itself, or by one of another graph.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        name, _ = scope.judge(judge)
+        with begun(self._database, scope) as (writer, target):
+            body = [name, [asdict(one) for one in revisions]]
+            author = Author.of(writer, target, name, self._constants, key, body)
+            done = _repeated(writer, target, author)
+            return done or _revise(writer, target, author, revisions)
+
+    def repeated(
+        self, scope: Scope, *, judge: str, key: str, instruction: str, graph_name: str | None
+    ) -> list[Applied]:
+        """What an instruction came to when it was given under this key before.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        name, _ = scope.judge(judge)
+        with self._database.read() as reader:
+            target = scope.collection.id
+            author = Author.of(reader, target, name, self._constants, key, [name, instruction, graph_name])
+            return _repeated(reader, target, author)
+
+    def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[Applied]:
+        """Apply what an instruction comes to: what it states is stated by the judge, and counts as a source's word.
+
+        Raises:
+            NotFoundError, IdempotencyConflictError, InvalidRequestError: as for ``state`` and ``revise``.
+        """
+        name, _ = scope.judge(judge)
+        body = [name, correction.instruction, correction.graph]
+        with begun(self._database, scope) as (writer, target):
+            author = Author.of(writer, target, name, self._constants, key, body)
+            done = _repeated(writer, target, author)
+            if done:
+                return done
+            if correction.added:
+                source = Author.source(name, learn.as_source(self._constants), key, body)
+                done = [_state(writer, target, source.at(0), correction.added, correction.graph)]
+            why = correction.instruction[:500]
+            revisions = [Revision(CONTRADICT, fact, reason=why) for fact in correction.wrong]
+            return done + _revise(writer, target, author, revisions, first=len(done))
+
+    def revoke(self, scope: Scope, event_id: int) -> StoredEvent:
+        """Have an event count no more: what is believed is then as if it had never come.
+
+        Of an assertion, its sentences go, and facts that nobody else states. One that is revoked stays so.
+
+        Raises:
+            NotFoundError: there is no such event, or the collection was deleted meanwhile.
+        """
+        with begun(self._database, scope) as (writer, target):
+            event = events.find(writer, target, event_id)
+            if event is not None and event.status == "applied":
+                _take_back(writer, target, event)
+                event = events.find(writer, target, event_id)
+        if event is None:
+            raise NotFoundError(f"There is no event {event_id} in the log of facts.")
+        return event
+
+
+def _state(
+    writer: Writer, target: int, author: Author, stated: Sequence[Stated], graph_name: str | None
+) -> Applied:
+    graph_id = OWN if graph_name is None else graph.open_graph(writer, target, graph_name)
+    event = author.append(writer, target, graph_id, "assert")
+    texts = list(dict.fromkeys(one.words for one in stated))
+    kept = events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
+    statements = dict(zip(texts, kept, strict=True))
+    rows = []
+    for one in stated:
+        row = learn.said_by(one.triple, Origin(statement_id=statements[one.words]), author.constants)
+        if row is None:
+            raise InvalidRequestError(f"{one.words!r} cannot be kept as a fact.")
+        rows.append(row)
+    return Applied(event, learn.add(writer, target, graph_id, rows))
+
+
+def _revise(
+    writer: Writer, target: int, author: Author, revisions: Sequence[Revision], first: int = 0
+) -> list[Applied]:
+    named = {one.fact_id for one in revisions} | {one.by for one in revisions if one.by is not None}
+    facts = view.rows(writer, target, named)
+    missing = sorted(named - facts.keys())
+    if missing:
+        raise NotFoundError(f"There is no fact {missing[0]}.")
+    done = []
+    for place, one in enumerate(revisions, start=first):
+        event = author.at(place).append(
+            writer,
+            target,
+            facts[one.fact_id].graph_id,
+            one.action,
+            one.confidence,
+            fact_id=one.fact_id,
+            other_id=one.by,
+            valid_until=_until(one, facts),
+            reason=(one.reason or "closed") if one.action == CLOSE else one.reason,
+        )
+        done.append(Applied(event, [one.fact_id]))
+    learn.settle_facts(writer, target, {one.fact_id for one in revisions})
+    return done
+
+
+def _until(one: Revision, facts: Mapping[int, FactRow]) -> int | None:
+    """The day on which what is superseded no longer holds: as it is said, or when what comes after begins."""
+    if one.by is None:
+        return one.until
+    before, after = facts[one.fact_id], facts[one.by]
+    if one.by == one.fact_id or after.graph_id != before.graph_id:
+        raise InvalidRequestError("A fact is superseded by another one of its graph.")
+    if one.until is None and after.valid_from > ALWAYS:
+        return after.valid_from
+    return one.until
+
+
+def _repeated(reader: Reader, target: int, author: Author) -> list[Applied]:
+    """The events that the same request brought before, all of one transaction."""
+    done: list[Applied] = []
+    while (known := author.at(len(done)).repeated(reader, target)) is not None:
+        facts = [known.fact_id] if known.fact_id is not None else _stated_by(reader, target, known)
+        done.append(Applied(known, facts))
+    return done
+
+
+def _stated_by(reader: Reader, target: int, event: StoredEvent) -> list[int]:
+    return graph.said_by_statements(reader, target, events.statements_of(reader, target, event.id))
+
+
+def _take_back(writer: Writer, target: int, event: StoredEvent) -> None:
+    events.revoke(writer, target, event.id)
+    touched: set[int] = set()
+    if event.kind == "assert":
+        touched.update(_stated_by(writer, target, event))
+        events.remove_statements(writer, target, event.id)
+    elif event.kind == "merge":
+        join.part(writer, target, event)
+    elif event.fact_id is not None:
+        touched.add(event.fact_id)
+    if touched:
+        learn.settle_facts(writer, target, touched)

@@ -1,0 +1,1 @@
+"""Facts: the graph of what is said, what is believed of it, and what was said of it."""

@@ -1,0 +1,194 @@
+"""Reading facts: as they stand, who says them, what moved them, and the entities that they are of."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from app.storage.database import Reader
+from app.storage.lookups import WANTED, each
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """A fact as it stands; ``subject`` and ``object`` are as they were written first.
+
+    ``object_id`` is 0 where the object is no entity. Days are as ``core.facts`` counts.
+    """
+
+    id: int
+    graph_id: int
+    subject_id: int
+    subject: str
+    predicate: str
+    object_id: int
+    object: str
+    object_kind: str
+    valid_from: int
+    valid_to: int
+    belief: float
+    perplexity: float
+    observations: int
+    held_until: int
+    closed_at: datetime | None
+    closed_reason: str | None
+    superseded_by: int | None
+    learned_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """Who says a fact: a passage's sentence, or a statement, whose ``source`` is its name."""
+
+    fact_id: int
+    sequence: int
+    passage: str | None
+    sentence_id: int | None
+    statement_id: int | None
+    source: str | None
+    text: str
+    confidence: float
+    learned_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRow:
+    """What moved a fact: a source of it or of a rival, or an event."""
+
+    sequence: int
+    target: int
+    observation_noise: float
+    gain: float
+    belief: float
+    perplexity_before: float
+    perplexity_after: float
+    at: datetime
+    event_id: int | None
+    kind: str
+    judge: str | None
+    said_of: int
+    passage: str | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRow:
+    """An entity of facts."""
+
+    id: int
+    graph_id: int
+    name: str
+    surface: str
+    stands_for: int | None
+
+
+_FACT = """
+    f.id, f.graph_id, f.subject_id, s.surface AS subject, f.predicate, f.object_id,
+    coalesce(o.surface, f.object_text) AS object, f.object_kind, f.valid_from, f.valid_to, f.belief, f.perplexity,
+    f.observations, f.held_until, f.closed_at, f.closed_reason, f.superseded_by, f.learned_at
+"""
+_NAMES = each("fact_entity s", "s.id = f.subject_id") + each("fact_entity o", "o.id = f.object_id", outer=True)
+
+
+def rows(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, FactRow]:
+    """These facts."""
+    found = reader.rows(
+        f"SELECT {_FACT} FROM {WANTED} {each('fact f', 'f.id = wanted.id')} {_NAMES}",
+        {"collection": collection_id, "ids": sorted(set(facts))},
+    )
+    return {row.id: FactRow(**row._mapping) for row in found}
+
+
+def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[SourceRow]:
+    """Who says these facts, in the order in which they were learned."""
+    found = reader.rows(
+        f"""
+        SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
+               said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at
+        FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
+        {each("sentence t", "t.id = held.sentence_id", outer=True)}
+        {each("passage p", "p.id = held.passage_id", outer=True)}
+        {each("fact_statement said", "said.id = held.statement_id", outer=True)}
+        ORDER BY held.sequence
+        """,
+        {"collection": collection_id, "ids": sorted(set(facts))},
+    )
+    return [SourceRow(**row._mapping) for row in found]
+
+
+def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int]) -> list[MoveRow]:
+    """What moved a fact, in its order.
+
+    Args:
+        rivals: the facts that bear on it, itself among them: what moved it was said of one of them.
+    """
+    found = reader.rows(
+        f"""
+        WITH said AS MATERIALIZED (
+            SELECT held.sequence, held.fact_id, NULL::bigint AS event_id, 'source' AS kind, said.source AS judge,
+                   p.external_id AS passage, coalesce(t.text, said.text) AS text
+            FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
+            {each("sentence t", "t.id = held.sentence_id", outer=True)}
+            {each("passage p", "p.id = held.passage_id", outer=True)}
+            {each("fact_statement said", "said.id = held.statement_id", outer=True)}
+            UNION ALL
+            SELECT e.sequence, e.fact_id, e.id, e.kind, e.judge, NULL, e.reason
+            FROM {WANTED} {each("fact_event e", "e.fact_id = wanted.id")}
+        )
+        SELECT a.sequence, a.target, a.observation_noise, a.gain, a.belief, a.perplexity_before, a.perplexity_after,
+               a.at, said.event_id, said.kind, said.judge, said.fact_id AS said_of, said.passage, said.text
+        FROM (SELECT %(fact)s::bigint AS id) AS wanted {each("fact_audit a", "a.fact_id = wanted.id")}
+        JOIN said USING (sequence) ORDER BY a.sequence
+        """,
+        {"collection": collection_id, "ids": sorted({fact_id, *rivals}), "fact": fact_id},
+    )
+    return [MoveRow(**row._mapping) for row in found]
+
+
+def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int, EntityRow]:
+    """These entities."""
+    found = reader.rows(
+        f"""
+        SELECT e.id, e.graph_id, e.name, e.surface, e.stands_for
+        FROM {WANTED} {each("fact_entity e", "e.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": sorted(set(ids))},
+    )
+    return {row.id: EntityRow(**row._mapping) for row in found}
+
+
+def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
+    """The entities that stand for one of these."""
+    found = reader.rows(
+        f"SELECT e.id FROM {WANTED} {each('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
+        {"collection": collection_id, "ids": sorted(set(ids))},
+    )
+    return [row.id for row in found]
+
+
+def facts_of_entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
+    """All facts by the names of these entities or of what stands for them."""
+    wanted = sorted({*ids, *members(reader, collection_id, ids)})
+    found = reader.rows(
+        f"""
+        SELECT f.id FROM {WANTED} {each("fact f", "f.subject_said = wanted.id")}
+        UNION SELECT f.id FROM {WANTED} {each("fact f", "f.object_said = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": wanted},
+    )
+    return [row.id for row in found]
+
+
+def beliefs_at(reader: Reader, collection_id: int, facts: Sequence[int], moment: datetime) -> dict[int, float]:
+    """What was believed of these facts at a moment, of those that something had been said of."""
+    found: Sequence[Any] = reader.rows(
+        f"""
+        SELECT wanted.id, a.belief FROM {WANTED} CROSS JOIN LATERAL (
+            SELECT a.belief FROM fact_audit a
+            WHERE a.collection_id = %(collection)s AND a.fact_id = wanted.id AND a.at <= %(moment)s
+            ORDER BY a.sequence DESC LIMIT 1
+        ) AS a
+        """,
+        {"collection": collection_id, "ids": list(facts), "moment": moment},
+    )
+    return {row.id: row.belief for row in found}

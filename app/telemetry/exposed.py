@@ -1,0 +1,64 @@
+"""Metrics on a port of their own."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from prometheus_client.metrics_core import Metric
+
+from app.errors import ConfigurationError
+from app.telemetry import metrics
+
+PATH = "/metrics"
+PATIENCE_SECONDS = 10.0
+_log = logging.getLogger(__name__)
+
+
+class Exposed:
+    """Answers ``GET /metrics``, and nothing else, to whoever reaches the port."""
+
+    def __init__(self, host: str, port: int, look: Callable[[], Iterable[Metric]] | None = None) -> None:
+        """Listen at once.
+
+        Raises:
+            ConfigurationError: that is not possible there.
+        """
+
+        class Handler(BaseHTTPRequestHandler):
+            timeout = PATIENCE_SECONDS
+
+            def do_GET(self) -> None:
+                if self.path.partition("?")[0] != PATH:
+                    self.send_error(404)
+                    return
+                page = metrics.exposition(look)
+                self.send_response(200)
+                self.send_header("Content-Type", metrics.CONTENT_TYPE)
+                self.send_header("Content-Length", str(len(page)))
+                self.end_headers()
+                self.wfile.write(page)
+
+            def log_message(self, template: str, *values: object) -> None:
+                _log.debug(template, *values)
+
+        try:
+            self._server = ThreadingHTTPServer((host, port), Handler)
+        except OSError as error:
+            raise ConfigurationError(
+                f"Metrics cannot be shown on {host} port {port}: {error.strerror or error}."
+            ) from error
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_address[1])
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

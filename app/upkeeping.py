@@ -1,0 +1,154 @@
+"""The part of the application that looks after it: indexes, retention, health, backups, limits, telemetry."""
+
+from contextlib import ExitStack
+from functools import cached_property
+
+from app import __version__
+from app.errors import ConfigurationError
+from app.parts import Parts
+from app.services.access.rates import Rates
+from app.services.upkeep.acts import ActsService
+from app.services.upkeep.backup import BackupService
+from app.services.upkeep.doctor import DoctorService
+from app.services.upkeep.health import HealthService
+from app.services.upkeep.maintain import MaintainService, Thresholds
+from app.services.upkeep.retention import Keep, RetentionService
+from app.services.upkeep.state import StateService
+from app.services.upkeep.statistics import StatisticsService
+from app.settings import Settings
+from app.storage.buckets import Buckets
+from app.storage.corpus import collections
+from app.storage.database import Database
+from app.storage.stream import WakeStream
+from app.telemetry import tracing
+from app.telemetry.exposed import Exposed
+
+RATE_ELSEWHERE = 20.0
+"""Requests a second of each, where nothing is configured and others can reach the API."""
+
+
+class Upkeep(Parts):
+    """What needs servers and serves no question."""
+
+    def __init__(self, settings: Settings, database_url: str, redis_url: str, consumer: str) -> None:
+        super().__init__(settings)
+        self.database = Database(
+            database_url,
+            pool_size=settings.database_pool_size,
+            statement_timeout_seconds=settings.statement_timeout_seconds,
+            hnsw_ef_search=settings.hnsw_ef_search,
+            row_security=settings.row_security,
+        )
+        self.stream = WakeStream(redis_url, consumer)
+        self._database_url = database_url
+        self._redis_url = redis_url
+        self._observing = ExitStack()
+
+    @cached_property
+    def maintain(self) -> MaintainService:
+        """Keeps the vector indexes healthy."""
+        settings = self.settings
+        thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
+        return MaintainService(
+            self.database,
+            thresholds,
+            memory_mb=settings.maintenance_memory_mb,
+            exact_search_limit=settings.exact_search_limit,
+        )
+
+    @cached_property
+    def retention(self) -> RetentionService:
+        """Removes what was kept long enough."""
+        settings = self.settings
+        keep = Keep(settings.keep_queries_days, settings.keep_jobs_days, settings.keep_idempotency_days)
+        return RetentionService(self.database, keep)
+
+    @cached_property
+    def statistics(self) -> StatisticsService:
+        """Keeps the planner informed."""
+        return StatisticsService(self.database)
+
+    @cached_property
+    def health(self) -> HealthService:
+        """Looks at what the process depends on."""
+        settings = self.settings
+        return HealthService(
+            self.database,
+            self.stream,
+            self.encoder,
+            self.language,
+            settings.llm_base_url,
+            embedded=None if settings.database_url else settings.data_dir,
+        )
+
+    @cached_property
+    def rates(self) -> Rates | None:
+        """Counts how often each asks; None if that is not limited."""
+        settings = self.settings
+        rate = settings.rate_per_second
+        if rate is None:
+            rate = 0.0 if settings.on_loopback else RATE_ELSEWHERE
+        return Rates(self.buckets, rate, settings.rate_burst) if rate else None
+
+    @cached_property
+    def buckets(self) -> Buckets:
+        """What it counts in."""
+        return Buckets(self._redis_url)
+
+    @cached_property
+    def state(self) -> StateService:
+        """Looks at what metrics tell of the moment."""
+        return StateService(self.database, self.stream)
+
+    @cached_property
+    def acts(self) -> ActsService:
+        """Records what administrators do."""
+        return ActsService(self.database)
+
+    @cached_property
+    def backup(self) -> BackupService:
+        """Makes backups and puts them back."""
+        return BackupService(self.database, self._database_url, self.settings.postgres_programs)
+
+    @cached_property
+    def doctor(self) -> DoctorService:
+        """Looks whether anything is wrong."""
+        return DoctorService(self.settings, self.database, self.stream, lambda: self.encoder, self.check_dimension)
+
+    def observe(self, role: str) -> None:
+        """Show metrics, where they have a port of their own, and send traces, if there is a receiver.
+
+        Raises:
+            ConfigurationError: the port is taken, or traces cannot be made.
+        """
+        settings = self.settings
+        if settings.metrics_port:
+            shown = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics)
+            self._observing.callback(shown.close)
+        if settings.otlp_endpoint:
+            self._observing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))
+
+    def check_dimension(self) -> None:
+        """Make sure that the encoder's vectors fit into the database.
+
+        Raises:
+            ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
+        """
+        encoder = self.embedder
+        if encoder.dimension != self.settings.embedding_dimension:
+            raise ConfigurationError(
+                f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "
+                f"ENGRAM_EMBEDDING_DIMENSION is {self.settings.embedding_dimension}."
+            )
+        with self.database.read() as reader:
+            collections.check_dimension(reader, encoder.model, encoder.dimension)
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._observing.close()
+        self.database.close()
+        self.stream.close()
+        if "buckets" in self.__dict__:
+            self.buckets.close()
+        if "llm" in self.__dict__ and self.llm is not None:
+            self.llm.close()

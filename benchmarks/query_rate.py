@@ -1,0 +1,90 @@
+"""How many questions a second does one API process answer, and how long do they take, with many clients at once?
+
+    python benchmarks/query_rate.py DATASET_DIR [--collection NAME] [--clients 1 16 64] [--seconds S]
+
+DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). Each client asks
+one question after the other, each another one; a refused one (429, 503) is counted apart. Processor time a
+question, of the API and of Postgres, hardly hangs on who else uses the machine; questions a second do.
+"""
+
+import argparse
+import itertools
+import os
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx
+
+import common
+from query_cost import Backends
+from query_latency import api
+
+
+def api_milliseconds(pid: int) -> float:
+    """Processor time of all threads of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1000.0 / os.sysconf("SC_CLK_TCK")
+
+
+def ask(
+    base: str, collection: str, questions: "itertools.cycle[str]", until: float
+) -> tuple[list[float], Counter[int]]:
+    """What one client sees: milliseconds of each answer, and how often each status came."""
+    took: list[float] = []
+    seen: Counter[int] = Counter()
+    with httpx.Client(base_url=base, timeout=60.0, trust_env=False) as client:
+        while time.monotonic() < until:
+            began = time.perf_counter()
+            answer = client.post("/query", json={"query": next(questions), "collection": collection, "top_k": 10})
+            seen[answer.status_code] += 1
+            if answer.status_code == httpx.codes.OK:
+                took.append((time.perf_counter() - began) * 1000.0)
+    return took, seen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Questions a second with many clients at once.")
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--collection", help="Default: the folder's name.")
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument("--seconds", type=float, default=15.0)
+    arguments = parser.parse_args()
+    collection = arguments.collection or arguments.dataset.resolve().name
+    asked = common.questions(arguments.dataset)
+
+    rows: list[list[object]] = []
+    with common.application() as (app, addresses), api(addresses) as (client, pid):
+        backends = Backends(app)
+        base = str(client.base_url)
+        ask(base, collection, itertools.cycle(asked), time.monotonic() + 3.0)
+        for clients in arguments.clients:
+            took: list[float] = []
+            seen: Counter[int] = Counter()
+
+            def run(first: int, took: list[float] = took, seen: Counter[int] = seen) -> None:
+                until = time.monotonic() + arguments.seconds
+                own, statuses = ask(base, collection, itertools.cycle(asked[first:] + asked[:first]), until)
+                took.extend(own)
+                seen.update(statuses)
+
+            threads = [threading.Thread(target=run, args=(37 * n % len(asked),)) for n in range(clients)]
+            before, began = (api_milliseconds(pid), backends.milliseconds()), time.monotonic()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            wall, after = time.monotonic() - began, (api_milliseconds(pid), backends.milliseconds())
+            half, most = common.percentiles(took)
+            cost = [(now - was) / max(len(took), 1) for was, now in zip(before, after, strict=True)]
+            refused = sum(count for status, count in seen.items() if status != httpx.codes.OK)
+            rows.append([clients, len(took) / wall, half, most, *cost, refused])
+    common.table(
+        ["clients", "questions/s", "p50 ms", "p95 ms", "API ms a question", "Postgres ms a question", "refused"],
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main()

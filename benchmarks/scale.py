@@ -1,0 +1,189 @@
+"""What does a query cost Postgres in a collection of 6,000, 40,000, 100,000 passages?
+
+    python benchmarks/scale.py DATASET_DIR --passages 40000 100000 [--collection NAME] [--questions N]
+
+DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). From it larger
+collections, NAME-scale-N, are made in the database, always the same: real passages, and copies of them with other
+vectors. No encoder runs: a copy's vector is 0.8 of its own and 0.6 of another passage's, another one's in
+each copy, brought back to length 1. What few sentences name, and words that few passages have, are
+others in each copy (Heaps: a larger corpus has more of them); what more than ``COMMON`` have, all copies share, so
+hubs and common words grow with the corpus. Passages get the vector index that collections of this size have.
+
+Asked are those questions of the data set whose names are all names of entities, since the entities, some 600,000,
+get no index here; their answers lie among the real passages. Processor time is that of the
+server's process (`/proc/PID/schedstat`), see query_cost.py.
+"""
+
+import argparse
+from pathlib import Path
+
+import common
+from app.composition import Application
+from app.services.retrieval.query import Query
+from app.storage.corpus import collections
+from query_cost import statements
+
+COMMON = 20
+"""Passages that hold a word, or sentences that name an entity, from which on all copies share it."""
+OFFSET = 10_000_000
+"""Between the ids of two copies, and more than a real corpus has."""
+
+# Parameters: the source, the copy's collection, which copy it is (0: as it is), and passages of the source to copy.
+_COPY = (
+    "SET LOCAL enable_seqscan = on",
+    "SET LOCAL plan_cache_mode = force_custom_plan",
+    "SET LOCAL enable_nestloop = off",
+    "SET LOCAL session_replication_role = replica",  # no check of what refers to what, row by row
+    "SET LOCAL work_mem = '256MB'",
+    """
+    CREATE TEMPORARY TABLE common_entity ON COMMIT DROP AS
+        SELECT entity_id AS id FROM entity_sentence WHERE collection_id = %(source)s
+        GROUP BY 1 HAVING count(*) > %(common)s
+    """,
+    "CREATE UNIQUE INDEX ON common_entity (id)",
+    """
+    CREATE TEMPORARY TABLE copied ON COMMIT DROP AS
+        SELECT id, (row_number() OVER (ORDER BY id) + 997 * %(copy)s) %% count(*) OVER () AS other
+        FROM passage WHERE collection_id = %(source)s ORDER BY id LIMIT %(most)s
+    """,
+    "CREATE UNIQUE INDEX ON copied (id)",
+    "ANALYZE copied, common_entity",
+    """
+    INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
+    SELECT %(target)s, p.id + %(offset)s, p.external_id || '#' || %(copy)s::bigint, p.title, p.text, p.metadata,
+           p.content_hash, CASE WHEN %(copy)s = 0 THEN p.embedding ELSE l2_normalize(
+               p.embedding * %(own)s::vector + other.embedding * %(others)s::vector) END
+    FROM copied JOIN passage p ON p.collection_id = %(source)s AND p.id = copied.id
+    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding FROM passage
+          WHERE collection_id = %(source)s) AS other ON other.place = copied.other
+    """,
+    """
+    INSERT INTO entity (collection_id, id, name, surface, embedding)
+    SELECT %(target)s, e.id + %(offset)s, e.name || '#' || %(copy)s::bigint, e.surface, e.embedding
+    FROM entity e WHERE e.collection_id = %(source)s AND %(copy)s > 0
+      AND e.id NOT IN (SELECT id FROM common_entity)
+    UNION ALL
+    SELECT %(target)s, e.id, e.name, e.surface, e.embedding
+    FROM entity e WHERE e.collection_id = %(source)s AND %(copy)s = 0
+    """,
+    """
+    INSERT INTO sentence (collection_id, id, passage_id, position, text, embedding)
+    SELECT %(target)s, s.id + %(offset)s, s.passage_id + %(offset)s, s.position, s.text,
+           CASE WHEN %(copy)s = 0 THEN s.embedding ELSE l2_normalize(
+               s.embedding * %(own)s::vector + other.embedding * %(others)s::vector) END
+    FROM copied JOIN sentence s ON s.collection_id = %(source)s AND s.passage_id = copied.id
+    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding FROM passage
+          WHERE collection_id = %(source)s) AS other ON other.place = copied.other
+    """,
+    """
+    INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
+    SELECT %(target)s, l.entity_id + CASE WHEN l.entity_id IN (SELECT id FROM common_entity) THEN 0
+                                          ELSE %(offset)s END,
+           l.sentence_id + %(offset)s, l.passage_id + %(offset)s
+    FROM copied JOIN entity_sentence l ON l.collection_id = %(source)s AND l.passage_id = copied.id
+    """,
+    """
+    INSERT INTO lexical_term (collection_id, id, term, passage_count)
+    SELECT %(target)s, t.id + CASE WHEN t.passage_count > %(common)s THEN 0 ELSE %(offset)s END,
+           t.term || CASE WHEN %(copy)s = 0 OR t.passage_count > %(common)s THEN ''
+                          ELSE '#' || %(copy)s::bigint END, held.held
+    FROM lexical_term t JOIN (
+        SELECT posting.term_id, count(*) AS held FROM copied
+        JOIN lexical_posting posting ON posting.collection_id = %(source)s AND posting.passage_id = copied.id
+        GROUP BY 1
+    ) AS held ON held.term_id = t.id
+    WHERE t.collection_id = %(source)s
+    ON CONFLICT (collection_id, id) DO UPDATE
+        SET passage_count = lexical_term.passage_count + excluded.passage_count
+    """,
+    """
+    INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
+    SELECT %(target)s, l.term_id + CASE WHEN t.passage_count > %(common)s THEN 0 ELSE %(offset)s END,
+           l.passage_id + %(offset)s, l.frequency, l.length
+    FROM copied JOIN lexical_posting l ON l.collection_id = %(source)s AND l.passage_id = copied.id
+    JOIN lexical_term t ON t.collection_id = %(source)s AND t.id = l.term_id
+    """,
+    """
+    UPDATE collection SET passage_count = passage_count + (SELECT count(*) FROM copied),
+        sentence_count = sentence_count + (SELECT count(*) FROM sentence s JOIN copied ON copied.id = s.passage_id
+                                           WHERE s.collection_id = %(source)s),
+        lexical_length = lexical_length + (SELECT sum(length) FROM lexical_passage l
+            JOIN copied ON copied.id = l.passage_id WHERE l.collection_id = %(source)s)
+    WHERE id = %(target)s
+    """,
+)
+
+
+def grown(app: Application, source: str, passages: int) -> str:
+    """The name of a collection of so many passages, made of the source where it is not there yet."""
+    name = f"{source}-scale-{passages}"
+    origin = app.access.scope(source).collection
+    with app.database.write() as writer:
+        made = collections.open_for_writing(writer, name, origin.encoder).collection
+    own, others = ([weight] * app.settings.embedding_dimension for weight in (0.8, 0.6))
+    copy = -(-made.passage_count // origin.passage_count)
+    while (left := passages - copy * origin.passage_count) > 0:
+        with app.database.write_long() as writer:
+            for statement in _COPY:
+                writer.execute(
+                    statement,
+                    {
+                        "source": origin.id,
+                        "target": made.id,
+                        "copy": copy,
+                        "offset": copy * OFFSET,
+                        "most": left,
+                        "common": COMMON,
+                        "own": str(own),
+                        "others": str(others),
+                    },
+                )
+        copy += 1
+        print(f"{name}: {min(copy * origin.passage_count, passages)} passages", flush=True)
+    if "passage" not in made.indexed and passages > app.settings.exact_search_limit:
+        with app.database.administer() as admin:
+            admin.execute("SET maintenance_work_mem = '1GB'")
+            admin.execute(
+                f"CREATE INDEX IF NOT EXISTS passage_hnsw_{made.id} ON passage "
+                f"USING hnsw (embedding vector_ip_ops) WHERE collection_id = {made.id}"
+            )
+        with app.database.write() as writer:
+            writer.execute("UPDATE collection SET indexed = ARRAY['passage'] WHERE id = %(id)s", {"id": made.id})
+    return name
+
+
+def _is_named(app: Application, source: str, question: str) -> bool:
+    found = app.retrieve.find(app.retrieve.plan(Query(text=question, scope=app.access.scope(source))))
+    return all(entity.similarity == 1.0 for entity in found.entities)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Postgres' processor time of a query, by the size of the corpus.")
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--collection", help="Default: the folder's name.")
+    parser.add_argument("--passages", type=int, nargs="+", default=[40_000, 100_000])
+    parser.add_argument("--questions", type=int, default=100)
+    arguments = parser.parse_args()
+    source = arguments.collection or arguments.dataset.resolve().name
+    asked = common.questions(arguments.dataset)
+
+    with common.application() as (app, _):
+        asked = [question for question in asked[: 2 * arguments.questions] if _is_named(app, source, question)]
+        asked = asked[: arguments.questions]
+        names = [source, *(grown(app, source, passages) for passages in arguments.passages)]
+        for name in names:
+            size = app.access.scope(name).collection
+            print(
+                f"\n{name}: {size.passage_count} passages, {size.sentence_count} sentences; {len(asked)} questions"
+            )
+
+            def service(question: str, name: str = name) -> object:
+                return app.ask.query(Query(text=question, scope=app.access.scope(name), top_k=10))
+
+            for question in asked[:20]:
+                service(question)
+            statements(service, asked)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""The record of administrative acts: what stands in it, and that nothing is done without it."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.api.acts import ORDINARY
+from app.composition import Application
+from app.errors import UnavailableError
+from app.main import create_app
+from app.services.upkeep.acts import ActsService
+from tests.support.command import Cli
+
+
+def latest(http: TestClient) -> dict[str, Any]:
+    act: dict[str, Any] = http.get("/audit", params={"limit": 1}).raise_for_status().json()["acts"][0]
+    return act
+
+
+def test_a_setting_that_was_changed_is_recorded(http: TestClient, curie: str) -> None:
+    http.patch(
+        f"/collections/{curie}", json={"serving": "shadow"}, headers={"x-request-id": "r1"}
+    ).raise_for_status()
+    act = latest(http)
+    assert (act["action"], act["target"], act["said"]) == (
+        "patch_collection",
+        f"/collections/{curie}",
+        '{"serving":"shadow"}',
+    )
+    assert (act["principal"], act["client"], act["request_id"], act["status"]) == (
+        "local",
+        "testclient",
+        "r1",
+        200,
+    )
+    assert act["begun_at"] <= act["ended_at"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("DELETE", "/collections/no-such-one", None, 404),
+        ("DELETE", "/feedback/1?collection=no-such-one", None, 404),
+        ("POST", "/feedback/revoke", {"collection": 1}, 422),
+        ("PUT", "/collections/x/judges/y", {"daily_share": "\x00"}, 422),
+        ("POST", "/collections/x/rollback", {"generation": -1}, 422),
+    ],
+)
+def test_a_try_that_failed_is_recorded(http: TestClient, method: str, path: str, body: object, status: int) -> None:
+    assert http.request(method, path, json=body).status_code == status
+    act = latest(http)
+    assert (act["target"], act["status"]) == (path, status)
+
+
+def test_a_deleted_collection_leaves_its_acts(http: TestClient, curie: str) -> None:
+    http.delete(f"/collections/{curie}").raise_for_status()
+    assert latest(http)["target"] == f"/collections/{curie}"
+
+
+def test_asking_and_judging_are_no_acts(http: TestClient, curie: str) -> None:
+    http.delete("/collections/no-such-one")
+    before = latest(http)["id"]
+    http.post("/query", json={"query": "Who?", "collection": curie}).raise_for_status()
+    http.post("/passages", params={"collection": curie}, json={"passages": []})
+    assert latest(http)["id"] == before
+
+
+def test_what_cannot_be_recorded_is_not_done(http: TestClient, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object) -> None:
+        raise UnavailableError("Postgres is away.")
+
+    monkeypatch.setattr(ActsService, "begin", away)
+    assert http.delete(f"/collections/{curie}").status_code == 503
+    assert http.get(f"/collections/{curie}").status_code == 200
+
+
+def test_an_act_whose_process_was_lost_has_no_outcome(
+    http: TestClient, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ActsService, "end", lambda *_: None)
+    http.delete(f"/collections/{curie}").raise_for_status()
+    assert latest(http)["status"] is latest(http)["ended_at"] is None
+
+
+def test_pages_follow_each_other(http: TestClient) -> None:
+    for number in range(3):
+        http.delete(f"/collections/no-such-{number}")
+    first = http.get("/audit", params={"limit": 2}).json()
+    second = http.get("/audit", params={"limit": 2, "before": first["next_before"]}).json()
+    assert [act["target"][-1] for act in [*first["acts"], *second["acts"]][:3]] == ["2", "1", "0"]
+
+
+ACTS = {
+    "delete_access_key",
+    "delete_collection",
+    "delete_feedback",
+    "delete_job",
+    "patch_collection",
+    "post_access_key",
+    "post_evolve",
+    "post_rekey",
+    "post_replay",
+    "post_retry",
+    "post_retry_one",
+    "post_revoke",
+    "post_rollback",
+    "post_rotate_access_key",
+    "put_judge",
+}
+
+
+def test_of_every_route_that_changes_something_it_is_said_whether_it_is_an_act() -> None:
+    paths = create_app(None).openapi()["paths"]
+    writing = {
+        operation["operationId"] for path in paths.values() for verb, operation in path.items() if verb != "get"
+    }
+    assert writing == ACTS | ORDINARY
+    assert not ACTS & ORDINARY
+
+
+def test_a_command_is_recorded_by_the_systems_user(application: Application, http: TestClient) -> None:
+    with application.acts.on_command("maintain", "--force"):
+        pass
+    act = latest(http)
+    assert act["principal"].startswith("cli:")
+    assert (act["action"], act["target"], act["status"]) == ("maintain", "--force", 200)
+    with pytest.raises(UnavailableError), application.acts.on_command("maintain", ""):
+        raise UnavailableError("Stopped.")
+    assert latest(http)["status"] == 503
+
+
+def test_the_command_shows_acts(cli: Cli, http: TestClient, curie: str) -> None:
+    http.delete(f"/collections/{curie}").raise_for_status()
+    shown = cli("audit", "--limit", "1")
+    assert f"/collections/{curie}" in shown.stdout
+    assert "delete_collection" in shown.stdout

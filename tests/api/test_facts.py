@@ -1,0 +1,185 @@
+"""Facts over HTTP: two sources disagree, a verdict decides, the past stays askable, and words serve as well."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.providers.llm import Llm
+from app.services.facts.instruct import InstructService
+from tests.conftest import Ingest
+from tests.support import past
+from tests.support.openai_server import OpenAiServer
+
+
+@pytest.fixture
+def there(http: TestClient, ingest: Ingest, collection: str) -> str:
+    """An empty collection, but for a passage that says nothing of note."""
+    ingest({"id": "river", "text": "The river flows."})
+    return collection
+
+
+def send(http: TestClient, method: str, path: str, key: str = "", **body: Any) -> Any:
+    response = http.request(method, path, json=body, headers={"idempotency-key": key} if key else {})
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def state(http: TestClient, collection: str, source: str, object_: str, **more: Any) -> dict[str, Any]:
+    fact = {"subject": "Marie Curie", "predicate": "place of birth", "object": object_} | more
+    found = send(http, "POST", "/facts", collection=collection, source=source, facts=[fact])
+    one: dict[str, Any] = found["facts"][0]
+    return one
+
+
+def test_two_sources_disagree_and_a_verdict_decides(http: TestClient, application: Application, there: str) -> None:
+    send(http, "PUT", "/predicates", collection=there, predicate="Place of Birth", functional=True)
+    warsaw, paris = state(http, there, "a", "Warsaw"), state(http, there, "b", "Paris")
+    moment = past.now(application).isoformat()
+    judged = send(
+        http,
+        "POST",
+        "/facts/revise",
+        "1",
+        collection=there,
+        judge="ana",
+        revisions=[{"action": "confirm", "fact_id": warsaw["fact_id"]}],
+    )
+    question = {"collection": there, "query": "Where was Marie Curie born?"}
+    now = send(http, "POST", "/facts/search", **question)
+    assert [(fact["object"], fact["doubted"]) for fact in now["facts"]] == [("Warsaw", False), ("Paris", True)]
+    assert now["text"] == "Marie Curie | place of birth: Warsaw [1], Paris (doubted) [2]"
+    assert now["citations"][0]["source"] == "a"
+    then = send(http, "POST", "/facts/search", **question, as_of=moment)
+    assert [fact["doubted"] for fact in then["facts"]] == [False, False]
+    shown = http.get(f"/facts/{paris['fact_id']}", params={"collection": there}).json()
+    causes = [(cause["kind"], cause["by"], cause["supports"], cause["of_fact"]) for cause in shown["history"]]
+    assert causes == [
+        ("source", "a", False, warsaw["fact_id"]),
+        ("source", "b", True, paris["fact_id"]),
+        ("confirm", "ana", False, warsaw["fact_id"]),
+    ]
+    event = judged["events"][0]["event_id"]
+    assert http.delete(f"/facts/events/{event}", params={"collection": there}).json()["status"] == "revoked"
+    again = send(http, "POST", "/facts/search", **question)
+    assert [fact["doubted"] for fact in again["facts"]] == [False, False]
+
+
+def test_a_text_states_what_rules_read_from_it(http: TestClient, there: str) -> None:
+    text = "Ada Lovelace (10 December 1815 – 27 November 1852) was an English mathematician."
+    body = {"collection": there, "source": "page", "title": "Ada Lovelace", "text": text}
+    first = send(http, "POST", "/facts", "1", **body)
+    born = next(fact for fact in first["facts"] if fact["predicate"] == "date of birth")
+    assert (born["subject"]["name"], born["object"], born["object_kind"]) == (
+        "Ada Lovelace",
+        "10 December 1815",
+        "date",
+    )
+    assert send(http, "POST", "/facts", "1", **body)["events"] == first["events"]
+
+
+def test_intervals_are_dates_and_a_day_is_asked_for(http: TestClient, there: str) -> None:
+    fact = {
+        "subject": "Acme",
+        "predicate": "chair",
+        "object": "Ben",
+        "valid_from": "2005-01-01",
+        "valid_to": "2009-07-01",
+    }
+    stated = send(http, "POST", "/facts", collection=there, source="a", facts=[fact])["facts"][0]
+    assert (stated["valid_from"], stated["valid_to"]) == ("2005-01-01", "2009-07-01")
+    found = send(http, "POST", "/facts/search", collection=there, subject="Acme", valid_on="2009-06-30")
+    assert found["text"] == "Acme | chair: Ben (2005-2009) [1]"
+    assert (
+        send(http, "POST", "/facts/search", collection=there, subject="Acme", valid_on="2009-07-01")["facts"] == []
+    )
+
+
+def test_an_entity_is_read_merged_and_split(http: TestClient, there: str) -> None:
+    one = state(http, there, "a", "Warsaw")["subject"]["entity_id"]
+    other = state(http, there, "a", "Paris", subject="Maria Skłodowska")["subject"]["entity_id"]
+    merged = send(http, "POST", f"/entities/{one}/merge", "m", collection=there, judge="ana", entities=[other])
+    assert [entity["name"] for entity in merged["merged"]] == ["Maria Skłodowska"]
+    assert {fact["object"] for fact in merged["facts"]} == {"Warsaw", "Paris"}
+    seen = http.get(f"/entities/{other}", params={"collection": there}).json()
+    assert seen["stands_for"]["entity_id"] == one
+    split = send(http, "POST", f"/entities/{one}/split", collection=there)
+    assert split["merged"] == []
+    assert {fact["object"] for fact in split["facts"]} == {"Warsaw"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/facts", {"source": "a"}),
+        ("/facts", {"source": "a", "text": "x", "facts": [{"subject": "a", "predicate": "b", "object": "c"}]}),
+        (
+            "/facts",
+            {"source": "a", "facts": [{"subject": "...", "predicate": "b", "object": "c", "confidence": 0}]},
+        ),
+        (
+            "/facts",
+            {
+                "source": "a",
+                "facts": [
+                    {
+                        "subject": "a",
+                        "predicate": "b",
+                        "object": "c",
+                        "valid_from": "2009-01-01",
+                        "valid_to": "2008-01-01",
+                    }
+                ],
+            },
+        ),
+        ("/facts/revise", {"judge": "a"}),
+        ("/facts/revise", {"judge": "a", "revisions": [{"action": "delete", "fact_id": 1}]}),
+        ("/facts/revise", {"judge": "a", "revisions": [{"action": "supersede", "fact_id": 1}]}),
+        ("/facts/search", {}),
+        ("/facts/search", {"query": "x", "max_edges": 5}),
+        ("/facts/search", {"query": "x", "valid_on": 2009}),
+    ],
+)
+def test_what_says_nothing_is_refused(http: TestClient, there: str, path: str, body: dict[str, Any]) -> None:
+    headers = {"idempotency-key": "k"}
+    response = http.post(path, json=body | {"collection": there}, headers=headers)
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+@pytest.fixture
+def worded(application: Application) -> Iterator[OpenAiServer]:
+    """The application with a language model."""
+    with OpenAiServer() as server:
+        llm = Llm(base_url=server.base_url, api_key=None, model="test")
+        application.__dict__["instruct"] = InstructService(application.facts, application.fact_search, llm)
+        yield server
+        del application.__dict__["instruct"]
+
+
+def test_an_instruction_in_words_is_applied_once(http: TestClient, there: str, worded: OpenAiServer) -> None:
+    paris = state(http, there, "a", "Paris")
+    worded.queue(
+        """{"remove": [1], "add": [{"subject": "Marie Curie", "relation": "place of birth", "object": "Warsaw"}]}"""
+    )
+    body = {
+        "collection": there,
+        "judge": "ana",
+        "instruction": "Marie Curie was born in Warsaw, not in Paris.",
+    }
+    done = send(http, "POST", "/facts/revise", "1", **body)
+    assert [event["kind"] for event in done["events"]] == ["assert", "contradict"]
+    assert send(http, "POST", "/facts/revise", "1", **body)["events"] == done["events"]
+    assert len(worded.requests) == 1
+    asked = worded.requests[0].json["messages"][1]["content"]
+    assert "[1] Marie Curie | place of birth | Paris" in asked
+    assert http.get(f"/facts/{paris['fact_id']}", params={"collection": there}).json()["doubted"]
+
+
+def test_an_instruction_needs_a_model(http: TestClient, there: str) -> None:
+    body = {"collection": there, "judge": "ana", "instruction": "Marie Curie was born in Warsaw."}
+    response = http.post("/facts/revise", json=body, headers={"idempotency-key": "1"})
+    assert response.status_code == 503
+    assert response.json()["type"] == "urn:engram:problem:llm-not-configured"

@@ -1,0 +1,252 @@
+"""Limits: how often each may ask, how much at once, and how long a queue may be."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api import problems
+from app.api.asker import client
+from app.api.authenticated import PRINCIPAL
+from app.api.throttle import Bounds, Throttle
+from app.composition import Application, Servers
+from app.main import create_app
+from app.services.access.rates import Rates
+from app.services.access.scope import Principal
+from app.settings import Settings
+from app.storage.buckets import Buckets
+
+FREELY = Bounds(0, 0, 0, 1.0)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Named:
+    """Makes each request that of the principal that its header names, as access control does."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            name = dict(scope["headers"]).get(b"name")
+            if name is not None:
+                scope[PRINCIPAL] = Principal(name.decode(), "tenant")
+        await self._app(scope, receive, send)
+
+
+class Served:
+    """An application that takes its time, within limits."""
+
+    def __init__(self, bounds: Bounds, rates: Rates | None = None) -> None:
+        self.running = 0
+        self.most = 0
+        self.go = asyncio.Event()
+        app = FastAPI()
+
+        @app.api_route("/work", methods=["GET", "POST"])
+        @app.post("/passages")
+        async def work(request: Request) -> int:
+            await request.body()
+            self.running += 1
+            self.most = max(self.most, self.running)
+            await self.go.wait()
+            self.running -= 1
+            return 1
+
+        @app.get("/healthz")
+        async def healthz() -> int:
+            return 1
+
+        problems.install(app)
+        app.add_middleware(Throttle, bounds=bounds, rates=rates)
+        app.add_middleware(Named)
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://x")
+
+    async def begun(self, count: int, **request: Any) -> "list[asyncio.Task[httpx.Response]]":
+        """So many requests, on their way as far as they come."""
+        request = {"method": "GET", "url": "/work"} | request
+        tasks = [asyncio.create_task(self.http.request(**request)) for _ in range(count)]
+        await asyncio.sleep(0.05)
+        return tasks
+
+
+@pytest.fixture
+def rates(addresses: Servers) -> Iterator[Rates]:
+    buckets = Buckets(addresses.redis_url)
+    yield Rates(buckets, 0.5, 3)
+    buckets.close()
+
+
+def some() -> dict[str, str]:
+    return {"name": uuid4().hex}
+
+
+async def _asked(rates: Rates, headers: Mapping[str, str], times: int) -> list[httpx.Response]:
+    served = Served(FREELY, rates)
+    served.go.set()
+    return [await served.http.get("/work", headers=dict(headers)) for _ in range(times)]
+
+
+def test_whoever_asks_too_often_is_told_when_to_come_again(rates: Rates) -> None:
+    *through, refused = asyncio.run(_asked(rates, some(), 4))
+    assert [answer.status_code for answer in through] == [200, 200, 200]
+    assert through[0].headers["ratelimit-policy"] == '"requests";q=3;w=6'
+    assert through[0].headers["ratelimit"] == '"requests";r=2;t=2'
+    assert refused.status_code == 429
+    assert refused.headers["retry-after"] == "2"
+    assert refused.headers["ratelimit"].startswith('"requests";r=0;')
+    assert refused.headers["content-type"] == problems.MEDIA_TYPE
+    assert refused.json()["type"] == "urn:engram:problem:too-many-requests"
+
+
+def test_one_is_not_held_for_another(rates: Rates) -> None:
+    assert asyncio.run(_asked(rates, some(), 4))[-1].status_code == 429
+    assert asyncio.run(_asked(rates, some(), 1))[-1].status_code == 200
+
+
+def test_processes_count_together(rates: Rates, addresses: Servers) -> None:
+    other, headers = Rates(Buckets(addresses.redis_url), 0.5, 3), some()
+    assert asyncio.run(_asked(rates, headers, 3))[-1].status_code == 200
+    assert asyncio.run(_asked(other, headers, 1))[-1].status_code == 429
+
+
+def test_what_redis_counts_is_what_is_counted_here(rates: Rates) -> None:
+    name = uuid4().hex
+    there = [rates.take(name) for _ in range(4)]
+    here = [rates._take_here(name, 0.0) for _ in range(4)]
+    assert [(taken.allowed, taken.left) for taken in there] == [(taken.allowed, taken.left) for taken in here]
+    assert there[3].retry_seconds == pytest.approx(here[3].retry_seconds, abs=0.5)
+
+
+def test_without_redis_each_process_counts_alone_and_soon_asks_no_more() -> None:
+    rates = Rates(Buckets("redis://127.0.0.1:1/0"), 0.5, 3)
+    answers = asyncio.run(_asked(rates, some(), 4))
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    began = time.perf_counter()
+    rates.take("somebody")
+    assert time.perf_counter() - began < 0.01
+
+
+def test_a_bucket_is_forgotten_once_it_would_be_full(rates: Rates) -> None:
+    name = uuid4().hex
+    rates.take(name)
+    left = rates._buckets._redis.pttl(f"engram:bucket:{name}")
+    assert 6_000 < left <= 7_000
+
+
+@pytest.mark.anyio
+async def test_each_has_so_many_in_hand() -> None:
+    served = Served(Bounds(2, 0, 0, 1.0))
+    mine = await served.begun(3, headers={"name": "a"})
+    others = await served.begun(1, headers={"name": "b"})
+    assert mine[2].done()
+    assert mine[2].result().status_code == 429
+    assert mine[2].result().headers["retry-after"] == "2"
+    served.go.set()
+    assert [(await task).status_code for task in (*mine[:2], *others)] == [200] * 3
+    assert (await served.http.get("/work", headers={"name": "a"})).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_the_queue_has_an_end() -> None:
+    served = Served(Bounds(0, 2, 3, 5.0))
+    tasks = await served.begun(6)
+    assert served.running == 2
+    (refused,) = [task for task in tasks if task.done()]
+    assert refused.result().status_code == 503
+    assert refused.result().headers["retry-after"] == "2"
+    assert (await served.http.get("/healthz")).status_code == 200
+    served.go.set()
+    assert [(await task).status_code for task in tasks if task is not refused] == [200] * 5
+    assert served.most == 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("request_", [{}, {"method": "POST", "content": b"{}"}])
+async def test_nobody_waits_for_ever(request_: dict[str, Any]) -> None:
+    served = Served(Bounds(0, 1, 5, 0.1))
+    first, second = await served.begun(2, **request_)
+    assert (await second).status_code == 503
+    served.go.set()
+    assert (await first).status_code == 200
+    assert (await served.http.get("/work")).status_code == 200, "its slot is free again"
+
+
+@pytest.mark.anyio
+async def test_who_goes_away_leaves_the_queue() -> None:
+    served = Served(Bounds(0, 1, 1, 5.0))
+    first, second = await served.begun(2)
+    second.cancel()
+    await asyncio.sleep(0.01)
+    third, fourth = await served.begun(2)
+    assert (fourth.done(), third.done()) == (True, False)
+    served.go.set()
+    assert [(await first).status_code, (await third).status_code] == [200, 200]
+
+
+@pytest.mark.anyio
+async def test_whoever_sends_slowly_keeps_no_slot() -> None:
+    served = Served(Bounds(0, 1, 0, 0.1))
+    end = asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"{"
+        await end.wait()
+        yield b"}"
+
+    (slowly,) = await served.begun(1, method="POST", content=slow())
+    served.go.set()
+    assert (await served.http.post("/work", content=b"{}")).status_code == 200
+    end.set()
+    assert (await slowly).status_code == 200
+
+
+@pytest.mark.anyio
+async def test_streamed_passages_take_no_slot() -> None:
+    served = Served(Bounds(0, 1, 0, 0.1))
+    streaming = await served.begun(3, method="POST", url="/passages", content=b"{}")
+    assert served.running == 3
+    served.go.set()
+    assert [(await task).status_code for task in streaming] == [200] * 3
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("testclient", "testclient"),
+    ],
+)
+def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> None:
+    assert client({"client": (host, 1)}) == name
+
+
+def test_nobody_on_loopback_is_limited_and_others_are(application: Application, settings: Settings) -> None:
+    def limited(**changed: Any) -> Rates | None:
+        apart = Application.__new__(Application)
+        apart.__dict__.update(settings=settings.model_copy(update=changed), _redis_url="redis://127.0.0.1:1/0")
+        return apart.rates
+
+    assert limited() is None
+    assert limited(host="192.0.2.1", rate_per_second=0) is None
+    elsewhere = limited(host="192.0.2.1")
+    assert elsewhere is not None
+    assert elsewhere.rate == 20
+
+
+def test_every_route_but_those_that_are_free_says_that_it_may_refuse() -> None:
+    for path, operations in create_app(None).openapi()["paths"].items():
+        for operation in operations.values():
+            assert ("429" in operation["responses"]) == (path not in {"/healthz", "/readyz"}), path

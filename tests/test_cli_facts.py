@@ -1,0 +1,33 @@
+"""Facts on the command line: the README's example, as a user types it."""
+
+from tests.conftest import Ingest
+from tests.support.command import Cli
+
+
+def test_two_sources_disagree_and_a_verdict_decides(cli: Cli, ingest: Ingest, collection: str) -> None:
+    ingest({"id": "river", "text": "The river flows."})
+
+    def run(*arguments: str) -> str:
+        done = cli(*arguments, "-c", collection)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("predicate", "chair", "--one").startswith("chair: one at a time (as declared)")
+    first = run("state", "gazette", "Acme", "chair", "Ana Diaz")
+    assert "Acme -[chair]-> Ana Diaz (belief 0.67)" in first
+    assert "belief 0.50" in run("state", "blog", "Acme", "chair", "Ben Ito")
+    fact = first.splitlines()[1].removeprefix("fact ").partition(":")[0]
+    judged = run("revise", "confirm", fact, "--judge", "me")
+    assert "confirm, applied" in judged
+    assert "belief 0.75" in judged
+    found = run("facts", "Who is the chair of Acme?")
+    assert "Ben Ito (belief 0.33, doubted)" in found
+    assert "[1] gazette: Acme chair Ana Diaz" in found
+    assert "source by blog speaks against it: belief 0.50" in run("fact", fact)
+    event = judged.partition(":")[0].removeprefix("event ")
+    assert run("unsay", event) == f"event {event}: revoked\n"
+
+
+def test_what_cannot_be_done_is_one_line(cli: Cli, ingest: Ingest, collection: str) -> None:
+    ingest({"id": "river", "text": "The river flows."})
+    assert "LLM" in cli.fails("revise", "Ana is the chair.", "-c", collection)
