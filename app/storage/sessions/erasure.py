@@ -57,16 +57,16 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
         parameters,
     )
     writer.execute(
-        f"""
-        UPDATE session_evidence held SET gap = NULL FROM {of_touched}
-        WHERE held.collection_id = wanted.collection_id AND held.session_id = wanted.id AND held.gap IS NOT NULL
+        """
+        UPDATE session_evidence SET gap = NULL
+        WHERE collection_id = %(collection)s AND session_id = ANY(%(ids)s::uuid[]) AND gap IS NOT NULL
         """,
         parameters,
     )
     writer.execute(
-        f"""
-        DELETE FROM session_evidence held USING {of_touched}
-        WHERE held.collection_id = wanted.collection_id AND held.session_id = wanted.id
+        """
+        DELETE FROM session_evidence held
+        WHERE held.collection_id = %(collection)s AND held.session_id = ANY(%(ids)s::uuid[])
           AND held.passage_id = ANY(%(passages)s::bigint[]) AND NOT EXISTS (
             SELECT FROM sentence s WHERE s.collection_id = held.collection_id AND s.id = held.sentence_id
           )
@@ -74,10 +74,9 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
         parameters,
     )
     rows = writer.rows(
-        f"""
-        UPDATE session_round made SET said = '{{"erased": true}}', warnings = '[]' FROM {of_touched}
-        WHERE made.collection_id = wanted.collection_id AND made.session_id = wanted.id
-        RETURNING made.session_id, made.episodes
+        """
+        UPDATE session_round SET said = '{"erased": true}', warnings = '[]'
+        WHERE collection_id = %(collection)s AND session_id = ANY(%(ids)s::uuid[]) RETURNING session_id, episodes
         """,
         parameters,
     )
