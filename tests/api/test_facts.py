@@ -7,8 +7,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.composition import Application
+from app.main import create_app
 from app.providers.llm import Llm
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
 from app.services.facts.instruct import InstructService
+from tests.api.conftest import Variant
 from tests.conftest import Ingest
 from tests.support import past
 from tests.support.openai_server import OpenAiServer
@@ -65,6 +69,19 @@ def test_two_sources_disagree_and_a_verdict_decides(http: TestClient, applicatio
     assert http.delete(f"/facts/events/{event}", params={"collection": there}).json()["status"] == "revoked"
     again = send(http, "POST", "/facts/search", **question)
     assert [fact["doubted"] for fact in again["facts"]] == [False, False]
+
+
+def test_whose_a_verdict_is_follows_from_the_key(http: TestClient, variant: Variant, there: str) -> None:
+    guarded = variant(access="keys")
+    made = guarded.access_keys.make(LOCAL, Wanted(name=f"ana-{there[-8:]}", scopes={there: ["judge"]}))
+    key = {"authorization": f"Bearer {made.key}", "idempotency-key": "1"}
+    confirmed = {"action": "confirm", "fact_id": state(http, there, "a", "Warsaw")["fact_id"]}
+    body = {"collection": there, "revisions": [confirmed]}
+    client = TestClient(create_app(guarded), headers=key)
+    assert client.post("/facts/revise", json=body | {"judge": "bob"}).status_code == 403
+    assert [event["judge"] for event in client.post("/facts/revise", json=body).json()["events"]] == [
+        made.stored.judge
+    ]
 
 
 def test_a_text_states_what_rules_read_from_it(http: TestClient, there: str) -> None:

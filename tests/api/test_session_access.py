@@ -1,0 +1,71 @@
+"""Sessions of keys: which may use a language model, and on whose budget a worker's calls are."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.main import create_app
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
+from tests.api.conftest import Variant
+from tests.support.openai_server import OpenAiServer
+
+QUESTION = "Where was the mother of Irène Joliot-Curie born?"
+Keyed = Callable[..., TestClient]
+
+
+@pytest.fixture
+def model() -> Iterator[OpenAiServer]:
+    """A language model whose answers nothing can be made of."""
+    with OpenAiServer(lambda _: "{}") as server:
+        yield server
+
+
+@pytest.fixture
+def guarded(variant: Variant, model: OpenAiServer) -> Application:
+    """An application that asks for keys and has a language model."""
+    return variant(access="keys", llm_base_url=model.base_url, llm_max_attempts=1)
+
+
+@pytest.fixture
+def keyed(guarded: Application) -> Keyed:
+    """Clients with keys of their own."""
+
+    def client(name: str, *scopes: str, **more: Any) -> TestClient:
+        made = guarded.access_keys.make(LOCAL, Wanted(name=name, scopes={"*": scopes}, **more))
+        return TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
+
+    return client
+
+
+def test_where_a_key_may_use_no_model_rules_do(keyed: Keyed, model: OpenAiServer, curie: str) -> None:
+    client = keyed("asker", "query")
+    body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}
+    session = client.post("/sessions", json=body).json()
+    assert (session["status"], session["cost"]["llm_calls"]) == ("stopped", 0)
+    assert model.requests == []
+    for needing in ({"planner": "socratic"}, {"answer": True}, {"stop": {"rule": "llm"}}):
+        refused = client.post("/sessions", json=body | needing)
+        assert (refused.status_code, refused.json()["scope"]) == (403, "llm")
+
+
+def test_a_workers_calls_are_on_the_budget_of_whoever_asked(
+    keyed: Keyed, guarded: Application, model: OpenAiServer, curie: str
+) -> None:
+    client = keyed("spender", "query", "llm", llm_tokens=1)
+    body = {"collection": curie, "question": QUESTION, "planner": "pool"}
+    started = client.post("/sessions", json=body).json()
+    guarded.runner.run_ready(collection_id=guarded.access.scope(curie).collection.id)
+    session = client.get(f"/sessions/{started['session_id']}", params={"collection": curie}).json()
+    assert len(model.requests) == 1, "the next one is beyond what the key may spend a day"
+    assert session["status"] == "stopped"
+    assert "used up its 1 tokens" in str(session["warnings"] or session["rounds"])
+
+
+def test_whoever_needs_no_key_is_on_no_budget(variant: Variant, model: OpenAiServer, curie: str) -> None:
+    client = TestClient(create_app(variant(llm_base_url=model.base_url, llm_max_attempts=1)))
+    body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}
+    assert client.post("/sessions", json=body).json()["cost"]["llm_calls"] > 1
