@@ -8,20 +8,11 @@ from functools import cached_property
 
 import structlog
 
+from app.asking import Asking
 from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
-from app.services.access.authentication import Authentication
-from app.services.access.keys import KeysService
-from app.services.access.quotas import QuotaService
-from app.services.access.scope import AccessService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
-from app.services.facts.instruct import InstructService
-from app.services.facts.join import JoinService
-from app.services.facts.predicates import PredicatesService
-from app.services.facts.revise import FactsService
-from app.services.facts.search import FactSearch
-from app.services.facts.show import ShowService
 from app.services.jobs.jobs import JobsService
 from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION, SESSIONS
 from app.services.jobs.runner import Runner
@@ -36,16 +27,6 @@ from app.services.learning.judges import JudgesService
 from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
 from app.services.reasons.explain import ExplainService
-from app.services.reasons.influence import Influences
-from app.services.retrieval.dense import DenseService
-from app.services.retrieval.expand import ExpandService
-from app.services.retrieval.plan import Planner
-from app.services.retrieval.retrieve import RetrieveService
-from app.services.serving.answer import AnswerService
-from app.services.serving.arms import ServingService
-from app.services.serving.ask import AskService
-from app.services.serving.compare import CompareService
-from app.services.serving.lift import LiftService
 from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
 from app.services.sessions.pool import PoolPlanner
@@ -62,7 +43,6 @@ from app.services.undo.revoke import RevokeService
 from app.services.undo.verify import VerifyService
 from app.settings import Settings
 from app.storage.corpus import collections
-from app.upkeeping import Upkeep
 
 log = structlog.get_logger(__name__)
 
@@ -112,46 +92,11 @@ def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
         yield Servers(database_url, redis_url)
 
 
-class Application(Upkeep):
+class Application(Asking):
     """Everything one process needs; what is heavy is loaded when first used."""
 
     def __init__(self, settings: Settings, addresses: Servers, consumer: str = "") -> None:
         super().__init__(settings, addresses.database_url, addresses.redis_url, consumer)
-
-    @cached_property
-    def access(self) -> AccessService:
-        """Finds collections by their names."""
-        return AccessService(self.database)
-
-    @cached_property
-    def authentication(self) -> Authentication:
-        """Tells whose requests are."""
-        settings = self.settings
-        needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
-        return Authentication(
-            self.database, needed=needed, remember_seconds=settings.access_remember_seconds, tokens=self.tokens
-        )
-
-    @cached_property
-    def access_keys(self) -> KeysService:
-        """Makes access keys and takes them back."""
-        return KeysService(self.database)
-
-    @cached_property
-    def quotas(self) -> QuotaService:
-        """Counts what tenants take."""
-        return QuotaService(self.database, remember_seconds=self.settings.access_remember_seconds)
-
-    def check_access(self) -> None:
-        """See that whoever reaches the port does not reach everything without being told so.
-
-        Raises:
-            ConfigurationError: it would be so.
-        """
-        if self.settings.access == "auto":
-            self.authentication.check_start(self.settings.host)
-        if self.settings.row_security:
-            self.database.check_row_security()
 
     @cached_property
     def ingest(self) -> IngestService:
@@ -200,37 +145,6 @@ class Application(Upkeep):
         return JobsService(self.database, self.handlers)
 
     @cached_property
-    def planner(self) -> Planner:
-        """Analyses and embeds questions."""
-        settings = self.settings
-        return Planner(
-            self.encoder,
-            self.language,
-            self.limits,
-            settings.recall_gate,
-            self.llm,
-            llm_times=settings.llm_time_extraction,
-        )
-
-    @cached_property
-    def retrieve(self) -> RetrieveService:
-        """Finds what questions ask for."""
-        return RetrieveService(
-            self.database, self.planner, self.prior, self.llm, threshold=self.settings.sufficiency_threshold
-        )
-
-    @cached_property
-    def ask(self) -> AskService:
-        """Answers queries as they were asked."""
-        influences = Influences(self.prior, self.settings.recall_gate)
-        return AskService(self.database, self.retrieve, influences)
-
-    @cached_property
-    def serving(self) -> ServingService:
-        """Serves queries by their collection's settings."""
-        return ServingService(self.database, self.ask)
-
-    @cached_property
     def session_planners(self) -> dict[str, SessionPlanner]:
         """What decides on the rounds of sessions, by name."""
         pool = PoolPlanner()
@@ -265,11 +179,6 @@ class Application(Upkeep):
     def trajectories(self) -> TrajectoryService:
         """Reads sessions as trajectories."""
         return TrajectoryService(self.database)
-
-    @cached_property
-    def lift(self) -> LiftService:
-        """Compares the arms of experiments."""
-        return LiftService(self.database, generation_threshold=self.settings.key_generation_threshold)
 
     @cached_property
     def learn(self) -> LearnService:
@@ -309,36 +218,6 @@ class Application(Upkeep):
         return FeedbackService(self.database, self.stream, self.intake, self.learn)
 
     @cached_property
-    def facts(self) -> FactsService:
-        """Takes in what is said of facts."""
-        return FactsService(self.database, self.language, self.noise)
-
-    @cached_property
-    def fact_search(self) -> FactSearch:
-        """Searches facts."""
-        return FactSearch(self.database)
-
-    @cached_property
-    def show(self) -> ShowService:
-        """Shows facts and their entities."""
-        return ShowService(self.database)
-
-    @cached_property
-    def join(self) -> JoinService:
-        """Merges and splits entities of facts."""
-        return JoinService(self.database, self.noise)
-
-    @cached_property
-    def predicates(self) -> PredicatesService:
-        """Says which predicates are functional."""
-        return PredicatesService(self.database)
-
-    @cached_property
-    def instruct(self) -> InstructService:
-        """Carries out instructions on facts."""
-        return InstructService(self.facts, self.fact_search, self.llm)
-
-    @cached_property
     def judges(self) -> JudgesService:
         """Sets how far single judges count."""
         return JudgesService(self.database, self.noise)
@@ -365,29 +244,9 @@ class Application(Upkeep):
         return ForgetService(self.database)
 
     @cached_property
-    def dense(self) -> DenseService:
-        """Plain dense retrieval."""
-        return DenseService(self.database, self.encoder)
-
-    @cached_property
-    def expand(self) -> ExpandService:
-        """Widens questions."""
-        return ExpandService(self.database, self.encoder, self.limits, self.llm)
-
-    @cached_property
     def explain(self) -> ExplainService:
         """Shows what was learned."""
         return ExplainService(self.database, self.encoder)
-
-    @cached_property
-    def compare(self) -> CompareService:
-        """Asks under two arms."""
-        return CompareService(self.retrieve)
-
-    @cached_property
-    def answer(self) -> AnswerService:
-        """Answers in words."""
-        return AnswerService(self.serving, self.llm)
 
     @cached_property
     def judge(self) -> JudgeService:

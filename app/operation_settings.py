@@ -1,4 +1,4 @@
-"""Settings of what stands around the service: how much each may ask, and what is told of it."""
+"""Settings of what stands around the service: how much each may ask, what is told of it, who works."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from pydantic_settings import BaseSettings
 
 
 class OperationSettings(BaseSettings):
-    """Limits, metrics, traces and backups."""
+    """Limits, metrics, traces and backups; workers, retention and index maintenance."""
 
     # Limits of each
     rate_per_second: float | None = Field(
@@ -66,5 +66,85 @@ class OperationSettings(BaseSettings):
         description=(
             "Folder of the `pg_dump` and `pg_restore` that backups are made with. Unset: those of the embedded "
             "Postgres 18, which copy servers up to that version."
+        ),
+    )
+
+    # Worker
+    feedback_batch_size: int = Field(default=100, ge=1, le=5000, description="Events applied per batch.")
+    feedback_gather_seconds: float = Field(
+        default=0.5,
+        ge=0,
+        le=60,
+        description="How long after it took a batch that was not full a worker takes the next one: verdicts that "
+        "come in a stream are applied together, one that comes after a pause at once.",
+    )
+    ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
+    worker_beat_file: Path | None = Field(
+        default=None,
+        description="File that a worker touches every few seconds while it lives, for `engram worker --check`.",
+    )
+    sweep_seconds: float = Field(
+        default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."
+    )
+    job_lease_seconds: float = Field(
+        default=15.0,
+        gt=0,
+        le=3600,
+        description=(
+            "How long after a worker was killed, hangs or lost its machine another one takes its job over. A "
+            "worker that is told to end hands its job over at once."
+        ),
+    )
+    feedback_max_attempts: int = Field(
+        default=5, ge=1, description="Failed applications after which an event is parked."
+    )
+
+    # Retention
+    keep_queries_days: int = Field(
+        default=90,
+        ge=0,
+        le=36_500,
+        description=(
+            "Days that answered queries are kept from the end of the week (UTC) they came in, and sessions from "
+            "their ends; 0 is for ever. "
+            "Verdicts keep what they go by, so nothing that was learned depends on it."
+        ),
+    )
+    keep_jobs_days: int = Field(
+        default=30, ge=0, le=36_500, description="Days that jobs are kept once they ended; 0 is for ever."
+    )
+    keep_idempotency_days: int = Field(
+        default=7,
+        ge=0,
+        le=36_500,
+        description=(
+            "Days within which a write repeated under its Idempotency-Key is answered as it was first; 0 is for "
+            "ever. Feedback is recognised for ever."
+        ),
+    )
+
+    # Index maintenance
+    maintenance_interval_seconds: float = Field(
+        default=600.0,
+        ge=0,
+        le=31_536_000,
+        description="How often a worker looks whether vector indexes need to be built anew; 0 is never.",
+    )
+    maintenance_dead_share: float = Field(
+        default=0.3,
+        gt=0,
+        lt=1,
+        description="Share of an index's entries whose rows are gone from which on it is built anew.",
+    )
+    maintenance_dead_rows: int = Field(
+        default=1000, ge=1, description="An index with fewer dead entries than this is left alone."
+    )
+    maintenance_memory_mb: int = Field(
+        default=512,
+        ge=1,
+        le=2_000_000,
+        description=(
+            "Memory that the Postgres server may take for building one index anew (maintenance_work_mem); a graph "
+            "that does not fit is built much more slowly."
         ),
     )

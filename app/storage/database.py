@@ -15,20 +15,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgvector.psycopg import register_vector
-from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, errors, pq
+from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, pq
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, NullPool, QueuePool, create_engine, event, exc
 
 from app import deadline, tenancy
 from app.errors import (
     ConfigurationError,
-    InvalidRequestError,
-    MissingPartitionError,
-    NotFoundError,
-    StatementGivenUpError,
-    UnavailableError,
 )
 from app.storage import parameters
+from app.storage.refusals import NOT_MIGRATED, explained
 from app.storage.timed import timed
 
 Parameters = Mapping[str, Any] | None
@@ -42,7 +38,6 @@ SERVES = "serves"
 TENANT_ROLE = "engram_tenant"
 """What a tenant's connections are: row security holds for it, and it sees no keys."""
 _SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, false)"
-NOT_MIGRATED = "The database does not have this version's schema; `engram migrate` brings it there."
 
 
 class _BinaryCursor(Cursor[Any]):
@@ -154,7 +149,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
-        with _explained(), self._readers.connect() as connection, timed(connection):
+        with explained(), self._readers.connect() as connection, timed(connection):
             self._serve(connection)
             yield Reader(connection)
 
@@ -167,7 +162,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on a statement.
         """
-        with _explained(), self._snapshots.connect() as connection, timed(connection):
+        with explained(), self._snapshots.connect() as connection, timed(connection):
             self._serve(connection)
             yield Reader(connection)
             # A rollback has the driver forget its prepared statements, which are then planned anew each time:
@@ -183,7 +178,7 @@ class Database:
                 if it was lost just as it committed, all of it.
             NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
         """
-        with _explained(writing=True), self._writers.connect() as connection:
+        with explained(writing=True), self._writers.connect() as connection:
             self._serve(connection)
             yield Writer(connection)
             connection.commit()
@@ -195,7 +190,7 @@ class Database:
         Raises:
             UnavailableError, NotFoundError: as ``write``.
         """
-        with _explained(writing=True), self._single_writers.connect() as connection:
+        with explained(writing=True), self._single_writers.connect() as connection:
             self._serve(connection)
             yield Writer(connection)
 
@@ -212,7 +207,7 @@ class Database:
         Raises:
             UnavailableError: as ``write``, or it was told to stop; nothing was written.
         """
-        with _explained(writing=True), self._long_writers.connect() as connection:
+        with explained(writing=True), self._long_writers.connect() as connection:
             driver: Any = connection.connection.driver_connection
             with _cancelled_when(should_stop, driver):
                 yield Writer(connection)
@@ -228,7 +223,7 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached, has no room left, or was told to stop.
         """
-        with _explained(), self._administrators.connect() as connection:
+        with explained(), self._administrators.connect() as connection:
             driver: Any = connection.connection.driver_connection
             with _cancelled_when(should_stop, driver):
                 yield Administrator(connection)
@@ -240,7 +235,7 @@ class Database:
         The lock lives in its own connection, so a killed process lets go at once. The connection is no pooled
         one, so whoever holds a lock cannot starve the block of connections.
         """
-        with _explained(), self._locks.connect() as connection:
+        with explained(), self._locks.connect() as connection:
             reader = Reader(connection)
             key = {"name": name}
             held = bool(reader.scalar("SELECT pg_try_advisory_lock(hashtextextended(%(name)s, 0))", key))
@@ -258,7 +253,7 @@ class Database:
             UnavailableError: Postgres cannot be reached.
         """
         engine = create_engine(with_driver(self._url), poolclass=NullPool)  # results as tools expect them
-        with _explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
+        with explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
             yield connection
 
     def pools(self) -> Mapping[str, Pool]:
@@ -384,48 +379,3 @@ def _cancelled_when(should_stop: Callable[[], bool], connection: Connection[Any]
     finally:
         over.set()
         watcher.join()
-
-
-# What a statement brings upon itself although psycopg counts it among the failures of the server: it took too long,
-# stood in another's way, was too deeply nested, or needed more temporary files than one statement may have.
-_GIVEN_UP = (
-    errors.QueryCanceled,
-    errors.DeadlockDetected,
-    errors.StatementTooComplex,
-    errors.ConfigurationLimitExceeded,
-)
-
-
-@contextmanager
-def _explained(*, writing: bool = False) -> Iterator[None]:
-    try:
-        yield
-    except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
-        if isinstance(getattr(error, "orig", None), errors.ProgramLimitExceeded):
-            raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
-        deadline.check()  # of a statement that was cancelled because of it, this is the cause
-        given_up = isinstance(getattr(error, "orig", None), _GIVEN_UP)
-        kind = StatementGivenUpError if given_up else UnavailableError
-        raise kind(_cause(error)) from error
-    except exc.InternalError as error:
-        # Not the server's own mistakes: a session that it ended, as it does to one that idles in a transaction, and
-        # a server that takes no writes, as a standby or one whose provider found its disk full.
-        if error.connection_invalidated or (writing and isinstance(error.orig, errors.ReadOnlySqlTransaction)):
-            raise UnavailableError(_cause(error)) from error
-        raise
-    except exc.ProgrammingError as error:
-        if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):
-            raise ConfigurationError(NOT_MIGRATED) from error
-        raise
-    except exc.IntegrityError as error:
-        if isinstance(error.orig, errors.ForeignKeyViolation):
-            raise NotFoundError("What this belongs to was deleted meanwhile.") from error
-        if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
-            raise MissingPartitionError(_cause(error)) from error
-        raise
-
-
-def _cause(error: Exception) -> str:
-    """What Postgres or the way to it said, in one line."""
-    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
-    return f"Postgres: {lines[0] if lines else type(error).__name__}"

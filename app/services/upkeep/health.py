@@ -7,7 +7,8 @@ from pathlib import Path
 from app.errors import UnavailableError
 from app.providers.language import Language
 from app.services.access.encoder import Encoder
-from app.storage.database import NOT_MIGRATED, Database
+from app.storage.database import Database
+from app.storage.refusals import NOT_MIGRATED
 from app.storage.stream import WakeStream
 from app.storage.upkeep.backlog import backlog
 from app.storage.upkeep.standing import standing

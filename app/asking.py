@@ -1,0 +1,150 @@
+"""The part of the application that answers: who asks, retrieval, serving, facts."""
+
+from functools import cached_property
+
+from app.services.access.authentication import Authentication
+from app.services.access.keys import KeysService
+from app.services.access.quotas import QuotaService
+from app.services.access.scope import AccessService
+from app.services.facts.instruct import InstructService
+from app.services.facts.join import JoinService
+from app.services.facts.predicates import PredicatesService
+from app.services.facts.revise import FactsService
+from app.services.facts.search import FactSearch
+from app.services.facts.show import ShowService
+from app.services.reasons.influence import Influences
+from app.services.retrieval.dense import DenseService
+from app.services.retrieval.expand import ExpandService
+from app.services.retrieval.plan import Planner
+from app.services.retrieval.retrieve import RetrieveService
+from app.services.serving.answer import AnswerService
+from app.services.serving.arms import ServingService
+from app.services.serving.ask import AskService
+from app.services.serving.compare import CompareService
+from app.services.serving.lift import LiftService
+from app.upkeeping import Upkeep
+
+
+class Asking(Upkeep):
+    """Access, retrieval, serving, and facts."""
+
+    @cached_property
+    def access(self) -> AccessService:
+        """Finds collections by their names."""
+        return AccessService(self.database)
+
+    @cached_property
+    def authentication(self) -> Authentication:
+        """Tells whose requests are."""
+        settings = self.settings
+        needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
+        return Authentication(
+            self.database, needed=needed, remember_seconds=settings.access_remember_seconds, tokens=self.tokens
+        )
+
+    @cached_property
+    def access_keys(self) -> KeysService:
+        """Makes access keys and takes them back."""
+        return KeysService(self.database)
+
+    @cached_property
+    def quotas(self) -> QuotaService:
+        """Counts what tenants take."""
+        return QuotaService(self.database, remember_seconds=self.settings.access_remember_seconds)
+
+    def check_access(self) -> None:
+        """See that whoever reaches the port does not reach everything without being told so.
+
+        Raises:
+            ConfigurationError: it would be so.
+        """
+        if self.settings.access == "auto":
+            self.authentication.check_start(self.settings.host)
+        if self.settings.row_security:
+            self.database.check_row_security()
+
+    @cached_property
+    def planner(self) -> Planner:
+        """Analyses and embeds questions."""
+        settings = self.settings
+        return Planner(
+            self.encoder,
+            self.language,
+            self.limits,
+            settings.recall_gate,
+            self.llm,
+            llm_times=settings.llm_time_extraction,
+        )
+
+    @cached_property
+    def retrieve(self) -> RetrieveService:
+        """Finds what questions ask for."""
+        return RetrieveService(
+            self.database, self.planner, self.prior, self.llm, threshold=self.settings.sufficiency_threshold
+        )
+
+    @cached_property
+    def ask(self) -> AskService:
+        """Answers queries as they were asked."""
+        influences = Influences(self.prior, self.settings.recall_gate)
+        return AskService(self.database, self.retrieve, influences)
+
+    @cached_property
+    def serving(self) -> ServingService:
+        """Serves queries by their collection's settings."""
+        return ServingService(self.database, self.ask)
+
+    @cached_property
+    def lift(self) -> LiftService:
+        """Compares the arms of experiments."""
+        return LiftService(self.database, generation_threshold=self.settings.key_generation_threshold)
+
+    @cached_property
+    def facts(self) -> FactsService:
+        """Takes in what is said of facts."""
+        return FactsService(self.database, self.language, self.noise)
+
+    @cached_property
+    def fact_search(self) -> FactSearch:
+        """Searches facts."""
+        return FactSearch(self.database)
+
+    @cached_property
+    def show(self) -> ShowService:
+        """Shows facts and their entities."""
+        return ShowService(self.database)
+
+    @cached_property
+    def join(self) -> JoinService:
+        """Merges and splits entities of facts."""
+        return JoinService(self.database, self.noise)
+
+    @cached_property
+    def predicates(self) -> PredicatesService:
+        """Says which predicates are functional."""
+        return PredicatesService(self.database)
+
+    @cached_property
+    def instruct(self) -> InstructService:
+        """Carries out instructions on facts."""
+        return InstructService(self.facts, self.fact_search, self.llm)
+
+    @cached_property
+    def dense(self) -> DenseService:
+        """Plain dense retrieval."""
+        return DenseService(self.database, self.encoder)
+
+    @cached_property
+    def expand(self) -> ExpandService:
+        """Widens questions."""
+        return ExpandService(self.database, self.encoder, self.limits, self.llm)
+
+    @cached_property
+    def compare(self) -> CompareService:
+        """Asks under two arms."""
+        return CompareService(self.retrieve)
+
+    @cached_property
+    def answer(self) -> AnswerService:
+        """Answers in words."""
+        return AnswerService(self.serving, self.llm)
