@@ -4,11 +4,21 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import CollectionOption, JsonOption, UrlOption, base_url, cli, complain, say, say_json
+from app.cli.console import (
+    ASK,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    base_url,
+    cli,
+    complain,
+    say,
+    say_json,
+)
 from app.client import Client
 
 
-@cli.command()
+@cli.command(rich_help_panel=ASK)
 def ask(
     question: Annotated[str, typer.Argument(help="The question.")],
     collection: CollectionOption = "default",

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from app.cli.console import cli, say
+from app.cli.console import MEASURE, cli, say
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
 from app.errors import InvalidRequestError, LlmNotConfiguredError
-from app.settings import Settings
 
 trajectories = typer.Typer(no_args_is_help=True, help="Sessions as data to train on.")
-cli.add_typer(trajectories, name="trajectories")
+cli.add_typer(trajectories, name="trajectories", rich_help_panel=MEASURE)
 
 
 @trajectories.command()
@@ -37,6 +36,7 @@ def export(
     """Write the sessions that came to a right answer as training data; those that did not are counted."""
     from app.evaluation.export import SHAPES, Exported, by_gold, by_judge
     from app.evaluation.export import export as exported
+    from app.settings import Settings
 
     if shape not in SHAPES:
         raise InvalidRequestError(f"--shape must be one of {', '.join(SHAPES)}, not {shape!r}.")
