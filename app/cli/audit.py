@@ -4,13 +4,13 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import JsonOption, UrlOption, base_url, cli, say, say_json, say_table
+from app.cli.console import RUN, JsonOption, UrlOption, base_url, cli, say, say_json, say_table
 from app.client import Client
 
 HEADINGS = ("act", "when", "who", "from", "status", "what", "to what")
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def audit(
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Acts shown.")] = 20,
     before: Annotated[int | None, typer.Option(min=1, help="Only those before this one.")] = None,

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import cli, complain, say, settings
+from app.cli.console import RUN, cli, complain, say, settings
 from app.cli.processes import on_stop
 from app.cli.requests import progress_bar
 from app.errors import ConfigurationError
-from app.settings import Settings
 
 if TYPE_CHECKING:
     from app.composition import Application
     from app.services.upkeep.backup import Manifest, Progress
+    from app.settings import Settings
 
 NO_REDIS = "redis://127.0.0.1:1/0"
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def backup(
     target: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to make it; nothing may be there.")],
     check: Annotated[
@@ -42,7 +42,7 @@ def backup(
         _check(configured, target)
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def restore(
     source: Annotated[Path, typer.Argument(metavar="FOLDER", help="A backup.")],
     replace: Annotated[
@@ -63,7 +63,7 @@ def restore(
                 pass
 
 
-def _check(configured: Settings, source: Path) -> None:
+def _check(configured: "Settings", source: Path) -> None:
     """Restore and verify elsewhere; it takes as much room as the database."""
     from app.composition import Application, Servers
     from app.providers.embedded import EmbeddedPostgres

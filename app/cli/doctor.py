@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import JsonOption, cli, say, say_json, settings
+from app.cli.console import RUN, JsonOption, cli, say, say_json, settings
 
 if TYPE_CHECKING:
     from app.composition import Application
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SIGNS = {"ok": "ok", "warning": "look", "wrong": "WRONG"}
 
 
-@cli.command()
+@cli.command(rich_help_panel=RUN)
 def doctor(
     deep: Annotated[bool, typer.Option("--deep", help="Also replay every collection's log.")] = False,
     as_json: JsonOption = False,
