@@ -49,13 +49,17 @@ def received(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
     """A column of numbers without nulls that a statement gave by ``array_send``, (n,); None is an empty one.
 
     An array of arrays comes as one, row after row. A thousand numbers take as long as ten do as rows.
+
+    Raises:
+        ValueError: its elements are of another type, some of which are as long and would read as other numbers.
     """
     if sent is None:
         return np.zeros(0, dtype=kind)
-    (dimensions,) = struct.unpack_from(">i", sent)
-    body = np.frombuffer(
-        sent, dtype=[("size", ">i4"), ("element", _ELEMENTS[np.dtype(kind)][1])], offset=12 + 8 * dimensions
-    )
+    oid, element = _ELEMENTS[np.dtype(kind)]
+    dimensions, _, sent_oid = struct.unpack_from(">iii", sent)
+    if sent_oid != oid:
+        raise ValueError(f"an array of type {sent_oid} came where one of {oid} is read")
+    body = np.frombuffer(sent, dtype=[("size", ">i4"), ("element", element)], offset=12 + 8 * dimensions)
     return body["element"].astype(kind)
 
 

@@ -39,7 +39,7 @@ _LINK_IN_SCOPE = each("sentence s", "s.id = l.sentence_id") + _IN_SCOPE
 
 _GATED = "coalesce({channel}.perplexity, 1)"
 # A row that no verdict has moved yet knows nothing, gated or not.
-_UNGATED = "CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END"
+_UNGATED = "(CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END)::float8"
 _VECTORS = {"task": "q", "time": "q_time"}
 """Channel -> the parameter that its memories are compared with."""
 
