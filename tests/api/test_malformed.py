@@ -111,7 +111,7 @@ FULL_VERDICT = VERDICT | {
     "supporting_passages": ["p"],
 }
 PASSAGE_CASES = cases(
-    id=[*TEXTS, 1, None, [], "x" * 513],
+    id=[*TEXTS, 1.5, None, [], "x" * 513],
     _id=["another"],
     title=["\x00", SURROGATE, "x" * 2_001, 1, [], {}],
     text=[*TEXTS, 1, None, []],

@@ -36,7 +36,9 @@ def names_a_collection(operation: Operation) -> bool:
     return "{name}" in path or inside or "collection" in {parameter["name"] for parameter in parameters}
 
 
-NAMING = [operation for operation in OPERATIONS if names_a_collection(operation)]
+BATCH = ("POST", "/queries:batch")
+"""Each of its questions names one."""
+NAMING = [operation for operation in OPERATIONS if names_a_collection(operation) and operation != BATCH]
 
 
 @contextmanager

@@ -95,13 +95,13 @@ def test_the_command_says_in_one_line_why_it_cannot(
     assert "Postgres" in cli.fails("maintain", **(env | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/x"}))
     with application.database.write() as writer:
         writer.execute("CREATE ROLE stranger LOGIN")
-        writer.execute("GRANT pg_read_all_data TO stranger")
+        writer.execute("GRANT pg_read_all_data, pg_write_all_data TO stranger")
     try:
         stranger = env["DATABASE_URL"].replace("engram@", "stranger@")
         assert "owner only, the role engram" in cli.fails("maintain", **(env | {"DATABASE_URL": stranger}))
     finally:
         with application.database.write() as writer:
-            writer.execute("REVOKE pg_read_all_data FROM stranger")
+            writer.execute("REVOKE pg_read_all_data, pg_write_all_data FROM stranger")
             writer.execute("DROP ROLE stranger")
     said = cli.fails("maintain", **(env | {"ENGRAM_MAINTENANCE_DEAD_SHARE": "1.5"}))
     assert said.startswith("engram: setting ENGRAM_MAINTENANCE_DEAD_SHARE: ")

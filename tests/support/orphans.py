@@ -11,6 +11,14 @@ OUTLIVING = {
     ("verdict_sentence", "sentence_id"): "the log is history, and outlives its sentences",
     ("verdict_passage", "passage_id"): "the log is history, and outlives its passages",
     ("passage", "external_id"): "it names nothing of ours",
+    ("act", "request_id"): "it names nothing of ours",
+    ("fact_event", "fact_id"): "the log of facts is history, and outlives them",
+    ("fact_event", "other_id"): "the log of facts is history, and outlives them",
+    ("fact_event", "entity_id"): "the log of facts is history, and outlives their entities",
+    ("session", "job_id"): "jobs are retired sooner than the sessions they did",
+    ("session_evidence", "sentence_id"): "an answer that was given: what is gone of it is not shown",
+    ("session_evidence", "passage_id"): "an answer that was given: what is gone of it is not shown",
+    ("session_passage", "passage_id"): "what a session has read; its passages may go",
 }
 """Columns without a foreign key whose rows may outlive what they name."""
 
@@ -22,6 +30,13 @@ KEPT_BY: Mapping[tuple[str, str], str] = {
     ("lexical_passage", "term_ids"): "lexical_passage without a term",
     ("feedback_event", "question_id"): "feedback_event without its question",
     ("episode", "collection_id"): "episode of a collection that is gone",
+    ("fact", "graph_id"): "fact of a graph or an entity that is not there",
+    ("fact", "subject_id"): "fact of a graph or an entity that is not there",
+    ("fact", "object_id"): "fact of a graph or an entity that is not there",
+    ("fact_entity", "graph_id"): "entity or predicate of a graph that is not there",
+    ("fact_event", "graph_id"): "entity or predicate of a graph that is not there",
+    ("fact_predicate", "graph_id"): "entity or predicate of a graph that is not there",
+    ("fact_source", "passage_id"): "fact_source of another passage than its sentence is of",
 }
 """Column without a foreign key -> the search that covers it."""
 
@@ -30,6 +45,26 @@ SEARCHES: Mapping[str, str] = {
         SELECT count(*) FROM entity_sentence l
         JOIN sentence s ON s.collection_id = l.collection_id AND s.id = l.sentence_id
         WHERE l.collection_id = %(c)s AND l.passage_id <> s.passage_id
+    """,
+    "fact of a graph or an entity that is not there": """
+        SELECT count(*) FROM fact f WHERE f.collection_id = %(c)s AND NOT (
+            (f.graph_id = 0 OR EXISTS (
+                SELECT FROM fact_graph g WHERE g.collection_id = f.collection_id AND g.id = f.graph_id))
+            AND EXISTS (SELECT FROM fact_entity e WHERE e.collection_id = f.collection_id AND e.id = f.subject_id)
+            AND (f.object_id = 0 OR EXISTS (
+                SELECT FROM fact_entity e WHERE e.collection_id = f.collection_id AND e.id = f.object_id)))
+    """,
+    "entity or predicate of a graph that is not there": """
+        SELECT count(*) FROM (
+            SELECT collection_id, graph_id FROM fact_entity UNION ALL SELECT collection_id, graph_id FROM fact_event
+            UNION ALL SELECT collection_id, graph_id FROM fact_predicate
+        ) of WHERE of.collection_id = %(c)s AND of.graph_id <> 0 AND NOT EXISTS (
+            SELECT FROM fact_graph g WHERE g.collection_id = of.collection_id AND g.id = of.graph_id)
+    """,
+    "fact_source of another passage than its sentence is of": """
+        SELECT count(*) FROM fact_source f
+        JOIN sentence s ON s.collection_id = f.collection_id AND s.id = f.sentence_id
+        WHERE f.collection_id = %(c)s AND f.passage_id <> s.passage_id
     """,
     "episode of a collection that is gone": """
         SELECT count(*) FROM episode WHERE collection_id = %(c)s
