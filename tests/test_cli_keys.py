@@ -32,7 +32,7 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
         "--expansions", expansions,
     )  # fmt: skip
     assert judged.returncode == 0, judged.stderr
-    first, standing, *credits = judged.stdout.splitlines()
+    first, _supported, _rejected, standing, *credits = judged.stdout.splitlines()
     event = re.fullmatch(r"feedback (\d+): applied", first)[1]  # type: ignore[index]
     validated = re.compile(r"     keys: validated by retrieval, highest alignment gain (0\.\d{3}), waiting")
     gain = validated.fullmatch(standing)[1]  # type: ignore[index]
@@ -124,5 +124,5 @@ def test_expansions_that_are_not_validated_teach_nothing(
     ingest({"id": "a", "text": "It says little."})
     expansions = write(tmp_path / "expansions.json", [RIVER])
     judged = cli("feedback", asked(cli, collection), "-c", collection, "--partial", "--expansions", expansions)
-    assert judged.stdout.splitlines()[1:] == ["     keys: the expansions are not validated, and teach nothing"]
+    assert judged.stdout.splitlines()[3:] == ["     keys: the expansions are not validated, and teach nothing"]
     assert application.evolve.standing(application.access.scope(collection)).progress.waiting == 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from app import tenancy
 from app.errors import EngramError, UnavailableError
 from app.services.access.scope import LOCAL, Principal
 from app.storage.database import Database
@@ -41,7 +42,7 @@ class Doing:
 
 
 class ActsService:
-    """Records acts and shows them."""
+    """Records acts, and shows a tenant its own; connections that serve a tenant see none."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -52,7 +53,7 @@ class ActsService:
         Raises:
             UnavailableError: that is not possible, so it must not be done.
         """
-        with self._database.write_once() as writer:
+        with tenancy.of(None), self._database.write_once() as writer:
             return acts.begin(
                 writer,
                 principal=doing.principal,
@@ -67,7 +68,7 @@ class ActsService:
     def end(self, act: int, status: int) -> None:
         """Record what came of it; if that is not possible, it stays open, as that of a lost process does."""
         try:
-            with self._database.write_once() as writer:
+            with tenancy.of(None), self._database.write_once() as writer:
                 acts.end(writer, act, status)
         except UnavailableError as error:
             log.warning("outcome not recorded", act=act, status=status, error=error.detail)
@@ -88,7 +89,7 @@ class ActsService:
 
     def page(self, principal: Principal, before: int | None, limit: int) -> Sequence[Act]:
         """Acts of the principal's tenant, the latest first."""
-        with self._database.read() as reader:
+        with tenancy.of(None), self._database.read() as reader:
             return acts.page(reader, principal.tenant, before, limit)
 
 

@@ -15,7 +15,7 @@ from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.storage.database import Database, Writer
 from app.storage.learning import memories
-from app.storage.retrieval import keyed
+from app.storage.retrieval import candidates
 from tests.support import state
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -83,16 +83,16 @@ def test_an_unlike_entity_activates_nothing(
 def test_a_passage_may_vanish_while_its_query_runs(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nearest = keyed.nearest_passages
+    find = candidates.find
 
     def after_a_delete(*arguments: Any) -> Any:
         if not deleted:
             deleted.append(True)
             application.ingest.delete_passage(application.access.scope(curie), "curie")
-        return nearest(*arguments)
+        return find(*arguments)
 
     deleted: list[bool] = []
-    monkeypatch.setattr(keyed, "nearest_passages", after_a_delete)
+    monkeypatch.setattr(candidates, "find", after_a_delete)
     answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
     assert deleted
     assert "curie" in {passage.passage_id for passage in answer.passages}, "all is read of one moment"

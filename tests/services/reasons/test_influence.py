@@ -155,7 +155,7 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
 def test_a_question_that_one_verdict_taught_makes_room_for_the_next(application: Application, curie: str) -> None:
     """Nine questions of one wording are as near as eight can be heard; the ninth is heard once one of them goes."""
     ids = state.sentences(application, curie, "curie") | state.sentences(application, curie, "warsaw")
-    texts = [QUESTION + " ?" * number for number in range(9)]
+    texts = [f"{QUESTION} ({number})" for number in range(9)]
     for number, text in enumerate(texts):
         query_id = state.given_episode(application, curie, text, list(ids.values()))
         supporting = list(ids.values())[number % len(ids)]
