@@ -52,10 +52,12 @@ SPARE = {"name": "spare", "passage_id": "tokyo"}
 
 BODIES = {
     "/query", "/answer", "/expand", "/feedback", "/feedback/revoke", "/feedback/retry", "/facts", "/facts/search",
+    "/sessions",
 }  # fmt: skip
 
 # Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
 # well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log.
+# A judge's name with blanks around it is the name without them, though no client sends such a path.
 CONFIG = """
 [checks.positive_data_acceptance]
 enabled = false
@@ -64,14 +66,28 @@ expected-statuses = ["2xx", "3xx", "4xx"]
 [checks.negative_data_rejection]
 expected-statuses = ["400", "404", "405", "409", "413", "415", "422"]
 [[operations]]
-include-path-regex = "^/(answer|expand|query|query/compare|facts/revise)$"
+include-path-regex = "^/(answer|expand|query|query/compare|facts/revise|sessions)$"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
+[[operations]]
+include-path-regex = "/judges/"
+checks.negative_data_rejection.enabled = false
 [[operations]]
 include-path-regex = "^/feedback/"
 checks.use_after_free.enabled = false
 """
 
-schema = schemathesis.openapi.from_dict(deepcopy(DOCUMENT), config=SchemathesisConfig.from_str(CONFIG))
+
+def keyless() -> dict[str, Any]:
+    """The document of a service that needs no key; which key may do what, ``test_access`` asks of every route."""
+    document = deepcopy(DOCUMENT)
+    del document["components"]["securitySchemes"]
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation.pop("security", None)
+    return document
+
+
+schema = schemathesis.openapi.from_dict(keyless(), config=SchemathesisConfig.from_str(CONFIG))
 bounded = hypothesis_settings(
     max_examples=EXAMPLES,
     deadline=None,
@@ -162,7 +178,9 @@ def right_is_not_refused(_context: CheckContext, response: Response, case: Case)
         return
     assert response.status_code != 400, response.text
     if response.status_code == 422:
-        unsaid = [error for error in response.json().get("errors", ()) if error["type"] != "value_error"]
+        errors = response.json().get("errors", ())
+        # Names of properties are made up without a look at what the document says of them.
+        unsaid = [error for error in errors if error["type"] != "value_error" and "[key]" not in error["loc"]]
         # Schemathesis compares integers as floats, to which the largest id and the next number are one.
         assert all(str(MAX_ID) in error["msg"] for error in unsaid), unsaid
 

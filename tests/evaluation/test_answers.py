@@ -61,10 +61,13 @@ def server() -> Iterator[OpenAiServer]:
 def answering(
     server: OpenAiServer, application: Application, run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Evaluate]:
-    """Protocols, with an endpoint behind the application."""
+    """Protocols, with an endpoint behind the application; no part of it that is made meanwhile outlives that."""
+    before = set(application.__dict__)
     with closing(Llm(base_url=server.base_url, api_key=None, model="test", max_attempts=1)) as llm:
         monkeypatch.setattr(application, "llm", llm)
         yield run_protocol
+    for part in application.__dict__.keys() - before - {"llm"}:
+        del application.__dict__[part]
 
 
 @pytest.fixture

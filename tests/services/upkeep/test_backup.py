@@ -24,6 +24,7 @@ from tests.conftest import CURIE
 from tests.support import forks, state
 from tests.support.databases import application_on, migrated, new_database
 from tests.support.forks import ROOT
+from tests.support.processes import eventually
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -193,6 +194,15 @@ def programs(folder: Path, script: str, name: str = "pg_dump") -> Path:
     return folder
 
 
+def elsewhere(application: Application) -> int:
+    """Connections of programs to its database; of one that was killed the server notices a moment later."""
+    with application.database.read() as reader:
+        count: int = reader.scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'psql'"
+        )
+    return count
+
+
 @pytest.mark.parametrize("script", ['"$REAL" "$@" | head -c 30000; exit 1', '"$REAL" "$@"; exit 1', "kill -9 $$"])
 def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tmp_path: Path, script: str) -> None:
     before = state.learned(other, "curie")
@@ -200,6 +210,7 @@ def test_a_restore_that_fails_changes_nothing(other: Application, made: Path, tm
     broken = programs(tmp_path / "bin", script, "pg_restore")
     with pytest.raises(ConfigurationError, match="pg_restore failed"):
         backup.BackupService(other.database, other._database_url, broken).restore(made, replace=True)
+    eventually(lambda: not elsewhere(other), "the end of the restore's connection")
     assert state.learned(other, "curie") == before
 
 

@@ -30,6 +30,13 @@ def stream(addresses: Servers) -> Iterator[WakeStream]:
     own.close()
 
 
+@pytest.fixture(autouse=True)
+def nothing_waits(application: Application) -> None:
+    """What other tests left waiting came just now."""
+    with application.database.write() as writer:
+        writer.execute("UPDATE feedback_event SET received_at = now() WHERE status = 'pending'")
+
+
 def test_readiness_knows_whether_anybody_works(application: Application, stream: WakeStream) -> None:
     alone = application.health.readiness()
     assert (alone.status, alone.workers) == ("degraded", 0)
