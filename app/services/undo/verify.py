@@ -87,14 +87,21 @@ class VerifyService:
             priors = self._prior.priors
             for believed in outcomes.beliefs(reader, target):
                 _weights(reader, target, believed, priors.get(believed), contested, findings)
-            rules = self._evolve.serving_rules(reader, target)
-            for chunk in _pages(lambda after: key_log.keyed_passages(reader, target, after, CHUNK)):
-                verify_keys(reader, target, chunk, rules, self._capacity, findings)
+            self._keys(reader, target, findings)
             verify_facts(reader, target, findings)
             for table in ("memory_audit", "ranking_audit", "key_evidence"):
                 for event, status in outcomes.left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
         return findings.report(name)
+
+    def _keys(self, reader: Reader, target: int, findings: Findings) -> None:
+        try:
+            rules = self._evolve.serving_rules(reader, target)
+        except (TypeError, ValueError) as error:
+            findings.differs("key_generation", "the one that serves", f"has rules that cannot be read: {error}")
+            return
+        for chunk in _pages(lambda after: key_log.keyed_passages(reader, target, after, CHUNK)):
+            verify_keys(reader, target, chunk, rules, self._capacity, findings)
 
 
 def _events(reader: Reader, collection_id: int, findings: Findings) -> None:

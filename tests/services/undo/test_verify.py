@@ -48,6 +48,7 @@ def one(table: str, change: str, order: str) -> str:
 TURNED = "vector * array_fill(-1, ARRAY[384])::vector"
 # Each changes as little as the column's type can tell.
 TAMPERED = {
+    "the rules of keys": ("UPDATE key_generation SET rules = '{}' WHERE collection_id = %(c)s", "key_generation"),
     "a perplexity": (one("sentence_memory", "perplexity = perplexity + 1e-15", "sentence_id"), "sentence_memory"),
     "a count": (one("sentence_memory", "update_count = update_count + 1", "sentence_id"), "sentence_memory"),
     "a time memory": (

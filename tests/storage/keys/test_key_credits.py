@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from contextlib import suppress
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -191,9 +192,9 @@ class TestReplacedKeys:
 
 class TestGenerations:
     def test_pages_come_latest_first(self, application: Application, curie: str) -> None:
-        target = state.collection_id(application, curie)
+        target, rules = state.collection_id(application, curie), asdict(application.key_learning.rules)
         with application.database.write() as writer:
-            opened = [generations.open_next(writer, target, "requested", {}, 0) for _ in range(3)]
+            opened = [generations.open_next(writer, target, "requested", rules, 0) for _ in range(3)]
             assert [one.number for one in opened] == [1, 2, 3]
             assert [one.number for one in generations.page(writer, target, None, 2)] == [3, 2]
             assert generations.page(writer, target, 2, 2) == opened[:1]
