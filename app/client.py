@@ -123,6 +123,7 @@ class Client:
         Raises:
             ClientError: the service is out of reach, answered with a problem, or ended before the stream did.
         """
+        httpx = _httpx()
         try:
             with self._http.stream("GET", path) as response:
                 if response.is_error:

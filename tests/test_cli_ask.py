@@ -2,9 +2,13 @@
 
 import json
 import threading
+from uuid import UUID
 
+import pytest
+
+from app.client import Client, ClientError
 from app.composition import Application
-from tests.support.command import Cli
+from tests.support.command import NOWHERE, Cli
 from tests.support.processes import eventually
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
@@ -34,6 +38,13 @@ def test_rounds_are_shown_as_they_come(cli: Cli, application: Application, curie
     assert any(line.startswith("session ") and ", 2 rounds, 3 passages, " in line for line in lines)
     assert any(line.startswith("  the birthplace of Marie Curie: Warsaw  [") for line in lines)
     assert "1. curie" in lines
+
+
+@pytest.mark.parametrize(("there", "reason"), [(True, "There is no session"), (False, "broke off")])
+def test_rounds_that_cannot_be_had_are_an_error(service: str, curie: str, there: bool, reason: str) -> None:
+    path = f"/sessions/{UUID(int=0)}/events?collection={curie}"
+    with Client(service if there else NOWHERE) as client, pytest.raises(ClientError, match=reason):
+        list(client.events(path))
 
 
 def test_it_gives_the_session_as_json(cli: Cli, application: Application, curie: str) -> None:
