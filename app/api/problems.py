@@ -67,7 +67,6 @@ _BY_STATUS: dict[int, type[EngramError]] = {
         ConflictError,
         PayloadTooLargeError,
         UnsupportedMediaTypeError,
-        QuotaExceededError,
         InvalidRequestError,
         TooManyRequestsError,
         LlmError,

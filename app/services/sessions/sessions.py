@@ -26,7 +26,7 @@ from app.services.sessions.shown import Progress, Shown, shown
 from app.services.sessions.state import Asked, SessionState
 from app.services.sessions.tree_options import options_of
 from app.storage.corpus import collections
-from app.storage.database import Database, Writer
+from app.storage.database import Database, Reader, Writer
 from app.storage.jobs import jobs
 from app.storage.sessions import sessions
 
@@ -167,10 +167,7 @@ class SessionService:
             NotFoundError: there is no such session.
         """
         with self._database.snapshot() as reader:
-            state = load(reader, scope.collection.id, session)
-            if state is None or not scope.sees(state.principal):
-                raise missing(scope, session)
-            return shown(reader, scope, state)
+            return shown(reader, scope, _seen(reader, scope, session))
 
     def progress(self, scope: Scope, session: UUID, after: int) -> Progress:
         """The session's status, and its rounds after the number ``after``.
@@ -191,10 +188,7 @@ class SessionService:
             NotFoundError: there is no such session.
         """
         with self._database.snapshot() as reader:
-            state = load(reader, scope.collection.id, session)
-        if state is None or not scope.sees(state.principal):
-            raise missing(scope, session)
-        return state
+            return _seen(reader, scope, session)
 
     def cancel(self, scope: Scope, session: UUID) -> Shown:
         """Have the session end; what its rounds found stays. One that has ended stays as it is.
@@ -256,6 +250,14 @@ class SessionService:
         with self._database.read() as reader:
             said = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
             return list(resolved(said, look_up(reader, scope.collection.id, said)).supports)
+
+
+def _seen(reader: Reader, scope: Scope, session: UUID) -> SessionState:
+    """The session, if there is one and whoever asks may see it; raises NotFoundError else."""
+    state = load(reader, scope.collection.id, session)
+    if state is None or not scope.sees(state.principal):
+        raise missing(scope, session)
+    return state
 
 
 def missing(scope: Scope, session: UUID) -> NotFoundError:
