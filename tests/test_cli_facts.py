@@ -1,5 +1,10 @@
 """Facts on the command line: the README's example, as a user types it."""
 
+import json
+
+from app.composition import Application
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
 from tests.conftest import Ingest
 from tests.support.command import Cli
 
@@ -26,6 +31,19 @@ def test_two_sources_disagree_and_a_verdict_decides(cli: Cli, ingest: Ingest, co
     assert "source by blog speaks against it: belief 0.50" in run("fact", fact)
     event = judged.partition(":")[0].removeprefix("event ")
     assert run("unsay", event) == f"event {event}: revoked\n"
+
+
+def test_with_a_key_it_is_the_keys_word(
+    cli: Cli, application: Application, ingest: Ingest, collection: str
+) -> None:
+    ingest({"id": "river", "text": "The river flows."})
+    stated = cli("state", "gazette", "Acme", "chair", "Ana Diaz", "-c", collection, "--json")
+    fact = json.loads(stated.stdout)["facts"][0]["fact_id"]
+    name = f"ana-{collection[-8:]}"
+    made = application.access_keys.make(LOCAL, Wanted(name=name, scopes={collection: ["judge"]}))
+    said = cli("revise", "confirm", str(fact), "-c", collection, "--json", ENGRAM_ACCESS_KEY=made.key)
+    assert said.returncode == 0, said.stderr
+    assert [event["judge"] for event in json.loads(said.stdout)["events"]] == [name]
 
 
 def test_what_cannot_be_done_is_one_line(cli: Cli, ingest: Ingest, collection: str) -> None:

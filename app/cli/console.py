@@ -44,6 +44,9 @@ cli = typer.Typer(
 )
 CollectionOption = Annotated[str, typer.Option("--collection", "-c", help="The collection's name.")]
 UrlOption = Annotated[str | None, typer.Option(help="Where the service is; ENGRAM_URL sets it as well.")]
+JudgeOption = Annotated[
+    str | None, typer.Option("--judge", help="Who judges; by default `cli`, or the access key's judge.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the service's JSON as it is.")]
 
 
@@ -100,6 +103,11 @@ def _variables() -> dict[str, str]:
 def access_key() -> str | None:
     """The access key that requests are made with, if one is configured; as `Settings.access_key` has it."""
     return _variables().get("ENGRAM_ACCESS_KEY") or None
+
+
+def judge_of(named: str | None) -> str | None:
+    """Whose verdict it is that a command gives: as named, else the access key's judge, else ``cli``."""
+    return named if access_key() else named or "cli"
 
 
 def client_of(url: str | None) -> "Client":

@@ -5,7 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.console import ASK, LEARNT, CollectionOption, JsonOption, UrlOption, cli, client_of, say, say_json
+from app.cli.console import (
+    ASK,
+    LEARNT,
+    CollectionOption,
+    JsonOption,
+    JudgeOption,
+    UrlOption,
+    cli,
+    client_of,
+    judge_of,
+    say,
+    say_json,
+)
 from app.client import ClientError
 
 GraphOption = Annotated[str | None, typer.Option(help="A graph of facts of its own; by default the collection's.")]
@@ -88,7 +100,7 @@ def state(
 def revise(
     action: Annotated[str, typer.Argument(help="confirm, contradict, supersede, close; or words.")],
     fact_id: Annotated[int | None, typer.Argument(metavar="FACT", help="The fact; none with words.")] = None,
-    judge: Annotated[str, typer.Option(help="Whose word it is.")] = "cli",
+    judge: JudgeOption = None,
     by: Annotated[int | None, typer.Option(help="supersede: the fact that comes after.")] = None,
     until: Annotated[str | None, typer.Option(help="First day on which it no longer holds.")] = None,
     reason: Annotated[str | None, typer.Option(help="Why.")] = None,
@@ -99,7 +111,7 @@ def revise(
     as_json: JsonOption = False,
 ) -> None:
     """Judge a fact; or say in words what is so, for which the service needs an LLM."""
-    body: dict[str, Any] = {"collection": collection, "judge": judge, "graph": graph}
+    body: dict[str, Any] = {"collection": collection, "judge": judge_of(judge), "graph": graph}
     if fact_id is None:
         body["instruction"] = action
     else:

@@ -13,12 +13,13 @@ from app.cli.console import (
     STOCK,
     CollectionOption,
     JsonOption,
+    JudgeOption,
     UrlOption,
-    access_key,
     cli,
     client_of,
     complain,
     err,
+    judge_of,
     say,
     say_json,
 )
@@ -228,9 +229,7 @@ def feedback(
     none_helped: Annotated[
         bool, typer.Option("--none-helped", help="Say that nothing helped: all that was activated is rejected.")
     ] = False,
-    judge_name: Annotated[
-        str | None, typer.Option("--judge", help="Who judges; by default `cli`, or the access key's judge.")
-    ] = None,
+    judge_name: JudgeOption = None,
     key: Annotated[str | None, typer.Option(help="Idempotency-Key; a new one by default.")] = None,
     collection: CollectionOption = "default",
     url: UrlOption = None,
@@ -247,7 +246,7 @@ def feedback(
         "expansions": [] if expansions is None else _expansions(expansions),
         "partial": partial,
         "none_helped": none_helped,
-        "judge": judge_name if access_key() else judge_name or "cli",
+        "judge": judge_of(judge_name),
         "wait": True,
     }
     with client_of(url) as client:
