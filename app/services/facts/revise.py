@@ -107,13 +107,26 @@ class FactsService:
             IdempotencyConflictError: the key was used before with another request.
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
-        body = [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
+        body = _asked(stated, source, graph_name, fingerprint)
         with begun(self._database, scope) as (writer, target):
             author = Author.source(source, learn.as_source(self._constants), key, body)
             known = author.repeated(writer, target)
             if known is not None:
                 return Applied(known, _stated_by(writer, target, known))
             return _state(writer, target, author, stated, graph_name)
+
+    def stated_before(
+        self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
+    ) -> Applied | None:
+        """What the same request came to when it was made under this key before; None if it was not.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        author = Author.source(source, self._constants, key, _asked((), source, graph_name, fingerprint))
+        with self._database.read() as reader:
+            known = author.repeated(reader, scope.collection.id)
+            return None if known is None else Applied(known, _stated_by(reader, scope.collection.id, known))
 
     def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[Applied]:
         """Apply what a judge says of facts, all of it or nothing.
@@ -180,6 +193,11 @@ class FactsService:
         if event is None:
             raise NotFoundError(f"There is no event {event_id} in the log of facts.")
         return event
+
+
+def _asked(stated: Sequence[Stated], source: str, graph_name: str | None, fingerprint: Any) -> list[Any]:
+    """What a statement is told from another by."""
+    return [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
 
 
 def _state(

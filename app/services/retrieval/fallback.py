@@ -11,6 +11,7 @@ FallbackType = Literal[
     "planned-by-rules",
     "sifted-by-rules",
     "noted-by-rules",
+    "acted-by-rules",
 ]
 
 

@@ -548,7 +548,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description Have a source state facts, as they are or as a text that rules read them from.
+         * @description Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -2885,8 +2885,25 @@ export interface components {
             tokens: number;
         };
         /**
+         * FactWarningOut
+         * @description A part of a text that the language model was to read and the rules read instead.
+         */
+        FactWarningOut: {
+            /**
+             * Detail
+             * @description How the endpoint failed, or which budget was spent.
+             */
+            detail: string;
+            /**
+             * Type
+             * @default read-by-rules
+             * @constant
+             */
+            type?: "read-by-rules";
+        };
+        /**
          * FactsIn
-         * @description What a source states: facts, or a text that rules read facts from.
+         * @description What a source states: facts, or a text that facts are read from, by rules or by a language model.
          * @example {
          *       "facts": [
          *         {
@@ -2904,11 +2921,17 @@ export interface components {
          *     }
          */
         FactsIn: {
+            budget?: components["schemas"]["ReadingBudgetIn"];
             /**
              * Collection
              * @default default
              */
             collection?: string;
+            /**
+             * Extraction
+             * @description What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+             */
+            extraction?: ("rules" | "llm") | null;
             /** Facts */
             facts?: components["schemas"]["FactIn"][];
             /**
@@ -2939,10 +2962,17 @@ export interface components {
             /** Events */
             events: components["schemas"]["EventOut"][];
             /**
+             * Extraction
+             * @description What read the text; null where there was none, or for a repeated request.
+             */
+            extraction?: ("rules" | "llm") | null;
+            /**
              * Facts
              * @description As they stand now; those that nobody states any more are left out.
              */
             facts: components["schemas"]["FactOut"][];
+            /** Warnings */
+            warnings?: components["schemas"]["FactWarningOut"][];
         };
         /**
          * FeatureTraceOut
@@ -4619,6 +4649,29 @@ export interface components {
             workers: number | null;
         };
         /**
+         * ReadingBudgetIn
+         * @description What reading a text by the language model may cost at most; what is beyond it the rules read.
+         */
+        ReadingBudgetIn: {
+            /**
+             * Llm Calls
+             * @description Completions, repetitions included; a text takes two a piece.
+             * @default 40
+             */
+            llm_calls?: number;
+            /**
+             * Seconds
+             * @default 120
+             */
+            seconds?: number;
+            /**
+             * Tokens
+             * @description Of prompts and completions, as far as the endpoint tells.
+             * @default 100000
+             */
+            tokens?: number;
+        };
+        /**
          * RecallOut
          * @description A sentence that a verdict on a past question brought in.
          */
@@ -5537,7 +5590,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules";
         };
         /**
          * WhoOut

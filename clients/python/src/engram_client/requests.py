@@ -274,24 +274,6 @@ class FactSearchIn(TypedDict):
     """
 
 
-class FactsIn(TypedDict):
-    """
-    What a source states: facts, or a text that rules read facts from.
-    """
-
-    collection: NotRequired[str]
-    facts: NotRequired[list[FactIn]]
-    graph: NotRequired[str | None]
-    """
-    A graph of its own; null: the collection's.
-    """
-    text: NotRequired[str | None]
-    title: NotRequired[str | None]
-    """
-    What the text is about.
-    """
-
-
 SupportingPassage: TypeAlias = str
 
 
@@ -487,6 +469,22 @@ class QueryIn(TypedDict):
     unit: NotRequired[str | None]
     """
     Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
+    """
+
+
+class ReadingBudgetIn(TypedDict):
+    """
+    What reading a text by the language model may cost at most; what is beyond it the rules read.
+    """
+
+    llm_calls: NotRequired[int]
+    """
+    Completions, repetitions included; a text takes two a piece.
+    """
+    seconds: NotRequired[float]
+    tokens: NotRequired[int]
+    """
+    Of prompts and completions, as far as the endpoint tells.
     """
 
 
@@ -699,6 +697,29 @@ class CollectionPatch(TypedDict):
     serving: NotRequired[Literal["live", "shadow"] | None]
     """
     'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
+    """
+
+
+class FactsIn(TypedDict):
+    """
+    What a source states: facts, or a text that facts are read from, by rules or by a language model.
+    """
+
+    budget: NotRequired[ReadingBudgetIn]
+    collection: NotRequired[str]
+    extraction: NotRequired[Literal["rules", "llm"] | None]
+    """
+    What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+    """
+    facts: NotRequired[list[FactIn]]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    text: NotRequired[str | None]
+    title: NotRequired[str | None]
+    """
+    What the text is about.
     """
 
 
