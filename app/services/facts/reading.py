@@ -101,18 +101,27 @@ class TextService:
         if by == BY_RULES or self._llm is None:
             return Read(_stated(extract_facts(title, sentences), sentences), BY_RULES)
         llm = self._llm.metered(Allowance(budget or Budget()))
-        found: list[Triple] = []
-        failed: dict[str, None] = {}
-        read = 0
-        ruled = extract_facts(title, sentences)  # at once: what "it" is may stand in an earlier piece
-        for first, piece in pieces(sentences):
-            try:
-                found += facts_by_model(llm, title, piece, first)
-                read += 1
-            except LlmError as error:
-                failed[error.detail] = None
-                found += [one for one in ruled if first <= one.sentence < first + len(piece)]
-        return Read(_stated(found, sentences), BY_LLM if read else BY_RULES, list(failed))
+        found, failed = read_by_model(llm, title, sentences)
+        by = BY_RULES if len(failed) == len(pieces(sentences)) else BY_LLM
+        return Read(_stated(found, sentences), by, list(dict.fromkeys(failed)))
+
+
+def read_by_model(
+    llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis]
+) -> tuple[list[Triple], list[str]]:
+    """What the sentences of a passage say by the model, piece by piece, and why the rules read pieces of it."""
+    found: list[Triple] = []
+    failed: list[str] = []
+    ruled: list[Triple] | None = None
+    for first, piece in pieces(sentences):
+        try:
+            found += facts_by_model(llm, title, piece, first)
+        except LlmError as error:
+            failed.append(error.detail)
+            if ruled is None:  # all at once: who "she" is may stand in an earlier piece
+                ruled = extract_facts(title, sentences)
+            found += [one for one in ruled if first <= one.sentence < first + len(piece)]
+    return found, failed
 
 
 def _stated(triples: Sequence[Triple], sentences: Sequence[SentenceAnalysis]) -> list[Stated]:

@@ -12,6 +12,7 @@ FallbackType = Literal[
     "sifted-by-rules",
     "noted-by-rules",
     "acted-by-rules",
+    "read-by-rules",
 ]
 
 
