@@ -173,7 +173,7 @@ class Memory:
             claim, fact = self._index.claims[place], self.facts[place]
             if fact.predicate not in self.functional:
                 continue
-            for other in self._index.of_subject[normalise_entity(fact.subject), fact.predicate]:
+            for other in self._index.alike(place):
                 before = self._index.claims[other]
                 if other in new or before.agrees(claim):
                     continue

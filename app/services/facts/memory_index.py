@@ -101,6 +101,21 @@ class Index:
             found[normalise_entity(fact.subject), fact.predicate].append(place)
         return found
 
+    def namesake(self, entity: int) -> int | None:
+        """Who else its name means: the only other one that is called so but for what is added in brackets."""
+        name = self.names[entity]
+        others = [one for one in self.called.get(bare(name), [])[:SAME_NAMES] if one != entity]
+        plain = [one for one in others if self.names[one] == bare(name)]
+        return others[0] if len(others) == 1 and bool(plain) == (name != bare(name)) else None
+
+    def alike(self, place: int) -> list[int]:
+        """Facts of the same predicate and of the same subject, or one that its name means as well."""
+        fact = self.facts[place]
+        subject = normalise_entity(fact.subject)
+        other = self.namesake(self.entities[subject])
+        names = [subject] if other is None else [subject, self.names[other]]
+        return [one for name in names for one in self.of_subject.get((name, fact.predicate), ())]
+
     def edges(self, believed: Mapping[int, Fact]) -> list[Edge]:
         """Facts as a walk sees them; their ids begin at 1."""
         return [
@@ -144,14 +159,7 @@ class Ground:
 
     def namesakes(self, entities: Sequence[int]) -> dict[int, int]:
         """Entity -> another one that its name means as well, where only one other is called so."""
-        found = {}
-        for entity in entities:
-            name = self._index.names[entity]
-            others = [one for one in self._index.called.get(bare(name), [])[:SAME_NAMES] if one != entity]
-            plain = [one for one in others if self._index.names[one] == bare(name)]
-            if len(others) == 1 and bool(plain) == (name != bare(name)):
-                found[entity] = others[0]
-        return found
+        return {one: other for one in entities if (other := self._index.namesake(one)) is not None}
 
     def edges(self, entities: Sequence[int], most: int) -> list[Edge]:
         """Facts that begin or end at these entities, up to ``most`` of each and either direction."""

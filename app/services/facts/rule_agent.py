@@ -43,13 +43,13 @@ def search(play: Play) -> Turn:
 
 
 def answer(play: Play) -> Turn:
-    """The turn that ends it: the last end of the best path that the question does not name.
+    """The turn that ends it: the last end of the path that speaks of most that is asked for, if it was not named.
 
     Of a date, number or words it is that; of a memory without a path, what it heard first.
     """
     said = " ".join(words(play.question))
     found = play.memory.search(play.question, edges=EDGES, paths=24, budget=MEMORY_TOKENS)
-    for path in found.paths:
+    for path in sorted(found.paths, key=lambda path: -len(path.asked)):
         fact = play.memory.facts[path.edges[-1] - 1]
         for end in (fact.object, fact.subject):
             if " ".join(words(end)) not in said:
