@@ -214,7 +214,8 @@ class RoundOut(BaseModel):
     def of(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
         said = dict(one.said)
-        said.pop("shown", None)  # ids and scores that the order of passages follows from
+        for ids in ("shown", "passage"):  # inside the collection: what the order of passages follows from
+            said.pop(ids, None)
         return cls(
             number=one.number,
             action=one.action,
