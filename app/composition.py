@@ -31,6 +31,7 @@ from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
 from app.services.sessions.pool import PoolPlanner
+from app.services.sessions.publish import Publisher
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
@@ -169,6 +170,7 @@ class Application(Asking):
             self.session_planners,
             self.teacher,
             self.quotas,
+            Publisher(self.database, self.facts),
         )
 
     @cached_property

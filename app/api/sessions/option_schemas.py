@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt
 
-from app.api.schemas import Flag, Model, Text, Whole
+from app.api.schemas import CollectionName, Flag, Model, Text, Whole
 from app.services.facts.reading import Extraction
 from app.services.sessions.tree_options import MOST_DOCUMENTS, Combine, Part, TreeOptions
 
@@ -52,4 +52,11 @@ class OptionsIn(Model):
     )
     extraction: Extraction = Field(
         default="rules", description="'agent': what reads facts from what it inserts: the rules, or the LLM."
+    )
+    graph: CollectionName | None = Field(
+        default=None,
+        description=(
+            "'agent': when the session ends, its facts are stated in the collection's graph of this name, to be "
+            "searched and merged; takes the scopes `ingest` and `judge`."
+        ),
     )

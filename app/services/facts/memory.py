@@ -127,7 +127,7 @@ class Memory:
             days = (row.valid_from, row.valid_to)
             key = normalise_entity(row.object[1]) if row.kind == "entity" else row.object[0]
             fact = Kept(
-                row.subject[1], row.predicate, row.object[1], key, row.kind, *days, row.confidence, (number,)
+                row.subject[1], row.predicate, row.object[1], key, triple.kind, *days, row.confidence, (number,)
             )
             place = at.setdefault(fact.identity, len(facts))
             if place == len(facts):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.core.facts import ALWAYS, NEVER, Claim, Days, Fact
+from app.core.triples import Kind
 from app.providers.language import normalise_entity
 from app.services.facts.walking import SAME_NAMES
 from app.storage.facts.graph import bare
@@ -23,7 +24,7 @@ class Kept:
     predicate: str
     object: str
     object_key: str
-    kind: str
+    kind: Kind
     valid_from: int
     valid_to: int
     confidence: float

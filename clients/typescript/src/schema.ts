@@ -1658,7 +1658,7 @@ export interface components {
             passages?: number;
             /**
              * Rounds
-             * @description Rounds that retrieve.
+             * @description Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
              * @default 3
              */
             rounds?: number;
@@ -2381,7 +2381,7 @@ export interface components {
             passage_id: string;
             /**
              * Query
-             * @description Null: the caller brought it.
+             * @description Null: the caller brought it, or an agent kept it of a document that went by.
              */
             query: string | null;
             /** Round */
@@ -4008,11 +4008,34 @@ export interface components {
              */
             depth?: number;
             /**
+             * Documents
+             * @description 'agent': passages that go by, in this order; by default those that the question finds.
+             */
+            documents?: string[];
+            /**
              * Exploration
              * @description 'tree': how much what was seldom tried is favoured.
              * @default 1
              */
             exploration?: number;
+            /**
+             * Extraction
+             * @description 'agent': what reads facts from what it inserts: the rules, or the LLM.
+             * @default rules
+             * @enum {string}
+             */
+            extraction?: "rules" | "llm";
+            /**
+             * Graph
+             * @description 'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+             */
+            graph?: string | null;
+            /**
+             * Insert Only
+             * @description 'agent': it may insert and search, but not update what it inserted.
+             * @default false
+             */
+            insert_only?: boolean;
             /**
              * Rollouts
              * @description 'tree': ways to a conclusion that are tried.
@@ -5241,11 +5264,11 @@ export interface components {
             options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "tree" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -5590,7 +5613,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
         };
         /**
          * WhoOut

@@ -14,11 +14,13 @@ from app.core.session import Budget
 from app.errors import InvalidRequestError
 from app.providers.llm import agent_prompts
 from app.services.facts.memory import Memory
+from app.services.facts.search import Wanted
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
 from app.services.sessions.state import Asked
 from app.settings import Settings
 from tests.conftest import CURIE
+from tests.support import undo
 from tests.support.openai_server import Handler, OpenAiServer, Reply
 
 QUESTION = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
@@ -178,6 +180,28 @@ def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, inser
         assert len(contradictions) == 1
         assert "Paris (doubted)" in memory.search("Where was Marie Curie born?").text.text
     assert PARIS in texts(session).values()
+
+
+def test_the_graph_can_be_kept_as_one_of_the_collection(
+    asking: Asking, application: Application, ingest: Any, curie: str
+) -> None:
+    ingest(OTHER)
+    session = asking(correcting("update"), documents=["other", "curie"], graph="births")
+
+    scope = application.access.scope(curie)
+    wanted = Wanted(question="Where was Marie Curie born?", graph="births")
+    found = application.fact_search.search(scope, wanted)
+    beliefs = {fact.object: found.beliefs[key] for key, fact in found.facts.items()}
+    assert beliefs["Paris"] < 0.4 < beliefs["Warsaw"]
+    assert {source.text for source in found.citations} <= set(texts(session).values())
+    assert application.fact_search.search(scope, Wanted(question="Where was Marie Curie born?")).facts == {}
+    # Whoever takes the job over does it again, and nothing comes of it.
+    state = application.sessions.state(scope, session.stored.id)
+    publisher = application.session_runner._publisher
+    assert publisher.publish(scope, state, "births") == len(Memory.loaded(state.plan_state).facts)
+    again = application.fact_search.search(scope, wanted)
+    assert again.beliefs == found.beliefs
+    undo.assert_verified(application, curie)
 
 
 def test_insert_only_offers_no_update(asking: Asking) -> None:

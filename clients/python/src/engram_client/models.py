@@ -388,7 +388,7 @@ class EvidenceOut(Struct):
     passage_id: str
     query: str | None
     """
-    Null: the caller brought it.
+    Null: the caller brought it, or an agent kept it of a document that went by.
     """
     round: int
     score: float | None
@@ -1312,6 +1312,7 @@ class WarningOut(Struct):
         "sifted-by-rules",
         "noted-by-rules",
         "acted-by-rules",
+        "read-by-rules",
     ]
 
 

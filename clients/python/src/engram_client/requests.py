@@ -72,7 +72,7 @@ class BudgetIn(TypedDict):
     """
     rounds: NotRequired[int]
     """
-    Rounds that retrieve.
+    Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
     """
     seconds: NotRequired[float]
     """
@@ -321,6 +321,9 @@ class MergeIn(TypedDict):
     """
 
 
+Document: TypeAlias = str
+
+
 class OptionsIn(TypedDict):
     """
     What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
@@ -334,9 +337,25 @@ class OptionsIn(TypedDict):
     """
     'tree': steps from the question to a conclusion.
     """
+    documents: NotRequired[list[Document]]
+    """
+    'agent': passages that go by, in this order; by default those that the question finds.
+    """
     exploration: NotRequired[float]
     """
     'tree': how much what was seldom tried is favoured.
+    """
+    extraction: NotRequired[Literal["rules", "llm"]]
+    """
+    'agent': what reads facts from what it inserts: the rules, or the LLM.
+    """
+    graph: NotRequired[str | None]
+    """
+    'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+    """
+    insert_only: NotRequired[bool]
+    """
+    'agent': it may insert and search, but not update what it inserted.
     """
     rollouts: NotRequired[int]
     """
@@ -852,9 +871,9 @@ class SessionIn(TypedDict):
     """
     Of the planner.
     """
-    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "caller"]]
+    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "agent", "caller"]]
     """
-    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
     """
     stop: NotRequired[StopIn]
     top_k: NotRequired[int]
