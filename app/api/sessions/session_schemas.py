@@ -214,8 +214,8 @@ class RoundOut(BaseModel):
     def of(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
         said = dict(one.said)
-        for ids in ("shown", "passage"):  # inside the collection: what the order of passages follows from
-            said.pop(ids, None)
+        for kept in ("shown", "passage", "observation", "reply"):  # for the order of passages, and to be exported
+            said.pop(kept, None)
         return cls(
             number=one.number,
             action=one.action,
