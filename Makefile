@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # What tests and checks need beside it: torch and its kin, linters, pytest. `make run` does without.
 DEVELOPING := $(VENV)/.developing
 # Packages of this repository beside the service.
-BESIDE := clients/python integrations/langchain integrations/mcp
+BESIDE := clients/python integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): all tests, by as many processes as
 # tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
