@@ -15,7 +15,6 @@ from app.api import reading
 from app.api.schemas import MAX_JSON_BYTES, MAX_VALUES
 from app.composition import Application
 from app.main import create_app
-from tests.conftest import Ingest
 from tests.support.live_server import LiveServer
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -162,15 +161,12 @@ def test_liveness_takes_no_thread(live: LiveServer) -> None:
         assert held.result().status_code == 200
 
 
-def test_articles_and_possessives_without_end(http: TestClient, curie: str, ingest: Ingest) -> None:
-    """They were taken off one at a time: a passage took minutes, a question more than its deadline."""
-    assert ingest({"id": "articles", "text": "The " * 50_000})["status"] == "succeeded"
-    for path, field in (("/query", "query"), ("/expand", "query"), ("/facts/search", "query")):
-        body = {field: "x" + "'s" * 4_000, "collection": curie} | (
-            {"methods": ["prf"]} if path == "/expand" else {}
-        )
-        assert http.post(path, json=body).status_code == 200, path
-    session = {"question": "a-" * 5_000, "collection": curie, "wait": True}
-    assert http.post("/sessions", json=session).json()["status"] == "succeeded"
-    marked = {"question": "Who is the mother of ⟦1⟧?", "collection": curie, "wait": True}
-    assert http.post("/sessions", json=marked).json()["status"] == "succeeded"
+def test_possessives_without_end(http: TestClient, curie: str) -> None:
+    """They were taken off one at a time, which took longer than a query may."""
+    body = {"query": "x" + "'s" * 4_000, "collection": curie}
+    assert http.post("/query", json=body).status_code == 200
+
+
+def test_marks_of_ours_are_words_like_any(http: TestClient, curie: str) -> None:
+    body = {"question": "Who is the mother of ⟦1⟧?", "collection": curie, "wait": True}
+    assert http.post("/sessions", json=body).json()["stop_reason"] in {"covered", "no_gap"}
