@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.errors import EmbeddingSpaceMismatchError, LlmError, UnavailableError, is_out_of_reach
+from app.errors import EmbeddingSpaceMismatchError, LlmError, NameTakenError, UnavailableError, is_out_of_reach
 from app.services.jobs.work import ClaimLostError, Handler, Kind, Work
 from app.storage.database import Database
 from app.storage.jobs import claims
@@ -95,6 +95,8 @@ class Runner:
             log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
             self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
             return False
+        except NameTakenError as error:
+            return self._end(work, handler, "failed", error.detail)
         except Exception as error:
             if is_out_of_reach(error):
                 raise
