@@ -1,6 +1,7 @@
 """Requests in a row: what one answer names, the next asks for, along the links of the OpenAPI document."""
 
 import contextlib
+import io
 import random
 import time
 from collections.abc import Mapping
@@ -99,7 +100,7 @@ def run(url: str, known: Mapping[str, Any], first_seed: int, until: float, ledge
         )
         while time.monotonic() < until:
             # Hypothesis remarks that the service remembers earlier rows, and an outage is in the ledger.
-            with contextlib.suppress(OverError, OutageError, Flaky):
+            with contextlib.suppress(OverError, OutageError, Flaky), contextlib.redirect_stdout(io.StringIO()):
                 seed(first_seed + rows)(Rows)
                 run_state_machine_as_test(Rows, settings=bounded)
     return rows

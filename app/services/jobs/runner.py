@@ -95,8 +95,6 @@ class Runner:
             log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
             self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
             return False
-        except NameTakenError as error:
-            return self._end(work, handler, "failed", error.detail)
         except Exception as error:
             if is_out_of_reach(error):
                 raise
@@ -114,6 +112,8 @@ class Runner:
 
     def _failed(self, work: Work, handler: Handler, error: Exception) -> bool:
         """Count a failed try; whether it was the last."""
+        if isinstance(error, NameTakenError):
+            return self._end(work, handler, "failed", error.detail)
         job, reason = work.job, f"{type(error).__name__}: {error}"
         with self._database.read() as reader:
             before = claims.attempts(reader, job)
