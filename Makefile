@@ -30,6 +30,7 @@ check: develop
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check
+	@$(BIN)/python deploy/sbom.py --check
 	@$(BIN)/python clients/python/generate.py --check
 
 format: develop
@@ -42,10 +43,11 @@ docs: develop
 	@$(BIN)/python clients/python/generate.py
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
 
-# What the image installs, each file by its hash. It needs uv.
+# What the image installs, each file by its hash, and the list of it. It needs uv.
 lock:
 	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--output-file requirements.lock pyproject.toml -
+	@$(BIN)/python deploy/sbom.py
 
 install: $(STAMP)
 
