@@ -56,8 +56,8 @@ BODIES = {
 }  # fmt: skip
 
 # Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
-# well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log.
-# A judge's name with blanks around it is the name without them, though no client sends such a path.
+# well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log, and a session that
+# was cancelled can be read. A judge's name with blanks around it is the name without them, though no client sends such a path.
 CONFIG = """
 [checks.positive_data_acceptance]
 enabled = false
@@ -72,7 +72,7 @@ checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 include-path-regex = "/judges/"
 checks.negative_data_rejection.enabled = false
 [[operations]]
-include-path-regex = "^/feedback/"
+include-path-regex = "^/(feedback|sessions)/"
 checks.use_after_free.enabled = false
 """
 

@@ -64,7 +64,6 @@ def run(url: str, known: Mapping[str, Any], first_seed: int, until: float, ledge
             def before_call(self, case: Case) -> None:
                 if time.monotonic() > until:
                     raise OverError
-                _at_home(case, known, dice)
 
             def call(self, case: Case, **more: Any) -> Response:
                 sent = f"{case.method} {case.formatted_path} {case.query} {str(case.body)[:200]}"
@@ -75,8 +74,10 @@ def run(url: str, known: Mapping[str, Any], first_seed: int, until: float, ledge
                     raise OutageError from error
 
             def step(self, input: Any) -> Any:
+                linked = input.transition is not None and input.is_applied
+                _at_home(input.case, known, dice, linked=linked)
                 output = super().step(input)
-                if input.transition is not None and input.is_applied and output.response.status_code < 300:
+                if linked and output.response.status_code < 300:
                     ledger.linked.add(input.case.operation.label)
                 return output
 
@@ -106,14 +107,14 @@ def run(url: str, known: Mapping[str, Any], first_seed: int, until: float, ledge
     return rows
 
 
-def _at_home(case: Case, known: Mapping[str, Any], dice: random.Random) -> None:
+def _at_home(case: Case, known: Mapping[str, Any], dice: random.Random, *, linked: bool) -> None:
     """Have most requests speak of what there is, and none delete what others need."""
     here = known["collection"]
     if "name" in case.path_parameters:
         deletes = case.method.upper() == "DELETE"
         case.path_parameters = {**case.path_parameters, "name": SPARE if deletes else here}
     right = case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE
-    if not right or dice.randrange(NAMED_OFTEN) == 0:
+    if linked or not right or dice.randrange(NAMED_OFTEN) == 0:
         return
     for name, value in case.path_parameters.items():
         if name in known and dice.randrange(2):
