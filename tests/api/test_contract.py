@@ -57,7 +57,8 @@ BODIES = {
 
 # Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
 # well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log, and a session that
-# was cancelled can be read. A judge's name with blanks around it is the name without them, though no client sends such a path.
+# was cancelled can be read. A judge's name with blanks around it is the name without them, though no client sends
+# such a path.
 CONFIG = """
 [checks.positive_data_acceptance]
 enabled = false
