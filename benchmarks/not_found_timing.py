@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=2_000)
     parser.add_argument("--control", action="store_true", help="Ask with the owner's key as well.")
     arguments = parser.parse_args()
-    os.environ |= {"ENGRAM_ACCESS": "keys", "ENGRAM_LOG_LEVEL": "WARNING"}
+    os.environ |= {"ENGRAM_ACCESS": "keys"}
     with tempfile.TemporaryDirectory(prefix="engram-timing-") as folder, Service(Path(folder)) as service:
         app = Application(service.settings, service.addresses)
         keys = {

@@ -27,7 +27,7 @@ class Broken(BaseHTTPRequestHandler):
         else:
             self._answer(500, {"type": "urn:engram:problem:internal"})
 
-    do_PUT = do_PATCH = do_POST
+    do_PUT = do_PATCH = do_POST  # noqa: N815 - as the base class calls them
 
     def do_GET(self) -> None:
         kept = [{"feedback_id": number, "status": "applied"} for number in range(1, Broken.accepted + 1, 2)]
