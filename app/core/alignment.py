@@ -7,7 +7,7 @@ mentions', brought back to length 1.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -122,6 +122,33 @@ def align(
     return Joined(None, "new", similarity)
 
 
+ALSO = "also known as"
+"""Of an entity and a name of it."""
+_PERSONS = frozenset(
+    ("date of birth", "place of birth", "date of death", "place of death", "spouse", "child", "father", "mother",
+     "sibling", "citizenship")
+)  # fmt: skip
+_WORKS = frozenset(("directed by", "written by", "produced by", "release date", "starring", "country of origin"))
+_PLACES = frozenset(("located in", "population", "capital", "country"))
+_ONE_EACH = frozenset(
+    ("date of birth", "place of birth", "date of death", "place of death", "father", "mother", "release date",
+     "directed by")
+)  # fmt: skip
+
+
+def kind_of(predicates: Iterable[str]) -> str | None:
+    """What something is of which facts of these predicates are told; None if they do not say, or differ."""
+    told = set(predicates)
+    kinds = {"person": _PERSONS, "work": _WORKS, "place": _PLACES}
+    found = [kind for kind, said in kinds.items() if said & told]
+    return found[0] if len(found) == 1 else None
+
+
+def differ(one: Mapping[str, Collection[Hashable]], other: Mapping[str, Collection[Hashable]]) -> bool:
+    """Whether what is told of two, predicate -> objects, cannot be told of one: two births, two fathers."""
+    return any(set(one[said]).isdisjoint(other[said]) for said in _ONE_EACH & one.keys() & other.keys())
+
+
 def aggregate(vectors: Sequence[Vector]) -> Vector:
     """A node's vector from its mentions' (Aggr of Eq. 1): their mean, of length 1; the first if they cancel out.
 
@@ -156,6 +183,16 @@ def agree(one: str, other: str) -> bool:
     odd, others = ([word for word in words if word not in shared] for words in (first, second))
     fewer, more = sorted((odd, others), key=len)
     return bool(shared) and all(any(_short_form(word, longer) for longer in more) for word in fewer)
+
+
+def ends(name: str) -> tuple[str, str]:
+    """First and last word of a normalised name, but for titles, endings, numbers and what stands in brackets.
+
+    Names of several words that ``agree`` have the same last one; of one word and several, that is the first one of
+    the longer. What has no words is its own first and last.
+    """
+    words = _without_numerals(_words(name))
+    return (words[0], words[-1]) if words else (name, name)
 
 
 def _short_form(one: str, other: str) -> bool:

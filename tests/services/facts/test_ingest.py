@@ -83,7 +83,7 @@ def test_a_changed_passage_keeps_what_it_still_says_with_its_verdicts(
     assert after[key] == before[key]
     assert not any(row["object_kind"] == "entity" and "London" in str(name) for name, row in after.items())
     undo.assert_verified(reading, collection)
-    reading.facts.revoke(scope, applied.event.id)
+    reading.withdraw.revoke(scope, applied.event.id)
     assert facts(reading, collection)[key]["belief"] < before[key]["belief"]
     undo.assert_verified(reading, collection)
 
