@@ -166,6 +166,8 @@ def append(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[W
 
 def named(reader: Reader, collection_id: int, graph_id: int, names: Collection[str]) -> dict[str, int]:
     """Normalised name -> the graph's entity that is called so."""
+    if not names:
+        return {}
     rows = reader.rows(
         f"""
         SELECT wanted.id AS name, e.id FROM {every("names", "text")}
@@ -178,6 +180,8 @@ def named(reader: Reader, collection_id: int, graph_id: int, names: Collection[s
 
 def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> set[int]:
     """Those of these entities that there are."""
+    if not entities:
+        return set()
     rows = reader.rows(
         f"SELECT e.id FROM {WANTED} {each('fact_entity e', 'e.id = wanted.id')}",
         {"collection": collection_id, "ids": sorted(set(entities))},
