@@ -74,7 +74,8 @@ def ingest(
     runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:
         began = time.perf_counter()
-        job = app.jobs.job(app.access.scope(collection), common.stage(app, collection, bodies))
+        job_id = common.stage(app, collection, bodies)  # makes the collection
+        job = app.jobs.job(app.access.scope(collection), job_id)
         staged = time.perf_counter()
         if not runner.run_ready(collection_id=job.collection_id):
             raise SystemExit("Another worker took the job: stop it, or give the benchmark a database of its own.")

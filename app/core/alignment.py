@@ -30,6 +30,7 @@ _TITLES = frozenset(
     president mr mrs ms the""".split()
 )
 _ENDINGS = frozenset("jr sr esq ltd inc co corp corporation company llc plc pty gmbh".split())
+_GENERATIONS = frozenset(("jr", "sr"))
 _ORDINALS = {
     word: str(number)
     for number, word in enumerate(
@@ -183,6 +184,32 @@ def agree(one: str, other: str) -> bool:
     odd, others = ([word for word in words if word not in shared] for words in (first, second))
     fewer, more = sorted((odd, others), key=len)
     return bool(shared) and all(any(_short_form(word, longer) for longer in more) for word in fewer)
+
+
+def one_thing(one: str, other: str, *, person: bool) -> bool:
+    """Whether names that ``agree`` may be taken for one thing's in a graph of anything, not of ten pages.
+
+    They have several words, and tell the same in brackets, behind a comma and by "Jr."; only a person's name is
+    still the same without a middle name ("Rayen District" is not "Rayen Rural District"), and an initial is no
+    first name.
+    """
+    if _told_apart(one) != _told_apart(other):
+        return False
+    first, second = _words(one), _words(other)
+    if not first or not second:
+        return False
+    if first == second:
+        return len(first) > 1
+    several = len(first) > 1 and len(second) > 1
+    return person and several and (first[0] == second[0] or min(len(first[0]), len(second[0])) > 1)
+
+
+def _told_apart(name: str) -> tuple[str, str, frozenset[str]]:
+    """What stands in brackets, what behind a comma, and which of several of a name it is."""
+    brackets = _QUALIFIER.search(name)
+    bare = _QUALIFIER.sub("", name)
+    _, _, behind = bare.partition(",")
+    return brackets[0].strip() if brackets else "", behind.strip(), _GENERATIONS & set(_WORD.findall(bare))
 
 
 def ends(name: str) -> tuple[str, str]:

@@ -164,7 +164,7 @@ CREATE TABLE fact_source (
 );
 CREATE UNIQUE INDEX fact_source_fact_idx ON fact_source (collection_id, fact_id, sentence_id, statement_id);
 CREATE INDEX fact_source_sentence_idx ON fact_source (collection_id, sentence_id) WHERE sentence_id IS NOT NULL;
-CREATE INDEX fact_source_stated_idx ON fact_source (collection_id, passage_id) WHERE statement_id IS NOT NULL AND passage_id IS NOT NULL;
+CREATE INDEX fact_source_stated_idx ON fact_source (collection_id, passage_id) WHERE num_nonnulls(statement_id) = 1;
 CREATE INDEX fact_source_statement_idx ON fact_source (collection_id, statement_id) WHERE statement_id IS NOT NULL;
 COMMENT ON TABLE fact_source IS 'Who says so; a fact that loses its last source goes.';
 COMMENT ON COLUMN fact_source.passage_id IS 'That of the sentence, or that a statement''s source is.';

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import structlog
 
-from app.core.alignment import DELTA, Node, agree, align, differ, kind_of
+from app.core.alignment import DELTA, Node, agree, align, differ, kind_of, one_thing
 from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
 from app.services.facts import join
@@ -140,7 +140,9 @@ class AlignService:
         held: dict[int, dict[int, str]] = defaultdict(dict)
         for pair in likely:
             new = pair.node not in names or _first(pair.mention, known, names) > _first(pair.node, known, names)
-            if not pair.also and new and pair.mention not in done and _near(pair, known, graph_id):
+            person = "person" in (kind_of(known[pair.mention].said), kind_of(known[pair.node].said))
+            alike = one_thing(names[pair.mention], pair.node_name, person=person)
+            if alike and not pair.also and new and pair.mention not in done and _near(pair, known, graph_id):
                 held[pair.mention][pair.node] = pair.node_name
         if not held:
             return []

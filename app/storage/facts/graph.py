@@ -213,12 +213,12 @@ def statements_of_passage(reader: Reader, collection_id: int, passage_id: int) -
     """The sentences that were stated with a passage for their source."""
     rows = reader.rows(
         """
-        SELECT DISTINCT statement_id FROM fact_source
-        WHERE collection_id = %(collection)s AND passage_id = %(passage)s AND statement_id IS NOT NULL
+        SELECT statement_id FROM fact_source
+        WHERE collection_id = %(collection)s AND passage_id = %(passage)s AND num_nonnulls(statement_id) = 1
         """,
         {"collection": collection_id, "passage": passage_id},
     )
-    return [row.statement_id for row in rows]
+    return sorted({row.statement_id for row in rows})
 
 
 def said_by_statements(reader: Reader, collection_id: int, statements: Iterable[int]) -> list[int]:

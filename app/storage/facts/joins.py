@@ -113,6 +113,8 @@ def facts_named(reader: Reader, collection_id: int, entities: Iterable[int]) -> 
 
 def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]) -> None:
     """Have entities stand for others, or, where None, for themselves, and facts by their names be of those."""
+    if not root:
+        return
     parameters = {
         "collection": collection_id,
         "ids": integers(root),

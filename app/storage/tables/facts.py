@@ -238,7 +238,7 @@ fact_source = Table(
         "fact_source_stated_idx",
         "collection_id",
         "passage_id",
-        postgresql_where=text("statement_id IS NOT NULL AND passage_id IS NOT NULL"),
+        postgresql_where=text("num_nonnulls(statement_id) = 1"),
     ),
     CheckConstraint("num_nonnulls(sentence_id, statement_id) = 1", name="one"),
     CheckConstraint("confidence > 0 AND confidence <= 1", name="confidence"),

@@ -68,7 +68,7 @@ def test_another_name_of_one_entity_alone_is_that_entity(application: Applicatio
 
 
 def test_what_came_without_a_look_is_joined_when_asked(application: Application, scope: Scope) -> None:
-    state(application, scope, "a", triple("Ed Solomon", "employer", "Acme"))
+    state(application, scope, "a", triple("Ed Solomon", "spouse", "Cynthia Cleese"))
     (entity,) = (
         r["id"] for r in stored.rows(application, scope.collection.name, "fact_entity") if r["tail"] == "solomon"
     )
