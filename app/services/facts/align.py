@@ -6,7 +6,7 @@ of the log like anybody's, with its similarity; what somebody took apart is not 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
 from app.services.facts import join
 from app.services.facts.begin import graph_of, having
-from app.storage.corpus.collections import Collection
+from app.storage.corpus.collections import Collection as Corpus
 from app.storage.database import Database
 from app.storage.facts import joins, namesakes, view
 from app.storage.facts.graph import OWN
@@ -60,7 +60,7 @@ class AlignService:
         self._database = database
         self._encoder = encoder
 
-    def join_new(self, collection: Collection, names: Mapping[int, str], graph_id: int = OWN) -> int:
+    def join_new(self, collection: Corpus, names: Mapping[int, str], graph_id: int = OWN) -> int:
         """Join what these new entities of a graph, with their normalised names, mean; how many joined.
 
         In a collection of another encoder, names are left as they are, until a process of its own is asked for all.
@@ -93,7 +93,7 @@ class AlignService:
             found += proposed
             after = max(names)
 
-    def _proposed(self, collection: Collection, names: Mapping[int, str], graph_id: int) -> list[Proposed]:
+    def _proposed(self, collection: Corpus, names: Mapping[int, str], graph_id: int) -> list[Proposed]:
         """What names mean; no connection is held while they are embedded."""
         if not names:
             return []
@@ -119,14 +119,14 @@ class AlignService:
             and not differ(known[pair.mention].said, known[pair.node].said)
             and _kinds_agree(known[pair.mention], known[pair.node])
         ]
-        found = _by_alias(likely, known)
+        found = _by_alias(alike, set(likely), known)
         return found + self._by_similarity(
             collection, likely, known, names, graph_id, {one.joining for one in found}
         )
 
     def _by_similarity(
         self,
-        collection: Collection,
+        collection: Corpus,
         likely: Sequence[Pair],
         known: Mapping[int, Known],
         names: Mapping[int, str],
@@ -138,11 +138,11 @@ class AlignService:
         Of two names that are both new the one of which less is told joins the other.
         """
         held: dict[int, dict[int, str]] = defaultdict(dict)
-        for pair in likely:
+        for pair in (pair for pair in likely if not pair.also):
             new = pair.node not in names or _first(pair.mention, known, names) > _first(pair.node, known, names)
             person = "person" in (kind_of(known[pair.mention].said), kind_of(known[pair.node].said))
             alike = one_thing(names[pair.mention], pair.node_name, person=person)
-            if alike and not pair.also and new and pair.mention not in done and _near(pair, known, graph_id):
+            if alike and new and pair.mention not in done and _near(pair, known, graph_id):
                 held[pair.mention][pair.node] = pair.node_name
         if not held:
             return []
@@ -164,7 +164,7 @@ class AlignService:
                 )
         return found
 
-    def _join(self, collection: Collection, graph_id: int, proposed: Sequence[Proposed]) -> int:
+    def _join(self, collection: Corpus, graph_id: int, proposed: Sequence[Proposed]) -> int:
         with having(self._database, collection) as (writer, target):
             there = joins.known(writer, target, [e for one in proposed for e in (one.joining, one.staying)])
             wanted = [
@@ -177,17 +177,18 @@ class AlignService:
         return done
 
 
-def _by_alias(likely: Sequence[Pair], known: Mapping[int, Known]) -> list[Proposed]:
-    """Names that one entity alone is also known by."""
+def _by_alias(alike: Sequence[Pair], likely: Collection[Pair], known: Mapping[int, Known]) -> list[Proposed]:
+    """Names that one entity alone is also known by, one that they are joined to already among them."""
     called: dict[int, set[int]] = defaultdict(set)
-    for pair in likely:
-        if pair.also:
+    for pair in alike:
+        if pair.also and pair.node in known:
             called[pair.mention].add(pair.node)
     return [
         Proposed(alias, known[alias].surface, node, known[node].surface, BY_ALIAS, 1.0)
         for alias, nodes in sorted(called.items())
         if len({known[node].root for node in nodes}) == 1
         for node in [min(nodes)]
+        if any(pair.also and (pair.mention, pair.node) == (alias, node) for pair in likely)
     ]
 
 

@@ -67,6 +67,16 @@ def test_another_name_of_one_entity_alone_is_that_entity(application: Applicatio
     assert found.facts[known].object == "Consolidated Anvils"
 
 
+def test_a_name_that_was_there_first_is_what_a_later_fact_says_it_is(
+    application: Application, scope: Scope
+) -> None:
+    (first,) = state(application, scope, "a", triple("Consolidated Anvils", "chair", "Ana"))
+    (later,) = state(application, scope, "b", triple("Acme", "also known as", "Consolidated Anvils"))
+    assert rows(application, scope, first)[0].subject == rows(application, scope, later)[0].subject == "Acme"
+    state(application, scope, "c", triple("Globex", "also known as", "Consolidated Anvils"))
+    assert merges(application, scope) == [("alignment", "alias")]  # of two, nobody knows which is meant
+
+
 def test_what_came_without_a_look_is_joined_when_asked(application: Application, scope: Scope) -> None:
     state(application, scope, "a", triple("Ed Solomon", "spouse", "Cynthia Cleese"))
     (entity,) = (
