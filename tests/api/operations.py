@@ -86,6 +86,7 @@ EMBEDDING: dict[str, Arguments] = {
     "/expand": {},
     "/passages": {},
     "/sessions": {},
+    "/entities/align": {},
     "/feedback": {"expansions": [{"method": "prf", "text": "radium"}]},
     "/sentences/{sentence_id}/memory": {"query": "Where was Marie Curie born?"},
 }
