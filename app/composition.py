@@ -116,6 +116,7 @@ class Application(Asking):
             time_llm=self.llm if self.settings.llm_time_extraction else None,
             rebase=self.evolve.rebase,
             facts=self.noise if self.settings.facts else None,
+            align=self.align,
         )
 
     @cached_property

@@ -18,7 +18,7 @@ from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.dependencies import Needs
 from app.api.drain import Drain
-from app.api.facts import facts
+from app.api.facts import facts, graphs
 from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
@@ -53,6 +53,7 @@ ROUTERS = tuple(
         keys,
         past,
         facts,
+        graphs,
         health,
         metrics,
         audit,

@@ -190,9 +190,10 @@ class Settings(OperationSettings):
 
     # Facts
     facts: bool = Field(
-        default=False,
+        default=True,
         description=(
-            "Keep a graph of what passages say, as subject, predicate and object, by rules, as they are ingested. "
+            "Keep a graph of what passages say, as subject, predicate and object, by rules, as they are ingested, "
+            "which makes ingest about 1.03 times as dear. "
             "Facts that callers state are kept in any case."
         ),
     )

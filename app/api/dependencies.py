@@ -23,6 +23,8 @@ from app.services.access.keys import KeysService
 from app.services.access.quotas import QuotaService, Taken
 from app.services.access.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.facts.adopt import AdoptService
+from app.services.facts.align import AlignService
 from app.services.facts.instruct import InstructService
 from app.services.facts.join import JoinService
 from app.services.facts.predicates import PredicatesService
@@ -30,6 +32,7 @@ from app.services.facts.reading import TextService
 from app.services.facts.revise import FactsService
 from app.services.facts.search import FactSearch
 from app.services.facts.show import ShowService
+from app.services.facts.withdraw import WithdrawService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
@@ -118,6 +121,12 @@ class Services(Protocol):
     def show(self) -> ShowService: ...
     @property
     def join(self) -> JoinService: ...
+    @property
+    def align(self) -> AlignService: ...
+    @property
+    def adopt(self) -> AdoptService: ...
+    @property
+    def withdraw(self) -> WithdrawService: ...
     @property
     def predicates(self) -> PredicatesService: ...
     @property

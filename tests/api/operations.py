@@ -70,6 +70,9 @@ BODIES: dict[str, Any] = {
     "/facts": {"source": "a", "facts": [{"subject": "Curie", "predicate": "spouse", "object": "Pierre"}]},
     "/facts/revise": {"revisions": [{"action": "confirm", "fact_id": 999999999}]},
     "/facts/search": {"query": "Where was Marie Curie born?"},
+    "/facts/merge": {"graph": "nothing"},
+    "/facts/revoke": {"all": True},
+    "/entities/align": {"preview": True},
     "/entities/{entity_id}/merge": {"entities": [999999998]},
     "/entities/{entity_id}/split": {},
     "/predicates": {"predicate": "spouse", "functional": True},
@@ -83,6 +86,7 @@ EMBEDDING: dict[str, Arguments] = {
     "/expand": {},
     "/passages": {},
     "/sessions": {},
+    "/entities/align": {},
     "/feedback": {"expansions": [{"method": "prf", "text": "radium"}]},
     "/sentences/{sentence_id}/memory": {"query": "Where was Marie Curie born?"},
 }

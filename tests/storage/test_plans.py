@@ -40,6 +40,8 @@ WHOLE_COLLECTIONS = {
     "staged_keys.unstaged": "a re-key job goes through all passages",
     "staged_keys.count": "what a re-key job staged is as much as there are passages",
     "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
+    "joins.stored": "a verification asks for all entities that stand for another one",
+    "joins.counted": "a verification asks for all joins that count",
     "copied_facts.copy": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",

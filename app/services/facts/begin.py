@@ -14,6 +14,7 @@ from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.scope import Scope
 from app.services.facts.learn import as_source
 from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection
 from app.storage.database import Database, Reader, Writer
 from app.storage.facts import events, graph
 from app.storage.facts.events import NewEvent, StoredEvent
@@ -29,7 +30,13 @@ def begun(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
     Raises:
         NotFoundError: the collection was deleted meanwhile.
     """
-    target = scope.collection
+    with having(database, scope.collection) as begun_here:
+        yield begun_here
+
+
+@contextmanager
+def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
+    """The same, of a collection that nobody has to be asked for."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):
             raise collections.gone(target.name)

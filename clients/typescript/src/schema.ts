@@ -449,6 +449,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/entities/align": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Join names of facts
+         * @description Join names that mean the same, as is done with every new name; what somebody took apart stays so.
+         *
+         *     For facts that came before, or through a process that could not look.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_align"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/entities/{entity_id}": {
         parameters: {
             query?: never;
@@ -575,11 +599,37 @@ export interface paths {
          * Revoke what was said of facts
          * @description Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
          *
-         *     Of a statement the sentences are removed, and facts that nobody else states.
+         *     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
+         *     along. Revoking a revocation in bulk has what it took back count again.
          *
          *     Scope: `moderate`.
          */
         delete: operations["delete_fact_event"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge a graph of facts
+         * @description Have the collection's graph say what another one says, once under the Idempotency-Key.
+         *
+         *     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
+         *     again; facts that cannot both hold compete anew. Revoking its event takes it all back.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_graph_merge"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -603,6 +653,30 @@ export interface paths {
          *     Scope: `judge`.
          */
         post: operations["post_facts_revise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke verdicts on facts
+         * @description Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
+         *
+         *     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_facts_revoke"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1465,6 +1539,49 @@ export interface components {
             increment: number;
             /** Term */
             term: string;
+        };
+        /**
+         * AlignIn
+         * @description The graph whose names are to be joined where they mean the same.
+         * @example {
+         *       "preview": true
+         *     }
+         */
+        AlignIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Preview
+             * @description Only tell which.
+             * @default false
+             */
+            preview?: boolean;
+        };
+        /**
+         * AlignOut
+         * @description Names that mean the same.
+         */
+        AlignOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Joined
+             * @description How many; of a preview, how many would be.
+             */
+            joined: number;
+            /**
+             * Joins
+             * @description The first 1000.
+             */
+            joins: components["schemas"]["ProposedOut"][];
         };
         /**
          * AnswerIn
@@ -2784,6 +2901,18 @@ export interface components {
             slots: number;
         };
         /**
+         * FactChangeOut
+         * @description What is believed of a fact before and after.
+         */
+        FactChangeOut: {
+            /** After */
+            after: number;
+            /** Before */
+            before: number;
+            /** Fact Id */
+            fact_id: number;
+        };
+        /**
          * FactCitationOut
          * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
          */
@@ -2964,6 +3093,109 @@ export interface components {
              * @description First day on which it no longer holds, by itself.
              */
             valid_to: string | null;
+        };
+        /**
+         * FactRevokeIn
+         * @description Which verdicts on facts to revoke: those that meet all that is said, or `all`.
+         * @example {
+         *       "from": "2026-05-01T00:00:00Z",
+         *       "judge": "crawler",
+         *       "preview": true
+         *     }
+         */
+        FactRevokeIn: {
+            /**
+             * All
+             * @description Everything that judges said.
+             * @default false
+             */
+            all?: boolean;
+            /**
+             * By
+             * @description Who revokes; by default the access key's judge, another takes `moderate`.
+             */
+            by?: string | null;
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * From
+             * @description Only what was received then or later.
+             */
+            from?: string | null;
+            /**
+             * Graph
+             * @description Only of this graph; null: of all graphs.
+             */
+            graph?: string | null;
+            /**
+             * Judge
+             * @description Only what this judge said.
+             */
+            judge?: string | null;
+            /**
+             * Kinds
+             * @description Only these; `merge` are entities that joined, of judge `alignment` where nobody said so.
+             * @default [
+             *       "confirm",
+             *       "contradict",
+             *       "supersede",
+             *       "close"
+             *     ]
+             */
+            kinds?: ("confirm" | "contradict" | "supersede" | "close" | "merge")[];
+            /**
+             * Preview
+             * @description Only tell what it would change.
+             * @default false
+             */
+            preview?: boolean;
+            /**
+             * To
+             * @description Only what was received before.
+             */
+            to?: string | null;
+        };
+        /**
+         * FactRevokeOut
+         * @description What a revocation comes to. Revoking its event has all of it count again.
+         */
+        FactRevokeOut: {
+            /**
+             * Believed
+             * @description Of them, those that are doubted no more.
+             */
+            believed: number;
+            /**
+             * Changed
+             * @description Those that move most.
+             */
+            changed: components["schemas"]["FactChangeOut"][];
+            /** Collection */
+            collection: string;
+            /**
+             * Doubted
+             * @description Of them, those that are doubted by it.
+             */
+            doubted: number;
+            /** @description null for a preview, or if nothing matched. */
+            event: components["schemas"]["EventOut"] | null;
+            /**
+             * Facts
+             * @description Facts of which something else is believed. A preview leaves out joins' effects.
+             */
+            facts: number;
+            /** Kinds */
+            kinds: {
+                [key: string]: number;
+            };
+            /**
+             * Revoked
+             * @description Events that count no more; of a preview, that would.
+             */
+            revoked: number;
         };
         /**
          * FactSearchIn
@@ -3497,6 +3729,58 @@ export interface components {
              * @description Pass as before for the next page; null at the end.
              */
             next_before: number | null;
+        };
+        /**
+         * GraphMergeIn
+         * @description A graph of facts that is merged into another one.
+         * @example {
+         *       "graph": "mine"
+         *     }
+         */
+        GraphMergeIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description What is merged; it stays as it is.
+             */
+            graph: string;
+            /**
+             * Into
+             * @description A graph of its own; null: the collection's.
+             */
+            into?: string | null;
+            /**
+             * Judge
+             * @description Who merges; by default the access key's judge, another takes `moderate`.
+             */
+            judge?: string | null;
+        };
+        /**
+         * GraphMergeOut
+         * @description What a merge came to: what it brought along that was not there.
+         */
+        GraphMergeOut: {
+            /** Collection */
+            collection: string;
+            event: components["schemas"]["EventOut"];
+            /**
+             * Facts
+             * @description Facts that the sentences say.
+             */
+            facts: number;
+            /**
+             * Joins
+             * @description Entities that are one there, and now here.
+             */
+            joins: number;
+            /** Sentences */
+            sentences: number;
+            /** Verdicts */
+            verdicts: number;
         };
         /**
          * Health
@@ -4635,6 +4919,27 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * ProposedOut
+         * @description A name that means an entity.
+         */
+        ProposedOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Means */
+            means: string;
+            /** Means Id */
+            means_id: number;
+            /** Name */
+            name: string;
+            /** Similarity */
+            similarity: number;
+            /**
+             * Way
+             * @enum {string}
+             */
+            way: "alias" | "similarity";
         };
         /**
          * QueryExpansionOut
@@ -7791,6 +8096,120 @@ export interface operations {
             };
         };
     };
+    post_align: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlignIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlignOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_entity: {
         parameters: {
             query?: {
@@ -8399,6 +8818,114 @@ export interface operations {
             };
         };
     };
+    post_graph_merge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GraphMergeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphMergeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_facts_revise: {
         parameters: {
             query?: never;
@@ -8506,6 +9033,114 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_revoke: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactRevokeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactRevokeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -430,6 +430,25 @@ class AsyncEngram:
         where = {"collection": self._name(collection)}
         return await self.send(Call(m.EventOut, "DELETE", path_of("facts", "events", event_id), params=where))
 
+    async def revoke_facts(
+        self, *, idempotency_key: str | None = None, **which: Unpack[r.FactRevokeIn]
+    ) -> m.FactRevokeOut:
+        """Take back what a judge, or all within a span of time, said of facts; or preview that."""
+        call = Call(m.FactRevokeOut, "POST", "/facts/revoke", json=self._body(which), headers=once(idempotency_key))
+        return await self.send(call)
+
+    async def merge_graph(
+        self, graph: str, *, idempotency_key: str | None = None, **how: Unpack[r.GraphMergeIn]
+    ) -> m.GraphMergeOut:
+        """Have the collection's graph of facts say what a graph of its own says."""
+        body = self._body(how, graph=graph)
+        call = Call(m.GraphMergeOut, "POST", "/facts/merge", json=body, headers=once(idempotency_key))
+        return await self.send(call)
+
+    async def align_entities(self, **where: Unpack[r.AlignIn]) -> m.AlignOut:
+        """Join names of facts that mean the same, or preview which."""
+        return await self.send(Call(m.AlignOut, "POST", "/entities/align", json=self._body(where)))
+
     async def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
         """An entity and the facts around it."""
         return await self._get(m.FactEntityOut, path_of("entities", entity_id), collection=self._name(collection))

@@ -444,6 +444,16 @@ class ExplorationOut(Struct):
     slots: int
 
 
+class FactChangeOut(Struct):
+    """
+    What is believed of a fact before and after.
+    """
+
+    after: float
+    before: float
+    fact_id: int
+
+
 class FactCitationOut(Struct):
     """
     Who says a fact: a sentence of a passage, or a sentence that a source stated.
@@ -525,6 +535,39 @@ class FactOut(Struct):
     valid_to: str | None
     """
     First day on which it no longer holds, by itself.
+    """
+
+
+class FactRevokeOut(Struct):
+    """
+    What a revocation comes to. Revoking its event has all of it count again.
+    """
+
+    believed: int
+    """
+    Of them, those that are doubted no more.
+    """
+    changed: list[FactChangeOut]
+    """
+    Those that move most.
+    """
+    collection: str
+    doubted: int
+    """
+    Of them, those that are doubted by it.
+    """
+    event: EventOut | None
+    """
+    null for a preview, or if nothing matched.
+    """
+    facts: int
+    """
+    Facts of which something else is believed. A preview leaves out joins' effects.
+    """
+    kinds: dict[str, int]
+    revoked: int
+    """
+    Events that count no more; of a preview, that would.
     """
 
 
@@ -642,6 +685,25 @@ class GenerationsOut(Struct):
     """
     Pass as before for the next page; null at the end.
     """
+
+
+class GraphMergeOut(Struct):
+    """
+    What a merge came to: what it brought along that was not there.
+    """
+
+    collection: str
+    event: EventOut
+    facts: int
+    """
+    Facts that the sentences say.
+    """
+    joins: int
+    """
+    Entities that are one there, and now here.
+    """
+    sentences: int
+    verdicts: int
 
 
 class Health(Struct):
@@ -983,6 +1045,19 @@ class Problem(Struct):
     """
     By which the service's log knows the request, as in the X-Request-ID header.
     """
+
+
+class ProposedOut(Struct):
+    """
+    A name that means an entity.
+    """
+
+    entity_id: int
+    means: str
+    means_id: int
+    name: str
+    similarity: float
+    way: Literal["alias", "similarity"]
 
 
 class QueryExpansionOut(Struct):
@@ -1363,6 +1438,22 @@ class WhoOut(Struct):
     scopes: dict[str, list[str]]
     tenant: str
     trusted: bool
+
+
+class AlignOut(Struct):
+    """
+    Names that mean the same.
+    """
+
+    collection: str
+    joined: int
+    """
+    How many; of a preview, how many would be.
+    """
+    joins: list[ProposedOut]
+    """
+    The first 1000.
+    """
 
 
 class ArmLiftOut(Struct):

@@ -38,6 +38,22 @@ class AccessKeyIn(TypedDict):
     """
 
 
+class AlignIn(TypedDict):
+    """
+    The graph whose names are to be joined where they mean the same.
+    """
+
+    collection: NotRequired[str]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    preview: NotRequired[bool]
+    """
+    Only tell which.
+    """
+
+
 class ArmIn(TypedDict):
     """
     Which of Engram's two arms, profiles and strategies answers.
@@ -240,6 +256,22 @@ class FactIn(TypedDict):
     """
 
 
+FactRevokeIn = TypedDict(
+    "FactRevokeIn",
+    {
+        "all": NotRequired[bool],
+        "by": NotRequired[str | None],
+        "collection": NotRequired[str],
+        "from": NotRequired[str | None],
+        "graph": NotRequired[str | None],
+        "judge": NotRequired[str | None],
+        "kinds": NotRequired[list[Literal["confirm", "contradict", "supersede", "close", "merge"]]],
+        "preview": NotRequired[bool],
+        "to": NotRequired[str | None],
+    },
+)
+
+
 Entity: TypeAlias = str
 
 
@@ -284,6 +316,22 @@ class FactSearchIn(TypedDict):
 
 
 SupportingPassage: TypeAlias = str
+
+
+class GraphMergeIn(TypedDict):
+    """
+    A graph of facts that is merged into another one.
+    """
+
+    collection: NotRequired[str]
+    into: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    judge: NotRequired[str | None]
+    """
+    Who merges; by default the access key's judge, another takes `moderate`.
+    """
 
 
 class JudgeIn(TypedDict):
