@@ -134,7 +134,12 @@ class Upkeep(Parts):
         Raises:
             ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
         """
-        encoder = self.embedder
+        encoder, also = self.embedder, self.embedder_also
+        if also is not None and also.dimension != encoder.dimension:
+            raise ConfigurationError(
+                f"ENGRAM_EMBEDDING_ALSO: {also.model} gives {also.dimension}-dimensional vectors, but all vectors "
+                f"of a database have one dimension, here {encoder.dimension}."
+            )
         if encoder.dimension != self.settings.embedding_dimension:
             raise ConfigurationError(
                 f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "

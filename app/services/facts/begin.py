@@ -57,25 +57,28 @@ class Author:
         constants: by which it counts.
         key: the Idempotency-Key; None: there is none.
         digest: of the request, which a repeated key must match.
+        principal: whose key it is.
     """
 
     judge: str
     constants: Constants
     key: str | None
     digest: bytes
+    principal: str
 
     @classmethod
     def of(
-        cls, reader: Reader, collection_id: int, judge: str, constants: Constants, key: str | None, body: Any
+        cls, reader: Reader, scope: Scope, judge: str, constants: Constants, key: str | None, body: Any
     ) -> "Author":
         """With what is set for the judge."""
-        own = judges.find(reader, collection_id, [judge]).get(judge)
-        return cls(judge, constants if own is None else replace(constants, **own.said()), key, _digest(body))
+        own = judges.find(reader, scope.collection.id, [judge]).get(judge)
+        by = constants if own is None else replace(constants, **own.said())
+        return cls(judge, by, key, _digest(body), scope.principal.name)
 
     @classmethod
-    def source(cls, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
+    def source(cls, scope: Scope, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
         """Of a source, of which nothing is set, as it may be called like a judge."""
-        return cls(name, constants, key, _digest(body))
+        return cls(name, constants, key, _digest(body), scope.principal.name)
 
     def at(self, place: int) -> "Author":
         """For one of several events of one request."""
@@ -87,7 +90,7 @@ class Author:
         Raises:
             IdempotencyConflictError: the key was used before with another request.
         """
-        known = None if self.key is None else events.by_key(reader, collection_id, self.key)
+        known = None if self.key is None else events.by_key(reader, collection_id, self.principal, self.key)
         if known is not None and known.body_hash != self.digest:
             raise IdempotencyConflictError("The Idempotency-Key was used before with another request.")
         return known
@@ -104,6 +107,7 @@ class Author:
                 graph_id=graph_id,
                 kind=kind,
                 judge=self.judge,
+                principal=self.principal,
                 idempotency_key=self.key or uuid4().hex,
                 body_hash=self.digest,
                 positive=constants.positive / confidence,

@@ -29,7 +29,7 @@ class JoinService:
         """
         name, _ = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, name, self._constants, key, [name, entity_id, list(others)])
+            author = Author.of(writer, scope, name, self._constants, key, [name, entity_id, list(others)])
             if author.at(0).repeated(writer, target) is not None:
                 return
             found = view.entities(writer, target, [entity_id, *others])

@@ -109,7 +109,7 @@ class FactsService:
         """
         body = [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
         with begun(self._database, scope) as (writer, target):
-            author = Author.source(source, learn.as_source(self._constants), key, body)
+            author = Author.source(scope, source, learn.as_source(self._constants), key, body)
             known = author.repeated(writer, target)
             if known is not None:
                 return Applied(known, _stated_by(writer, target, known))
@@ -126,7 +126,7 @@ class FactsService:
         name, _ = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
             body = [name, [asdict(one) for one in revisions]]
-            author = Author.of(writer, target, name, self._constants, key, body)
+            author = Author.of(writer, scope, name, self._constants, key, body)
             done = _repeated(writer, target, author)
             return done or _revise(writer, target, author, revisions)
 
@@ -141,7 +141,7 @@ class FactsService:
         name, _ = scope.judge(judge)
         with self._database.read() as reader:
             target = scope.collection.id
-            author = Author.of(reader, target, name, self._constants, key, [name, instruction, graph_name])
+            author = Author.of(reader, scope, name, self._constants, key, [name, instruction, graph_name])
             return _repeated(reader, target, author)
 
     def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[Applied]:
@@ -153,12 +153,12 @@ class FactsService:
         name, _ = scope.judge(judge)
         body = [name, correction.instruction, correction.graph]
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, name, self._constants, key, body)
+            author = Author.of(writer, scope, name, self._constants, key, body)
             done = _repeated(writer, target, author)
             if done:
                 return done
             if correction.added:
-                source = Author.source(name, learn.as_source(self._constants), key, body)
+                source = Author.source(scope, name, learn.as_source(self._constants), key, body)
                 done = [_state(writer, target, source.at(0), correction.added, correction.graph)]
             why = correction.instruction[:500]
             revisions = [Revision(CONTRADICT, fact, reason=why) for fact in correction.wrong]

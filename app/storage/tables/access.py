@@ -29,10 +29,11 @@ tenant_table = Table(
     Column("verdicts", BigInteger, comment="give,"),
     Column("llm_tokens", BigInteger, comment="have a language model read and write,"),
     Column("jobs", BigInteger, comment="and, at any time, how many jobs may be open."),
+    Column("judges", BigInteger, comment="And how many may have judged or be set in a collection."),
     now("created_at"),
     *(
         CheckConstraint(f"{name} >= 0", name=name)
-        for name in ("passages", "queries", "verdicts", "llm_tokens", "jobs")
+        for name in ("passages", "queries", "verdicts", "llm_tokens", "jobs", "judges")
     ),
     comment="Owners of collections, judges and keys.",
 )
