@@ -31,7 +31,7 @@ from app.api.serving import serving
 from app.api.sessions import sessions
 from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
-from app.api.upkeep import audit, health, metrics
+from app.api.upkeep import audit, health, metrics, reembed
 from app.composition import Application
 from app.settings import Settings
 
@@ -54,6 +54,7 @@ ROUTERS = tuple(
         health,
         metrics,
         audit,
+        reembed,
         access,
     )
 )

@@ -9,6 +9,7 @@ from app.parts import Parts
 from app.services.access.rates import Rates
 from app.services.upkeep.acts import ActsService
 from app.services.upkeep.backup import BackupService
+from app.services.upkeep.closing import ClosingService
 from app.services.upkeep.doctor import DoctorService
 from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
@@ -109,6 +110,11 @@ class Upkeep(Parts):
     def backup(self) -> BackupService:
         """Makes backups and puts them back."""
         return BackupService(self.database, self._database_url, self.settings.postgres_programs)
+
+    @cached_property
+    def closing(self) -> ClosingService:
+        """Removes tenants."""
+        return ClosingService(self.database)
 
     @cached_property
     def doctor(self) -> DoctorService:

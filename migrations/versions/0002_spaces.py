@@ -65,8 +65,10 @@ UP = """
         'Of what it is of: a passage''s content and what keys are made of, or a caller''s text.';
     COMMENT ON COLUMN spare_vector.passage_id IS 'With none of these it is of a text that callers sent.';
 
-    ALTER TABLE tenant ADD judges BIGINT, ADD CONSTRAINT tenant_judges_check CHECK (judges >= 0);
-    COMMENT ON COLUMN tenant.judges IS 'And how many may have judged or be set in a collection.';
+    ALTER TABLE tenant ADD judges BIGINT, ADD closed_at TIMESTAMP WITH TIME ZONE,
+        ADD CONSTRAINT tenant_judges_check CHECK (judges >= 0);
+    COMMENT ON COLUMN tenant.judges IS 'And how many may give verdicts, or have something set.';
+    COMMENT ON COLUMN tenant.closed_at IS 'It is being removed: nobody is of it any more.';
 
     ALTER TABLE idempotency ADD principal TEXT DEFAULT 'local' NOT NULL,
         DROP CONSTRAINT idempotency_pkey,
@@ -87,7 +89,7 @@ DOWN = """
     ALTER TABLE collection DROP space;
     ALTER TABLE episode DROP space;
     ALTER TABLE judged_query DROP space;
-    ALTER TABLE tenant DROP judges;
+    ALTER TABLE tenant DROP judges, DROP closed_at;
     DELETE FROM idempotency one USING idempotency other
         WHERE one.collection_id = other.collection_id AND one.key = other.key AND one.principal > other.principal;
     ALTER TABLE idempotency DROP CONSTRAINT idempotency_pkey, DROP principal,

@@ -35,8 +35,8 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
 
     None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
     not each of its sentences exists, or, of several events, its collection is held by somebody who may delete it.
-    Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds none
-    but earlier ones. The first verdict on a query copies what verdicts on it go by.
+    Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds
+    none but earlier ones. The first verdict on a query copies what verdicts on it go by.
     """
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(

@@ -1239,6 +1239,14 @@ class StoredSentenceOut(Struct):
     text: str
 
 
+class TenantClosed(Struct):
+    """
+    A tenant that is being removed.
+    """
+
+    tenant: str
+
+
 class TimingsOut(Struct):
     """
     Where the time went, in milliseconds.
@@ -1635,7 +1643,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     next_errors_after: int | None
     """
@@ -1649,7 +1657,7 @@ class JobDetail(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """
@@ -1702,7 +1710,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     received: int
     rejected: int
@@ -1712,7 +1720,7 @@ class JobOut(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """
