@@ -27,7 +27,7 @@ from app.api.observed import HEADER, Observed
 from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
-from app.api.serving import serving
+from app.api.serving import chat, serving
 from app.api.sessions import sessions
 from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
@@ -48,6 +48,7 @@ ROUTERS = tuple(
         jobs,
         sessions,
         serving,
+        chat,
         keys,
         past,
         facts,

@@ -79,7 +79,9 @@ def test_documented_problems_occur_and_have_one_shape(
     described = DOCUMENT["paths"][path][method.lower()]["responses"][str(status)]
     assert list(described["content"]) == ["application/problem+json"]
     assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
-    client = {429: spent, 502: with_llm, 503: without_postgres}.get(status, with_llm if path == "/answer" else http)
+    client = {429: spent, 502: with_llm, 503: without_postgres}.get(
+        status, with_llm if path in operations.WORDED else http
+    )
     arguments = operations.provoking(method, path, status)
     target = operations.refused_path(path) if status == 422 else operations.url(path)
     if status == 502:
@@ -110,7 +112,7 @@ def test_documented_problems_occur_and_have_one_shape(
     response = client.request(method, target, **arguments)
     assert response.status_code == status, response.text
     assert_problem(response)
-    if status == 429 or (status == 503 and path != "/answer"):
+    if status == 429 or (status == 503 and path not in operations.WORDED):
         assert int(response.headers["retry-after"]) > 0
 
 
