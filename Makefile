@@ -33,6 +33,7 @@ check: develop
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check
+	@$(BIN)/python deploy/sbom.py --check
 	@$(BIN)/python docs/routes.py --check
 	@$(SITE)
 	@$(BIN)/python clients/python/generate.py --check
@@ -52,10 +53,11 @@ site: develop
 	@$(SITE)
 	@echo "The pages are in build/site; open build/site/index.html."
 
-# What the image installs, each file by its hash. It needs uv.
+# What the image installs, each file by its hash, and the list of it. It needs uv.
 lock:
 	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--output-file requirements.lock pyproject.toml -
+	@$(BIN)/python deploy/sbom.py
 
 install: $(STAMP)
 

@@ -11333,7 +11333,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        /** @description JSON: of a round as the session shows it, of the end the session. */
+                        data: string;
+                        /** @enum {string} */
+                        event: "round" | "end";
+                        id?: string;
+                    };
                 };
             };
             /** @description Unauthorized */
