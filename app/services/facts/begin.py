@@ -5,18 +5,21 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from app.core.constants import Constants
 from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.scope import Scope
+from app.services.facts.learn import as_source
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.facts import events, graph
 from app.storage.facts.events import NewEvent, StoredEvent
 from app.storage.facts.graph import OWN
 from app.storage.learning import judges
+from app.storage.log import fact_standings
 
 
 @contextmanager
@@ -68,17 +71,36 @@ class Author:
 
     @classmethod
     def of(
-        cls, reader: Reader, scope: Scope, judge: str, constants: Constants, key: str | None, body: Any
+        cls,
+        reader: Reader,
+        scope: Scope,
+        judge: tuple[str, bool],
+        constants: Constants,
+        key: str | None,
+        body: Any,
     ) -> "Author":
-        """With what is set for the judge."""
-        own = judges.find(reader, scope.collection.id, [judge]).get(judge)
-        by = constants if own is None else replace(constants, **own.said())
-        return cls(judge, by, key, _digest(body), scope.principal.name)
+        """With what is set for the judge, and as far as it is trusted.
+
+        Args:
+            judge: its name, and whether whoever sends this vouches for it (``Scope.judge``).
+        """
+        name, trusted = judge
+        own = judges.find(reader, scope.collection.id, [name]).get(name)
+        counts = constants if own is None else replace(constants, **own.own())
+        if not trusted and not (own is not None and own.trusted):
+            counts = counts.of_new(
+                fact_standings.standing(reader, scope.collection.id, name, datetime.now(UTC).date())
+            )
+        return cls(name, counts, key, _digest(body), scope.principal.name)
 
     @classmethod
     def source(cls, scope: Scope, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
         """Of a source, of which nothing is set, as it may be called like a judge."""
         return cls(name, constants, key, _digest(body), scope.principal.name)
+
+    def stating(self) -> "Author":
+        """The same as a source of what it states itself."""
+        return replace(self, constants=as_source(self.constants))
 
     def at(self, place: int) -> "Author":
         """For one of several events of one request."""
@@ -100,6 +122,7 @@ class Author:
     ) -> StoredEvent:
         """Append an event."""
         constants = self.constants
+        surety = confidence * constants.standing
         return events.append(
             writer,
             collection_id,
@@ -110,11 +133,12 @@ class Author:
                 principal=self.principal,
                 idempotency_key=self.key or uuid4().hex,
                 body_hash=self.digest,
-                positive=constants.positive / confidence,
-                negative=constants.negative / confidence,
+                positive=constants.positive / surety,
+                negative=constants.negative / surety,
                 process_noise=constants.process,
                 share=constants.share,
                 contested_share=constants.contested,
+                standing=constants.standing,
                 **more,
             ),
         )
