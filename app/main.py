@@ -32,7 +32,7 @@ from app.api.serving import chat, serving
 from app.api.sessions import sessions
 from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
-from app.api.upkeep import audit, health, metrics
+from app.api.upkeep import audit, health, metrics, reembed
 from app.composition import Application
 from app.settings import Settings
 
@@ -57,6 +57,7 @@ ROUTERS = tuple(
         health,
         metrics,
         audit,
+        reembed,
         access,
     )
 )

@@ -161,6 +161,13 @@ class Settings(OperationSettings):
             "A collection keeps the encoder it was made with; processes that run another one embed no text for it."
         ),
     )
+    embedding_also: str | None = Field(
+        default=None,
+        description=(
+            "A second encoder of the same dimension that the process runs beside, for collections that are of it: "
+            "while `engram reembed` takes collections from one to the other."
+        ),
+    )
     embedding_dimension: int = Field(
         default=384,
         ge=1,

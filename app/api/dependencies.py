@@ -53,7 +53,9 @@ from app.services.sessions.teach import Teacher
 from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
 from app.services.upkeep.acts import ActsService
+from app.services.upkeep.closing import ClosingService
 from app.services.upkeep.health import HealthService
+from app.services.upkeep.reembed import ReembedService
 from app.services.upkeep.state import StateService
 from app.settings import Settings
 
@@ -77,6 +79,10 @@ class Services(Protocol):
     def jobs(self) -> JobsService: ...
     @property
     def rekey(self) -> RekeyService: ...
+    @property
+    def reembed(self) -> ReembedService: ...
+    @property
+    def closing(self) -> ClosingService: ...
     @property
     def past(self) -> PastService: ...
     @property

@@ -62,6 +62,7 @@ BODIES: dict[str, Any] = {
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
     "/collections/{name}": {"serving": "shadow"},
     "/collections/{name}/rekey": {"key_building": "title"},
+    "/collections/{name}/reembed": {"model": "all-MiniLM-L6-v2"},
     "/collections/{name}/replay": {"until": "2020-01-01T00:00:00Z"},
     "/collections/{name}/rollback": {"generation": 0},
     "/collections/{name}/judges/{judge}": {"daily_share": 0.5},

@@ -47,6 +47,7 @@ from app.storage.database import Database, Writer
 from app.storage.facts import graph as fact_graph
 from app.storage.jobs.jobs import Job
 from app.storage.sessions import erasure
+from app.storage.upkeep import spare_vectors
 from app.telemetry.stages import stage
 
 MAX_REPLANS = 5
@@ -61,6 +62,7 @@ class _StaleError(Exception):
 class _Plan:
     """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
 
+    space: int
     lines: list[int]
     versions: dict[str, tuple[int, bytes]]
     drafts: list[Draft]
@@ -178,6 +180,7 @@ class IndexService:
         if not whole:  # what is planned anew has to be the same lines
             staged = _fitting(staged, analyses)
         plan = _Plan(
+            space=collection.space,
             lines=[line for line, _ in staged],
             versions=versions,
             drafts=[
@@ -227,7 +230,8 @@ class IndexService:
     def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> dict[int, str]:
         """Write a batch; the entities of facts that are new, with their names."""
         collection_id = work.job.collection_id
-        collections.lock_graph(writer, collection_id)
+        if collections.lock_graph_in(writer, collection_id) not in {plan.space, None}:
+            raise _StaleError
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
             raise _StaleError
@@ -310,9 +314,15 @@ class IndexService:
             lexical_length=length,
         )
         known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
-        if known and self._rebase is not None:
-            self._rebase(writer, collection_id, known)
+        if known:
+            self._rekeyed(writer, collection_id, known)
         return new
+
+    def _rekeyed(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        """Have what rests on these passages' keys follow them."""
+        spare_vectors.forget_passages(writer, collection_id, passages)
+        if self._rebase is not None:
+            self._rebase(writer, collection_id, passages)
 
     def _write_facts(
         self,

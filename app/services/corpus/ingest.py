@@ -86,6 +86,7 @@ class Reception:
                 self._database,
                 collection_id,
                 self._opening.name,
+                self._opening.principal.name,
                 self._key,
                 self._digest.digest(),
                 self.job_id,

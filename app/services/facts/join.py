@@ -30,7 +30,7 @@ class JoinService:
         """
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, said_by, self._constants, key, [said_by[0], entity_id, list(others)])
+            author = Author.of(writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(others)])
             if author.at(0).repeated(writer, target) is not None:
                 return
             found = view.entities(writer, target, [entity_id, *others])

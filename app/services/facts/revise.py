@@ -112,7 +112,7 @@ class FactsService:
         """
         body = _asked(stated, source, graph_name, fingerprint)
         with begun(self._database, scope) as (writer, target):
-            author = Author.source(source, learn.as_source(self._constants), key, body)
+            author = Author.source(scope, source, learn.as_source(self._constants), key, body)
             known = author.repeated(writer, target)
             if known is not None:
                 return Applied(known, _stated_by(writer, target, known))
@@ -128,7 +128,7 @@ class FactsService:
         Raises:
             IdempotencyConflictError: the key was used before with another request.
         """
-        author = Author.source(source, self._constants, key, _asked((), source, graph_name, fingerprint))
+        author = Author.source(scope, source, self._constants, key, _asked((), source, graph_name, fingerprint))
         with self._database.read() as reader:
             known = author.repeated(reader, scope.collection.id)
             return None if known is None else Applied(known, _stated_by(reader, scope.collection.id, known))
@@ -144,7 +144,7 @@ class FactsService:
         said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
-            author = Author.of(writer, target, said_by, self._constants, key, body)
+            author = Author.of(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             return done or _revise(writer, target, author, revisions)
 
@@ -159,7 +159,7 @@ class FactsService:
         said_by = scope.judge(judge)
         with self._database.read() as reader:
             target = scope.collection.id
-            author = Author.of(reader, target, said_by, self._constants, key, [said_by[0], instruction, graph_name])
+            author = Author.of(reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name])
             return _repeated(reader, target, author)
 
     def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[Applied]:
@@ -171,7 +171,7 @@ class FactsService:
         said_by = scope.judge(judge)
         body = [said_by[0], correction.instruction, correction.graph]
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, said_by, self._constants, key, body)
+            author = Author.of(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             if done:
                 return done

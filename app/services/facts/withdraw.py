@@ -115,7 +115,7 @@ class WithdrawService:
         with begun(self._database, scope) as (writer, target):
             author = Author.of(
                 writer,
-                target,
+                scope,
                 said_by,
                 self._constants,
                 key,

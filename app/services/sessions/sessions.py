@@ -106,7 +106,9 @@ class SessionService:
 
         request = json.dumps(["session", new.question, new.planner, asked, budget], sort_keys=True)
         body_hash = hashlib.sha256(request.encode()).digest()
-        found, opened = once(self._database, target.id, target.name, key, body_hash, session, begin)
+        found, opened = once(
+            self._database, target.id, target.name, scope.principal.name, key, body_hash, session, begin
+        )
         if opened:
             log.info("session accepted", session_id=str(found), collection=target.name, planner=new.planner)
         return found

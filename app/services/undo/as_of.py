@@ -200,9 +200,11 @@ class PastService:
             if not held:
                 raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
+            space = of.space
             while True:
                 with self._database.write_long(should_stop) as writer:
                     source = collections.by_id(writer, of.id)
+                    units, space = units if source.space == space else {}, source.space
                     _check(writer, until, source.id, into)
                     units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:

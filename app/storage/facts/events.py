@@ -16,6 +16,7 @@ class NewEvent:
     graph_id: int
     kind: str
     judge: str
+    principal: str
     idempotency_key: str
     body_hash: bytes
     positive: float
@@ -66,12 +67,13 @@ def append(writer: Writer, collection_id: int, event: NewEvent) -> StoredEvent:
     """Append an event; called under the lock, by which no other has its key meanwhile."""
     row = writer.row(
         f"""
-        INSERT INTO fact_event (collection_id, graph_id, kind, judge, idempotency_key, body_hash, fact_id, other_id,
-            entity_id, valid_until, reason, part_of, origin_id, covers, sequence, observation_noise_positive,
-            observation_noise_negative, process_noise, daily_share, contested_share, standing)
-        VALUES (%(collection)s, %(graph)s, %(kind)s, %(judge)s, %(key)s, %(hash)s, %(fact)s, %(other)s, %(entity)s,
-            %(until)s, %(reason)s, %(part_of)s, %(origin)s, %(covers)s, nextval('fact_said'),
-            %(positive)s, %(negative)s, %(process)s, %(share)s, %(contested)s, %(standing)s)
+        INSERT INTO fact_event (collection_id, graph_id, kind, judge, principal, idempotency_key, body_hash,
+            fact_id, other_id, entity_id, valid_until, reason, part_of, origin_id, covers, sequence,
+            observation_noise_positive, observation_noise_negative, process_noise, daily_share, contested_share,
+            standing)
+        VALUES (%(collection)s, %(graph)s, %(kind)s, %(judge)s, %(principal)s, %(key)s, %(hash)s,
+            %(fact)s, %(other)s, %(entity)s, %(until)s, %(reason)s, %(part_of)s, %(origin)s, %(covers)s,
+            nextval('fact_said'), %(positive)s, %(negative)s, %(process)s, %(share)s, %(contested)s, %(standing)s)
         RETURNING {_COLUMNS}
         """,
         {
@@ -79,6 +81,7 @@ def append(writer: Writer, collection_id: int, event: NewEvent) -> StoredEvent:
             "graph": event.graph_id,
             "kind": event.kind,
             "judge": event.judge,
+            "principal": event.principal,
             "key": event.idempotency_key,
             "hash": event.body_hash,
             "fact": event.fact_id,
@@ -100,11 +103,14 @@ def append(writer: Writer, collection_id: int, event: NewEvent) -> StoredEvent:
     return _event(row)
 
 
-def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:
-    """The event that came under this key."""
+def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredEvent | None:
+    """The event that came under this key of the principal."""
     row = reader.row(
-        f"SELECT {_COLUMNS} FROM fact_event WHERE collection_id = %(collection)s AND idempotency_key = %(key)s",
-        {"collection": collection_id, "key": key},
+        f"""
+        SELECT {_COLUMNS} FROM fact_event
+        WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s
+        """,
+        {"collection": collection_id, "principal": principal, "key": key},
     )
     return None if row is None else _event(row)
 

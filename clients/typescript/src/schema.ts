@@ -96,6 +96,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/access/tenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove one's own tenant with all that it has
+         * @description Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+         *
+         *     From now on none of its keys counts; a worker removes the rest. There is no way back.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_tenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/answer": {
         parameters: {
             query?: never;
@@ -371,6 +395,37 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{name}/reembed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a collection the vectors of another encoder
+         * @description Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
+         *
+         *     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
+         *     ones stay: the same request for the encoder before goes back to them.
+         *
+         *     Scope: `admin`.
+         */
+        post: operations["post_reembed"];
+        /**
+         * Give up vectors that do not serve
+         * @description Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_reembed"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3871,7 +3926,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /**
@@ -3887,7 +3942,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -3964,7 +4019,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /** Received */
@@ -3975,7 +4030,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -5241,6 +5296,20 @@ export interface components {
             support: number;
         };
         /**
+         * ReembedIn
+         * @description Which encoder a collection shall be of.
+         * @example {
+         *       "model": "all-MiniLM-L6-v2"
+         *     }
+         */
+        ReembedIn: {
+            /**
+             * Model
+             * @description One that the service runs, by name; by default that which the collection is not of.
+             */
+            model?: string | null;
+        };
+        /**
          * RekeyIn
          * @description What a collection's keys shall be made of.
          * @example {
@@ -6056,6 +6125,14 @@ export interface components {
             text: string;
         };
         /**
+         * TenantClosed
+         * @description A tenant that is being removed.
+         */
+        TenantClosed: {
+            /** Tenant */
+            tenant: string;
+        };
+        /**
          * TimingsOut
          * @description Where the time went, in milliseconds.
          */
@@ -6567,6 +6644,83 @@ export interface operations {
             };
             /** @description Too many requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_tenant: {
+        parameters: {
+            query: {
+                /** @description The tenant's name, as there is no way back. */
+                confirm: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantClosed"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7715,6 +7869,213 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReembedIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -396,6 +396,18 @@ class AsyncEngram:
         """Make all base keys anew, of other parts of the passages."""
         return await self._job(path_of("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
 
+    async def reembed(
+        self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
+    ) -> m.JobAccepted:
+        """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return await self._job(path, dict(how), idempotency_key)
+
+    async def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+        """Give up the vectors of encoders that a collection is not of."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return await self.send(Call(m.JobAccepted, "DELETE", path, headers=once(None)))
+
     async def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
     ) -> m.JobAccepted:
@@ -512,6 +524,10 @@ class AsyncEngram:
     async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return await self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
+    async def remove_tenant(self, confirm: str) -> m.TenantClosed:
+        """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
+        return await self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     async def audit(self) -> AsyncIterator[m.ActOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""

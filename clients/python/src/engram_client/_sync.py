@@ -385,6 +385,18 @@ class Engram:
         """Make all base keys anew, of other parts of the passages."""
         return self._job(path_of("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
 
+    def reembed(
+        self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
+    ) -> m.JobAccepted:
+        """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return self._job(path, dict(how), idempotency_key)
+
+    def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+        """Give up the vectors of encoders that a collection is not of."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return self.send(Call(m.JobAccepted, "DELETE", path, headers=once(None)))
+
     def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
     ) -> m.JobAccepted:
@@ -501,6 +513,10 @@ class Engram:
     def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
+    def remove_tenant(self, confirm: str) -> m.TenantClosed:
+        """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
+        return self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     def audit(self) -> Iterator[m.ActOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""

@@ -1363,6 +1363,14 @@ class StoredSentenceOut(Struct):
     text: str
 
 
+class TenantClosed(Struct):
+    """
+    A tenant that is being removed.
+    """
+
+    tenant: str
+
+
 class TimingsOut(Struct):
     """
     Where the time went, in milliseconds.
@@ -1823,7 +1831,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     next_errors_after: int | None
     """
@@ -1837,7 +1845,7 @@ class JobDetail(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """
@@ -1890,7 +1898,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     received: int
     rejected: int
@@ -1900,7 +1908,7 @@ class JobOut(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """

@@ -564,6 +564,17 @@ class ReadingBudgetIn(TypedDict):
     """
 
 
+class ReembedIn(TypedDict):
+    """
+    Which encoder a collection shall be of.
+    """
+
+    model: NotRequired[str | None]
+    """
+    One that the service runs, by name; by default that which the collection is not of.
+    """
+
+
 class RekeyIn(TypedDict):
     """
     What a collection's keys shall be made of.
