@@ -14,6 +14,7 @@ from app.cli import (
     explain,
     facts,
     fit,
+    fit_stop,
     ingest,
     jobs,
     judges,
@@ -26,6 +27,7 @@ from app.cli import (
     report,
     requests,
     serving,
+    sessions,
     trajectories,
     undo,
 )
@@ -44,6 +46,7 @@ __all__ = [
     "explain",
     "facts",
     "fit",
+    "fit_stop",
     "ingest",
     "jobs",
     "judges",
@@ -57,6 +60,7 @@ __all__ = [
     "report",
     "requests",
     "serving",
+    "sessions",
     "trajectories",
     "undo",
 ]

@@ -212,3 +212,22 @@ def test_of_two_who_wait_each_gets_its_own(http: TestClient, application: Applic
     assert application.sessions.wait(scope, second).stored.question == "Where was Marie Curie born?"
     assert application.sessions.wait(scope, first).stored.status == "stopped"
     assert isinstance(first, UUID)
+
+
+def test_sessions_are_listed_by_pages_the_latest_first(http: TestClient, curie: str) -> None:
+    stopped = [start(http, curie, planner="pool", budget={"rounds": 1}) for _ in range(2)]
+    waiting = http.post("/sessions", json={"collection": curie, "question": CHAIN}).json()
+
+    def listed(**where: Any) -> Any:
+        return http.get("/sessions", params={"collection": curie} | where).json()
+
+    ids = [waiting["session_id"], *(one["session_id"] for one in reversed(stopped))]
+    assert [one["session_id"] for one in listed()["sessions"]] == ids
+    first = listed(limit=2)
+    assert [one["session_id"] for one in first["sessions"]] == ids[:2]
+    second = listed(limit=2, before=first["next_before"])
+    assert ([one["session_id"] for one in second["sessions"]], second["next_before"]) == (ids[2:], None)
+    assert [one["session_id"] for one in listed(status="running")["sessions"]] == ids[:1]
+    (one,) = [one for one in listed()["sessions"] if one["session_id"] == ids[1]]
+    assert one == {key: stopped[1][key] for key in one if key != "rounds"} | {"rounds": 1}
+    assert http.get("/sessions", params={"collection": curie, "status": "over"}).status_code == 422
