@@ -64,6 +64,33 @@ def test_a_session_asks_for_what_is_missing_until_nothing_is(
         assert kept["query"] == one["queries"][0]
 
 
+def test_a_round_resumes_the_walk_of_the_one_before(http: TestClient, application: Application, curie: str) -> None:
+    def entities(session: Any) -> set[str]:
+        asked = session["rounds"][1]["query_ids"][0]
+        kept = http.get(f"/queries/{asked}", params={"collection": curie}).json()
+        return set(kept["trace"]["hops"][0]["entities"])
+
+    resumed, alone = (
+        start(http, curie, **STEPS | {"options": {"without": left_out}}) for left_out in ([], ["walk"])
+    )
+    first = state.rows(application, curie, "session_round")[0]["walk"]
+    assert first["hops"] == []
+    assert {name for _, name, _ in first["frontier"]} == {""}
+    assert entities(alone) < entities(resumed)
+
+
+def test_the_published_stop_says_what_it_goes_by(http: TestClient, curie: str) -> None:
+    session = start(http, curie, **STEPS | {"stop": {"rule": "published", "threshold": 0.01}})
+    (one,) = session["rounds"]
+    assert (session["stop_reason"], len(session["rounds"])) == ("sufficient", 1)
+    assert one["said"]["published"]["entities"] == 1.0
+    assert 0.0 < one["said"]["published"]["relevance"] < 1.0
+    assert 0.01 < one["said"]["published"]["probability"] < 1.0
+    never = start(http, curie, **STEPS | {"stop": {"rule": "published", "threshold": 1}})
+    assert never["stop_reason"] != "sufficient"
+    assert len(never["rounds"]) > 1
+
+
 def _of(application: Application, collection: str, passage: str) -> Any:
     return state.sentences(application, collection, passage).items()
 

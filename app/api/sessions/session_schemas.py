@@ -206,7 +206,8 @@ class RoundOut(BaseModel):
     def of(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
         said = dict(one.said)
-        said.pop("shown", None)  # ids and scores that the order of passages follows from
+        for inner in ("shown", "telling"):  # ids and scores that the order of passages follows from
+            said.pop(inner, None)
         return cls(
             number=one.number,
             action=one.action,
