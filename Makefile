@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # What tests and checks need beside it: torch and its kin, linters, pytest. `make run` does without.
 DEVELOPING := $(VENV)/.developing
 # Packages of this repository beside the service.
-BESIDE := clients/python integrations/langchain integrations/mcp
+BESIDE := clients/python integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): all tests, by as many processes as
 # tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
@@ -33,6 +33,7 @@ check: develop
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check
+	@$(BIN)/python deploy/sbom.py --check
 	@$(BIN)/python docs/routes.py --check
 	@$(SITE)
 	@$(BIN)/python clients/python/generate.py --check
@@ -52,10 +53,11 @@ site: develop
 	@$(SITE)
 	@echo "The pages are in build/site; open build/site/index.html."
 
-# What the image installs, each file by its hash. It needs uv.
+# What the image installs, each file by its hash, and the list of it. It needs uv.
 lock:
 	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--output-file requirements.lock pyproject.toml -
+	@$(BIN)/python deploy/sbom.py
 
 install: $(STAMP)
 
