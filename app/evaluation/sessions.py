@@ -30,11 +30,12 @@ from app.services.sessions.tree_options import Part
 GROUP = "all questions"
 QUERY = "query"
 RULES = "by rules"
-NEEDS_LLM: Sequence[PlannerName] = ("socratic", "tree")
 SECONDS, TOKENS, PASSAGES = 600.0, 1_000_000, 200
 """Budgets that are not varied, wide enough to stop nothing that rounds and calls do not."""
 
 
+TURNS = 24
+"""Rounds of an agent, whose rounds are turns."""
 TREES = 2
 """Questions whose trees a report keeps, to be drawn."""
 LEFT_OUT = {part: [part] for part in PARTS} | {"extractor": ["consolidation", "update"]}
@@ -82,19 +83,26 @@ def arms(
             for name, with_llm in named:  # where a model says what is missing, fixed rounds are no alternative
                 told = [stop for stop in stops if not with_llm or stop not in ("rounds", "covered")]
                 found += [Arm(_stopped(name, stop, rounds), planner, with_llm, stop) for stop in told]
-            found += _left_out(
-                f"pool, {RULES}", planner, [part for part in without if part in OF_ROUNDS], llm=False
-            )
+            found += [
+                Arm(f"pool, {RULES} without {part}", planner, False, options=_left_out(planner, part))
+                for part in without
+                if part in OF_ROUNDS
+            ]
         elif not llm:
             raise LlmNotConfiguredError(f"Planner {planner!r} needs ENGRAM_LLM_BASE_URL or --oracle-errors.")
         else:
             found.append(Arm(planner, planner, True))
-            found += _left_out(planner, planner, [part for part in without if part not in OF_ROUNDS], llm=True)
+            found += [
+                Arm(f"{planner} without {part}", planner, True, options=_left_out(planner, part))
+                for part in without
+                if part not in OF_ROUNDS and (planner != "agent" or part == "update")
+            ]
     return found
 
 
-def _left_out(name: str, planner: PlannerName, parts: Sequence[Part], *, llm: bool) -> list[Arm]:
-    return [Arm(f"{name} without {part}", planner, llm, options={"without": LEFT_OUT[part]}) for part in parts]
+def _left_out(planner: PlannerName, part: Part) -> dict[str, Any]:
+    """What a planner is told; an agent has one part that can be left out, and another word for it."""
+    return {"insert_only": True} if planner == "agent" else {"without": LEFT_OUT[part]}
 
 
 def _stopped(name: str, stop: StopName, rounds: int) -> str:
@@ -222,7 +230,13 @@ def _session(run: Run, arm: Arm, question: Question) -> Scored:
             answer=arm.llm,
             options=arm.options,
         ),
-        budget=Budget(options.rounds, llm_calls, TOKENS if arm.llm else 0, SECONDS, PASSAGES),
+        budget=Budget(
+            TURNS if arm.planner == "agent" else options.rounds,
+            llm_calls,
+            TOKENS if arm.llm else 0,
+            SECONDS,
+            PASSAGES,
+        ),
     )
     began = time.perf_counter()
     session = service.start(scope, new)
