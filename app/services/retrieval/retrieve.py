@@ -207,19 +207,19 @@ class RetrieveService:
 def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str], Sequence[PastSupport] | None]:
     """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what is recalled.
 
-    An equal name is the most similar by definition. Where all are equal, one statement reads what past questions
-    recall as well.
+    An equal name is the most similar by definition, and one that is only spelt otherwise is taken for equal. Where
+    all are, one statement reads what past questions recall as well.
     """
     recalled: Sequence[PastSupport] | None = None
-    exact: dict[str, tuple[int, str]] = {}
+    called: dict[str, tuple[int, str]] = {}
     if plan.mentions and not plan.unknown and propagate.recalls(plan):
-        exact, recalled = experience.recall_named(
+        called, recalled = experience.recall_named(
             reader, plan.focus, list(plan.mentions), plan.recall_gate, propagate.RECALL_QUESTIONS
         )
     elif plan.mentions:
-        exact = entities.exact_entities(reader, plan.collection, list(plan.mentions))
-    aligned = [EntityAnswer(plan.mentions[name], *exact[name], 1.0) for name in plan.mentions if name in exact]
-    unmatched = [name for name in plan.mentions if name not in exact]
+        called = entities.called_entities(reader, plan.collection, list(plan.mentions))
+    aligned = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
+    unmatched = [name for name in plan.mentions if name not in called]
     unknown = [name for name in unmatched if name not in plan.unknown]
     for name in unmatched if not unknown else ():
         nearest = entities.nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)

@@ -90,7 +90,7 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
     )
     if row is None:
         raise missing(name)
-    return _collection(row)
+    return of_row(row)
 
 
 def missing(name: str) -> NotFoundError:
@@ -112,7 +112,7 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s", {"id": collection_id})
     if row is None:
         raise NotFoundError("The collection was deleted meanwhile.")
-    return _collection(row)
+    return of_row(row)
 
 
 def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> Opened:
@@ -132,7 +132,7 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         # None: another transaction, waited for here, has just deleted what the insert collided with.
         found = writer.row(opening, parameters)
         if found is not None:
-            return Opened(_collection(found), created)
+            return Opened(of_row(found), created)
 
 
 def keep(writer: Writer, collection_id: int) -> bool:
@@ -267,7 +267,7 @@ def page(
             "limit": limit,
         },
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
@@ -286,7 +286,7 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
         """,
         {"id": identity, "tenant": tenant},
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def delete(writer: Writer, collection_id: int) -> bool:
@@ -327,8 +327,9 @@ def of_other_encoders(reader: Reader, encoder: EncoderId, limit: int) -> list[Co
         """,
         {"fingerprint": encoder.fingerprint, "limit": limit},
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
-def _collection(row: Any) -> Collection:
+def of_row(row: Any) -> Collection:
+    """What a row of ``COLUMNS`` says."""
     return Collection(**row._mapping)

@@ -52,17 +52,17 @@ def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, que
 def recall_named(
     reader: Reader, focus: Focus, names: Sequence[str], gate: float, questions: int
 ) -> tuple[dict[str, tuple[int, str]], list[PastSupport]]:
-    """Of normalised names what ``entities.exact_entities`` gives, and what ``recall`` gives of those entities."""
+    """Of normalised names what ``entities.called_entities`` gives, and what ``recall`` gives of those entities."""
     row = reader.row(
         f"""
-        WITH exact AS MATERIALIZED ({entities.EXACT})
-        SELECT {as_rows("SELECT * FROM exact")} AS exact,
-               {as_rows(_recall(focus, "ARRAY(SELECT id FROM exact)"))} AS recalled
+        WITH called AS MATERIALIZED ({entities.CALLED})
+        SELECT {as_rows("SELECT * FROM called")} AS called,
+               {as_rows(_recall(focus, "ARRAY(SELECT id FROM called)"))} AS recalled
         """,
-        focus.parameters(names=list(names), gate=gate, questions=questions),
+        focus.parameters(**entities.called_parameters(names), gate=gate, questions=questions),
     )
-    exact = {one["name"]: (one["id"], one["surface"]) for one in row.exact or ()}
-    return exact, [PastSupport(**past) for past in row.recalled or ()]
+    called = {one["name"]: (one["id"], one["surface"]) for one in row.called or ()}
+    return called, [PastSupport(**past) for past in row.recalled or ()]
 
 
 def _recall(focus: Focus, active: str) -> str:
