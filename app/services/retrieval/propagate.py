@@ -15,8 +15,9 @@ from app.storage.retrieval.hops import Evidence, Reached
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
-# A question without entities scans every sentence of a collection up to this size, then the nearest passages'.
-SCANNED_SENTENCES = 50_000
+# A question without entities scans every sentence of a collection up to this size, then the nearest passages': it
+# is to cost hardly more than one with entities, however large the collection.
+SCANNED_SENTENCES = 5_000
 SCANNED_PASSAGES = 1_000
 NEAR_PASSAGES = 100
 """Passages near the question that hubs are read in, where the collection has a vector index."""
@@ -33,7 +34,7 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
     Args:
         recalled: that, where it was read already.
     """
-    near = _near(reader, plan) if start.activation else None
+    near = _near(reader, plan, start)
     if not recalls(plan):
         return Walk(start, plan.query.pool, near=near)
     if recalled is None:
@@ -48,12 +49,22 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
     return Walk(start, joining, recalled=recalled, priors=priors, vouched=vouched, near=near)
 
 
-def _near(reader: Reader, plan: Plan) -> Sequence[int] | None:
-    """The passages that hubs are read in: a large collection names a country in more sentences than can be read."""
-    collection = plan.collection
-    if plan.limits.exact or "passage" not in collection.indexed:
-        return None
-    return list(keyed.nearest_passages(reader, plan.focus, NEAR_PASSAGES, plan.limits))
+def _near(reader: Reader, plan: Plan, start: Frontier) -> Sequence[int] | None:
+    """Passages near the question, best first, where there is too much to read of all; None where there is not.
+
+    Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
+    question without entities reads their sentences.
+    """
+    if start.activation:
+        wanted = NEAR_PASSAGES if _hubs_near(plan) else 0
+    else:
+        wanted = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
+    return list(keyed.nearest_passages(reader, plan.focus, wanted, plan.limits)) if wanted else None
+
+
+def _hubs_near(plan: Plan) -> bool:
+    """Whether a hub contributes sentences of near passages instead of its oldest."""
+    return not plan.limits.exact and "passage" in plan.collection.indexed
 
 
 def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
@@ -106,14 +117,12 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
 def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     focus, profile = plan.focus, plan.profile
     if start.activation or walk.hops:
+        near = (walk.near or ())[:NEAR_PASSAGES] if _hubs_near(plan) else None
         reached = hops.linked_sentences(
-            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, walk.near
+            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, near
         )
     else:
-        within = None
-        if focus.collection.sentence_count > SCANNED_SENTENCES:
-            within = list(keyed.nearest_passages(reader, focus, SCANNED_PASSAGES, plan.limits))
-        reached = hops.all_sentences(reader, focus, within, walk.joining, plan.limits, profile.sentences_per_hop)
+        reached = hops.all_sentences(reader, focus, walk.near, walk.joining, plan.limits, profile.sentences_per_hop)
     candidates = reached.candidates
     if not len(candidates):
         return None

@@ -68,7 +68,7 @@ class Walk:
         priors: sentence -> recall prior in [0, 1], the strongest few.
         vouched: strongest prior from a verdict that claimed to name all evidence.
         stop_reason: why it stopped; None while it may go on.
-        near: passages near the question that hubs are read in; None where the collection is small.
+        near: passages near the question, best first; None where the collection is small, see ``propagate``.
     """
 
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
