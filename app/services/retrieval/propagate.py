@@ -9,7 +9,9 @@ from app.services.retrieval.plan import Plan
 from app.services.retrieval.walk import Frontier, Hop, Walk
 from app.storage.database import Reader
 from app.storage.learning import experience
+from app.storage.learning import opening as openings
 from app.storage.learning.experience import PastSupport
+from app.storage.learning.opening import Opening
 from app.storage.retrieval import hops, keyed
 from app.storage.retrieval.hops import Evidence, Reached
 
@@ -28,15 +30,30 @@ def recalls(plan: Plan) -> bool:
     return plan.profile.recalls and plan.focus.use_memory
 
 
-def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSupport] | None = None) -> Walk:
+def opening(reader: Reader, plan: Plan) -> Opening:
+    """What a walk begins with that starts from the question's names."""
+    return openings.read(
+        reader,
+        plan.focus,
+        list(plan.mentions),
+        plan.limits,
+        plan.profile.sentences_per_hop,
+        recall=(plan.recall_gate, RECALL_QUESTIONS) if recalls(plan) else None,
+        near=NEAR_PASSAGES if _hubs_near(plan) else None,
+    )
+
+
+def begin(reader: Reader, plan: Plan, start: Frontier, opened: Opening | None = None) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
     Args:
-        recalled: that, where it was read already.
+        opened: what was read already for a walk from this start.
     """
-    near = _near(reader, plan, start)
+    near = _near(reader, plan, start) if opened is None else opened.near
+    reached = None if opened is None else opened.reached
     if not recalls(plan):
-        return Walk(start, plan.query.pool, near=near)
+        return Walk(start, plan.query.pool, near=near, reached=None if plan.query.pool else reached)
+    recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
@@ -46,7 +63,15 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
         ]
     priors, vouched = heard(recalled, plan.recall_gate)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
-    return Walk(start, joining, recalled=recalled, priors=priors, vouched=vouched, near=near)
+    return Walk(
+        start,
+        joining,
+        recalled=recalled,
+        priors=priors,
+        vouched=vouched,
+        near=near,
+        reached=None if joining else reached,
+    )
 
 
 def _near(reader: Reader, plan: Plan, start: Frontier) -> Sequence[int] | None:
@@ -93,7 +118,8 @@ def resume(
             activation[entity] = max(score, activation.get(entity, 0.0))
         frontier = Frontier(activation, {**frontier.names, **start.names})
     joining = [*walk.joining, *(sentence for sentence in sentences if sentence not in walk.joining)]
-    return advance(reader, plan, replace(walk, frontier=frontier, joining=joining, stop_reason=None))
+    resumed = replace(walk, frontier=frontier, joining=joining, stop_reason=None, reached=None)
+    return advance(reader, plan, resumed)
 
 
 def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
@@ -106,7 +132,7 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
     hop = _hop(reader, plan, walk, frontier)
     if hop is None:
         return replace(walk, frontier=frontier, stop_reason="no_candidates")
-    walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop))
+    walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop), reached=None)
     if len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
     if plan.sufficiency == "coverage" and _is_covered(hop, walk):
@@ -116,7 +142,9 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
 
 def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     focus, profile = plan.focus, plan.profile
-    if start.activation or walk.hops:
+    if walk.reached is not None:
+        reached = walk.reached
+    elif start.activation or walk.hops:
         near = (walk.near or ())[:NEAR_PASSAGES] if _hubs_near(plan) else None
         reached = hops.linked_sentences(
             reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, near

@@ -22,8 +22,7 @@ from app.services.retrieval.walk import Frontier, Walk
 from app.storage.corpus import passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
-from app.storage.learning import experience
-from app.storage.learning.experience import PastSupport
+from app.storage.learning.opening import Opening
 from app.storage.retrieval import entities
 from app.telemetry.stages import stage
 
@@ -110,8 +109,8 @@ class RetrieveService:
             with self._database.snapshot() as reader:
                 if walk is None:
                     with stage("align"):
-                        aligned, unknown, recalled = _aligned(reader, plan)
-                        walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), recalled)
+                        aligned, unknown, opened = _aligned(reader, plan)
+                        walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), opened)
                 if walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
@@ -204,18 +203,17 @@ class RetrieveService:
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 
-def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str], Sequence[PastSupport] | None]:
-    """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what is recalled.
+def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str], Opening | None]:
+    """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what was read with
+    them for a walk that starts from just these.
 
-    An equal name is the most similar by definition, and one that is only spelt otherwise is taken for equal. Where
-    all are, one statement reads what past questions recall as well.
+    An equal name is the most similar by definition, and one that is only spelt otherwise is taken for equal.
     """
-    recalled: Sequence[PastSupport] | None = None
+    opened: Opening | None = None
     called: dict[str, tuple[int, str]] = {}
-    if plan.mentions and not plan.unknown and propagate.recalls(plan):
-        called, recalled = experience.recall_named(
-            reader, plan.focus, list(plan.mentions), plan.recall_gate, propagate.RECALL_QUESTIONS
-        )
+    if plan.mentions and not plan.unknown:
+        opened = propagate.opening(reader, plan)
+        called = opened.called
     elif plan.mentions:
         called = entities.called_entities(reader, plan.collection, list(plan.mentions))
     aligned = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
@@ -226,7 +224,7 @@ def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str],
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
             aligned.append(EntityAnswer(plan.mentions[name], *nearest))
-    return aligned, unknown, None if unmatched else recalled
+    return aligned, unknown, None if unmatched else opened
 
 
 def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:
