@@ -8,7 +8,7 @@ import structlog
 
 from app.core.belief import Believed
 from app.core.standing import NEWCOMERS
-from app.core.states import TASK, TIME, Audit, question_hash
+from app.core.states import Audit, question_hash
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
@@ -207,7 +207,8 @@ def _count(events: Sequence[PendingEvent], audit: Sequence[Audit], contested: Co
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
     # To find a label takes longer than to count.
-    of = {channel: (metrics.GAIN.labels(channel), metrics.PERPLEXITY.labels(channel)) for channel in (TASK, TIME)}
+    channels = {row.channel for row in audit}
+    of = {channel: (metrics.GAIN.labels(channel), metrics.PERPLEXITY.labels(channel)) for channel in channels}
     for row in audit:
         gain, perplexity = of[row.channel]
         gain.observe(row.gain)
