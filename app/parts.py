@@ -26,9 +26,12 @@ class Parts:
     @cached_property
     def embedder(self) -> Embedder:
         """The configured encoder."""
+        return self._load(self.settings.embedding_model)
+
+    def _load(self, model: str) -> Embedder:
         settings = self.settings
         return load_embedder(
-            settings.embedding_model,
+            model,
             settings.embedding_runtime,
             Path(settings.data_dir).resolve(),
             settings.embedding_threads,
@@ -36,9 +39,15 @@ class Parts:
         )
 
     @cached_property
+    def embedder_also(self) -> Embedder | None:
+        """The second one, or None."""
+        model = self.settings.embedding_also
+        return None if model is None else self._load(model)
+
+    @cached_property
     def encoder(self) -> Encoder:
-        """The same, for the collections that it made the vectors of."""
-        return Encoder(self.embedder)
+        """Both, for the collections that they made the vectors of."""
+        return Encoder(self.embedder, *([self.embedder_also] if self.embedder_also else []))
 
     @cached_property
     def language(self) -> Language:

@@ -68,7 +68,7 @@ class NamesService:
             with stage("names"):
                 vectors = self._encoder.embed(collection, [name.surface for name in names])
                 with self._database.write() as writer:
-                    named += waiting_names.give(writer, collection.id, names, vectors)
+                    named += waiting_names.give(writer, collection, names, vectors)
             after = names[-1].id
         if named:
             log.info("names embedded", collection=collection.name, names=named)

@@ -186,6 +186,15 @@ class Planner:
             warnings=warnings,
         )
 
+    def again(self, plan: Plan, collection: Collection) -> Plan:
+        """The same question to the collection as it is now.
+
+        Raises:
+            EmbeddingSpaceMismatchError: its vectors are of another encoder.
+        """
+        query = replace(plan.query, scope=replace(plan.query.scope, collection=collection))
+        return replace(self.plan(query, plan.served), sufficiency=plan.sufficiency, warnings=plan.warnings)
+
     def embedded(self, plan: Plan, unknown: Sequence[str]) -> Plan:
         """The plan with the embeddings of these of its names.
 

@@ -19,7 +19,7 @@ from app.services.retrieval.query import Query
 from app.services.retrieval.rank import Ranking, rank
 from app.services.retrieval.trace import EntityAnswer
 from app.services.retrieval.walk import Frontier, Walk
-from app.storage.corpus import passages
+from app.storage.corpus import collections, passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
 from app.storage.learning.opening import Opening
@@ -102,21 +102,26 @@ class RetrieveService:
         the walk goes on to its last hop, and the plan says so.
         """
         began = time.perf_counter()
-        walk: Walk | None = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
+        start = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
+        walk: Walk | None = start
         aligned: list[EntityAnswer] = []
         unknown: list[str] = []
         while True:
             with self._database.snapshot() as reader:
-                if walk is None:
+                opened = _opened(reader, plan) if walk is None else None
+                moved = collections.moved(reader, plan.collection, None if opened is None else opened.space)
+                if moved is None and walk is None:
                     with stage("align"):
-                        aligned, unknown, opened = _aligned(reader, plan)
+                        aligned, unknown, opened = _aligned(reader, plan, opened)
                         walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), opened)
-                if walk is not None:
+                if moved is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
                         yield reader, self._found(reader, plan, aligned, walk, ranking, began)
                         return
-            if walk is None:
+            if moved is not None:  # other vectors have taken the place of those that the plan was made for
+                plan, walk, began = self._planner.again(plan, moved), start, time.perf_counter()
+            elif walk is None:
                 left = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
                 began += time.perf_counter() - left
@@ -203,16 +208,24 @@ class RetrieveService:
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 
-def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str], Opening | None]:
+def _opened(reader: Reader, plan: Plan) -> Opening | None:
+    """What a walk from the question's names begins with, where none of them has to be embedded yet."""
+    if not plan.mentions or plan.unknown:
+        return None
+    with stage("align"):
+        return propagate.opening(reader, plan)
+
+
+def _aligned(
+    reader: Reader, plan: Plan, opened: Opening | None
+) -> tuple[list[EntityAnswer], list[str], Opening | None]:
     """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what was read with
     them for a walk that starts from just these.
 
     An equal name is the most similar by definition, and one that is only spelt otherwise is taken for equal.
     """
-    opened: Opening | None = None
     called: dict[str, tuple[int, str]] = {}
-    if plan.mentions and not plan.unknown:
-        opened = propagate.opening(reader, plan)
+    if opened is not None:
         called = opened.called
     elif plan.mentions:
         called = entities.called_entities(reader, plan.collection, list(plan.mentions))

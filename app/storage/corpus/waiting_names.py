@@ -45,10 +45,11 @@ def following(reader: Reader, collection_id: int, after: int, limit: int) -> lis
     return [Name(row.id, row.surface) for row in rows]
 
 
-def give(writer: Writer, collection_id: int, names: Sequence[Name], vectors: NDArray[np.float32]) -> int:
+def give(writer: Writer, collection: Collection, names: Sequence[Name], vectors: NDArray[np.float32]) -> int:
     """Give names their embeddings, (n, d); how many were still there and waited.
 
-    One that another transaction holds, to remove it, is passed over, so nobody is waited for.
+    One that another transaction holds, to remove it, is passed over, so nobody is waited for; and all, if the
+    collection has become another encoder's.
     """
     return writer.execute(
         """
@@ -56,12 +57,19 @@ def give(writer: Writer, collection_id: int, names: Sequence[Name], vectors: NDA
             SELECT * FROM unnest(%(ids)s::bigint[], %(embeddings)s::vector[]) AS given(id, embedding)
         ), held AS MATERIALIZED (
             SELECT e.id FROM entity e WHERE e.collection_id = %(collection)s AND e.id = ANY(%(ids)s::bigint[])
-              AND e.embedding IS NULL ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED
+              AND e.embedding IS NULL
+              AND (SELECT c.space FROM collection c WHERE c.id = %(collection)s) = %(space)s
+            ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED
         )
         UPDATE entity SET embedding = given.embedding FROM held JOIN given USING (id)
         WHERE entity.collection_id = %(collection)s AND entity.id = held.id
         """,
-        {"collection": collection_id, "ids": [name.id for name in names], "embeddings": list(vectors)},
+        {
+            "collection": collection.id,
+            "space": collection.space,
+            "ids": [name.id for name in names],
+            "embeddings": list(vectors),
+        },
     )
 
 

@@ -19,6 +19,7 @@ from app.storage.retrieval.focus import Focus, GraphLimits
 from app.storage.retrieval.hops import Reached
 
 _GIVEN = "(SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)"
+_SPACE = "SELECT space FROM collection WHERE id = %(collection)s"
 _NEAR = "(SELECT id FROM nearest) AS wanted"
 
 
@@ -31,12 +32,14 @@ class Opening:
         recalled: see ``experience.recall``; None if past questions are not heard.
         near: passages nearest to the question, best first; None if they were not asked for.
         reached: by a hop from the entities called, where each has activation 1 and nothing is recalled.
+        space: that the collection's vectors are of, see ``collections.moved``; None: the collection is gone.
     """
 
     called: dict[str, tuple[int, str]]
     recalled: Sequence[PastSupport] | None
     near: Sequence[int] | None
     reached: Reached
+    space: int | None
 
 
 def read(
@@ -56,10 +59,8 @@ def read(
         recall: least cosine, and how many questions, see ``experience.recall``; None to hear none.
         near: passages near the question that hubs are read in; None where the collection is small.
     """
-    before, besides = (
-        f"called AS MATERIALIZED ({entities.CALLED}),",
-        f", {as_rows('SELECT * FROM called')} AS called",
-    )
+    before = f"called AS MATERIALIZED ({entities.CALLED}),"
+    besides = f", {as_rows('SELECT * FROM called')} AS called, ({_SPACE}) AS space"
     if near is not None:
         nearest = keyed.nearest(focus, limits).replace("%(limit)s", "%(nearest)s")
         before += f" nearest AS MATERIALIZED ({nearest}),"
@@ -86,4 +87,5 @@ def read(
         recalled=None if recall is None else [PastSupport(**past) for past in row.past or ()],
         near=None if near is None else received(row.near, np.int64).tolist(),
         reached=hops.reached(focus, row),
+        space=row.space,
     )

@@ -96,6 +96,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/access/tenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove one's own tenant with all that it has
+         * @description Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+         *
+         *     From now on none of its keys counts; a worker removes the rest. There is no way back.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_tenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/answer": {
         parameters: {
             query?: never;
@@ -376,6 +400,37 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/reembed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a collection the vectors of another encoder
+         * @description Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
+         *
+         *     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
+         *     ones stay: the same request for the encoder before goes back to them.
+         *
+         *     Scope: `admin`.
+         */
+        post: operations["post_reembed"];
+        /**
+         * Give up vectors that do not serve
+         * @description Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_reembed"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/rekey": {
         parameters: {
             query?: never;
@@ -443,6 +498,30 @@ export interface paths {
          *     Scope: `moderate`.
          */
         post: operations["post_rollback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/entities/align": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Join names of facts
+         * @description Join names that mean the same, as is done with every new name; what somebody took apart stays so.
+         *
+         *     For facts that came before, or through a process that could not look.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_align"];
         delete?: never;
         options?: never;
         head?: never;
@@ -548,7 +627,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description Have a source state facts, as they are or as a text that rules read them from.
+         * @description Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -575,11 +654,37 @@ export interface paths {
          * Revoke what was said of facts
          * @description Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
          *
-         *     Of a statement the sentences are removed, and facts that nobody else states.
+         *     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
+         *     along. Revoking a revocation in bulk has what it took back count again.
          *
          *     Scope: `moderate`.
          */
         delete: operations["delete_fact_event"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge a graph of facts
+         * @description Have the collection's graph say what another one says, once under the Idempotency-Key.
+         *
+         *     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
+         *     again; facts that cannot both hold compete anew. Revoking its event takes it all back.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_graph_merge"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -603,6 +708,30 @@ export interface paths {
          *     Scope: `judge`.
          */
         post: operations["post_facts_revise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke verdicts on facts
+         * @description Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
+         *
+         *     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_facts_revoke"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1467,6 +1596,49 @@ export interface components {
             term: string;
         };
         /**
+         * AlignIn
+         * @description The graph whose names are to be joined where they mean the same.
+         * @example {
+         *       "preview": true
+         *     }
+         */
+        AlignIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Preview
+             * @description Only tell which.
+             * @default false
+             */
+            preview?: boolean;
+        };
+        /**
+         * AlignOut
+         * @description Names that mean the same.
+         */
+        AlignOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Joined
+             * @description How many; of a preview, how many would be.
+             */
+            joined: number;
+            /**
+             * Joins
+             * @description The first 1000.
+             */
+            joins: components["schemas"]["ProposedOut"][];
+        };
+        /**
          * AnswerIn
          * @description A question to answer in words.
          * @example {
@@ -1705,7 +1877,7 @@ export interface components {
             passages?: number;
             /**
              * Rounds
-             * @description Rounds that retrieve.
+             * @description Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
              * @default 3
              */
             rounds?: number;
@@ -2562,7 +2734,7 @@ export interface components {
             passage_id: string;
             /**
              * Query
-             * @description Null: the caller brought it.
+             * @description Null: the caller brought it, or an agent kept it of a document that went by.
              */
             query: string | null;
             /** Round */
@@ -2784,6 +2956,18 @@ export interface components {
             slots: number;
         };
         /**
+         * FactChangeOut
+         * @description What is believed of a fact before and after.
+         */
+        FactChangeOut: {
+            /** After */
+            after: number;
+            /** Before */
+            before: number;
+            /** Fact Id */
+            fact_id: number;
+        };
+        /**
          * FactCitationOut
          * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
          */
@@ -2966,6 +3150,109 @@ export interface components {
             valid_to: string | null;
         };
         /**
+         * FactRevokeIn
+         * @description Which verdicts on facts to revoke: those that meet all that is said, or `all`.
+         * @example {
+         *       "from": "2026-05-01T00:00:00Z",
+         *       "judge": "crawler",
+         *       "preview": true
+         *     }
+         */
+        FactRevokeIn: {
+            /**
+             * All
+             * @description Everything that judges said.
+             * @default false
+             */
+            all?: boolean;
+            /**
+             * By
+             * @description Who revokes; by default the access key's judge, another takes `moderate`.
+             */
+            by?: string | null;
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * From
+             * @description Only what was received then or later.
+             */
+            from?: string | null;
+            /**
+             * Graph
+             * @description Only of this graph; null: of all graphs.
+             */
+            graph?: string | null;
+            /**
+             * Judge
+             * @description Only what this judge said.
+             */
+            judge?: string | null;
+            /**
+             * Kinds
+             * @description Only these; `merge` are entities that joined, of judge `alignment` where nobody said so.
+             * @default [
+             *       "confirm",
+             *       "contradict",
+             *       "supersede",
+             *       "close"
+             *     ]
+             */
+            kinds?: ("confirm" | "contradict" | "supersede" | "close" | "merge")[];
+            /**
+             * Preview
+             * @description Only tell what it would change.
+             * @default false
+             */
+            preview?: boolean;
+            /**
+             * To
+             * @description Only what was received before.
+             */
+            to?: string | null;
+        };
+        /**
+         * FactRevokeOut
+         * @description What a revocation comes to. Revoking its event has all of it count again.
+         */
+        FactRevokeOut: {
+            /**
+             * Believed
+             * @description Of them, those that are doubted no more.
+             */
+            believed: number;
+            /**
+             * Changed
+             * @description Those that move most.
+             */
+            changed: components["schemas"]["FactChangeOut"][];
+            /** Collection */
+            collection: string;
+            /**
+             * Doubted
+             * @description Of them, those that are doubted by it.
+             */
+            doubted: number;
+            /** @description null for a preview, or if nothing matched. */
+            event: components["schemas"]["EventOut"] | null;
+            /**
+             * Facts
+             * @description Facts of which something else is believed. A preview leaves out joins' effects.
+             */
+            facts: number;
+            /** Kinds */
+            kinds: {
+                [key: string]: number;
+            };
+            /**
+             * Revoked
+             * @description Events that count no more; of a preview, that would.
+             */
+            revoked: number;
+        };
+        /**
          * FactSearchIn
          * @description What to search for: a question, entities, or a pattern; what is left out may be anything.
          * @example {
@@ -3066,8 +3353,25 @@ export interface components {
             tokens: number;
         };
         /**
+         * FactWarningOut
+         * @description A part of a text that the language model was to read and the rules read instead.
+         */
+        FactWarningOut: {
+            /**
+             * Detail
+             * @description How the endpoint failed, or which budget was spent.
+             */
+            detail: string;
+            /**
+             * Type
+             * @default read-by-rules
+             * @constant
+             */
+            type?: "read-by-rules";
+        };
+        /**
          * FactsIn
-         * @description What a source states: facts, or a text that rules read facts from.
+         * @description What a source states: facts, or a text that facts are read from, by rules or by a language model.
          * @example {
          *       "facts": [
          *         {
@@ -3085,11 +3389,17 @@ export interface components {
          *     }
          */
         FactsIn: {
+            budget?: components["schemas"]["ReadingBudgetIn"];
             /**
              * Collection
              * @default default
              */
             collection?: string;
+            /**
+             * Extraction
+             * @description What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+             */
+            extraction?: ("rules" | "llm") | null;
             /** Facts */
             facts?: components["schemas"]["FactIn"][];
             /**
@@ -3120,10 +3430,17 @@ export interface components {
             /** Events */
             events: components["schemas"]["EventOut"][];
             /**
+             * Extraction
+             * @description What read the text; null where there was none, or for a repeated request.
+             */
+            extraction?: ("rules" | "llm") | null;
+            /**
              * Facts
              * @description As they stand now; those that nobody states any more are left out.
              */
             facts: components["schemas"]["FactOut"][];
+            /** Warnings */
+            warnings?: components["schemas"]["FactWarningOut"][];
         };
         /**
          * FeatureTraceOut
@@ -3469,6 +3786,58 @@ export interface components {
             next_before: number | null;
         };
         /**
+         * GraphMergeIn
+         * @description A graph of facts that is merged into another one.
+         * @example {
+         *       "graph": "mine"
+         *     }
+         */
+        GraphMergeIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description What is merged; it stays as it is.
+             */
+            graph: string;
+            /**
+             * Into
+             * @description A graph of its own; null: the collection's.
+             */
+            into?: string | null;
+            /**
+             * Judge
+             * @description Who merges; by default the access key's judge, another takes `moderate`.
+             */
+            judge?: string | null;
+        };
+        /**
+         * GraphMergeOut
+         * @description What a merge came to: what it brought along that was not there.
+         */
+        GraphMergeOut: {
+            /** Collection */
+            collection: string;
+            event: components["schemas"]["EventOut"];
+            /**
+             * Facts
+             * @description Facts that the sentences say.
+             */
+            facts: number;
+            /**
+             * Joins
+             * @description Entities that are one there, and now here.
+             */
+            joins: number;
+            /** Sentences */
+            sentences: number;
+            /** Verdicts */
+            verdicts: number;
+        };
+        /**
          * Health
          * @description The process answers.
          */
@@ -3557,7 +3926,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /**
@@ -3573,7 +3942,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -3650,7 +4019,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /** Received */
@@ -3661,7 +4030,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -4198,11 +4567,34 @@ export interface components {
              */
             depth?: number;
             /**
+             * Documents
+             * @description 'agent': passages that go by, in this order; by default those that the question finds.
+             */
+            documents?: string[];
+            /**
              * Exploration
              * @description 'tree': how much what was seldom tried is favoured.
              * @default 1
              */
             exploration?: number;
+            /**
+             * Extraction
+             * @description 'agent': what reads facts from what it inserts: the rules, or the LLM.
+             * @default rules
+             * @enum {string}
+             */
+            extraction?: "rules" | "llm";
+            /**
+             * Graph
+             * @description 'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+             */
+            graph?: string | null;
+            /**
+             * Insert Only
+             * @description 'agent': it may insert and search, but not update what it inserted.
+             * @default false
+             */
+            insert_only?: boolean;
             /**
              * Rollouts
              * @description 'tree': ways to a conclusion that are tried.
@@ -4584,6 +4976,27 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ProposedOut
+         * @description A name that means an entity.
+         */
+        ProposedOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Means */
+            means: string;
+            /** Means Id */
+            means_id: number;
+            /** Name */
+            name: string;
+            /** Similarity */
+            similarity: number;
+            /**
+             * Way
+             * @enum {string}
+             */
+            way: "alias" | "similarity";
+        };
+        /**
          * QueryExpansionOut
          * @description An expansion that a question came with.
          */
@@ -4839,6 +5252,29 @@ export interface components {
             workers: number | null;
         };
         /**
+         * ReadingBudgetIn
+         * @description What reading a text by the language model may cost at most; what is beyond it the rules read.
+         */
+        ReadingBudgetIn: {
+            /**
+             * Llm Calls
+             * @description Completions, repetitions included; a text takes two a piece.
+             * @default 40
+             */
+            llm_calls?: number;
+            /**
+             * Seconds
+             * @default 120
+             */
+            seconds?: number;
+            /**
+             * Tokens
+             * @description Of prompts and completions, as far as the endpoint tells.
+             * @default 100000
+             */
+            tokens?: number;
+        };
+        /**
          * RecallOut
          * @description A sentence that a verdict on a past question brought in.
          */
@@ -4858,6 +5294,20 @@ export interface components {
             similarity: number;
             /** Support */
             support: number;
+        };
+        /**
+         * ReembedIn
+         * @description Which encoder a collection shall be of.
+         * @example {
+         *       "model": "all-MiniLM-L6-v2"
+         *     }
+         */
+        ReembedIn: {
+            /**
+             * Model
+             * @description One that the service runs, by name; by default that which the collection is not of.
+             */
+            model?: string | null;
         };
         /**
          * RekeyIn
@@ -5408,11 +5858,11 @@ export interface components {
             options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "tree" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -5675,6 +6125,14 @@ export interface components {
             text: string;
         };
         /**
+         * TenantClosed
+         * @description A tenant that is being removed.
+         */
+        TenantClosed: {
+            /** Tenant */
+            tenant: string;
+        };
+        /**
          * TimingsOut
          * @description Where the time went, in milliseconds.
          */
@@ -5757,7 +6215,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
         };
         /**
          * WhoOut
@@ -6186,6 +6644,83 @@ export interface operations {
             };
             /** @description Too many requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_tenant: {
+        parameters: {
+            query: {
+                /** @description The tenant's name, as there is no way back. */
+                confirm: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantClosed"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7370,6 +7905,213 @@ export interface operations {
             };
         };
     };
+    post_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReembedIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_rekey: {
         parameters: {
             query?: never;
@@ -7661,6 +8403,120 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_align: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlignIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlignOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8323,6 +9179,114 @@ export interface operations {
             };
         };
     };
+    post_graph_merge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GraphMergeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphMergeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_facts_revise: {
         parameters: {
             query?: never;
@@ -8430,6 +9394,114 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_revoke: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactRevokeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactRevokeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -397,7 +397,7 @@ class EvidenceOut(Struct):
     passage_id: str
     query: str | None
     """
-    Null: the caller brought it.
+    Null: the caller brought it, or an agent kept it of a document that went by.
     """
     round: int
     score: float | None
@@ -442,6 +442,16 @@ class ExplorationOut(Struct):
     seed: int | None
     share: float
     slots: int
+
+
+class FactChangeOut(Struct):
+    """
+    What is believed of a fact before and after.
+    """
+
+    after: float
+    before: float
+    fact_id: int
 
 
 class FactCitationOut(Struct):
@@ -528,6 +538,51 @@ class FactOut(Struct):
     """
 
 
+class FactRevokeOut(Struct):
+    """
+    What a revocation comes to. Revoking its event has all of it count again.
+    """
+
+    believed: int
+    """
+    Of them, those that are doubted no more.
+    """
+    changed: list[FactChangeOut]
+    """
+    Those that move most.
+    """
+    collection: str
+    doubted: int
+    """
+    Of them, those that are doubted by it.
+    """
+    event: EventOut | None
+    """
+    null for a preview, or if nothing matched.
+    """
+    facts: int
+    """
+    Facts of which something else is believed. A preview leaves out joins' effects.
+    """
+    kinds: dict[str, int]
+    revoked: int
+    """
+    Events that count no more; of a preview, that would.
+    """
+
+
+class FactWarningOut(Struct):
+    """
+    A part of a text that the language model was to read and the rules read instead.
+    """
+
+    detail: str
+    """
+    How the endpoint failed, or which budget was spent.
+    """
+    type: Literal["read-by-rules"] = "read-by-rules"
+
+
 class FactsOut(Struct):
     """
     What a statement or a revision came to.
@@ -539,6 +594,11 @@ class FactsOut(Struct):
     """
     As they stand now; those that nobody states any more are left out.
     """
+    extraction: Literal["rules", "llm"] | None = None
+    """
+    What read the text; null where there was none, or for a repeated request.
+    """
+    warnings: list[FactWarningOut] | None = None
 
 
 class FeatureTraceOut(Struct):
@@ -625,6 +685,25 @@ class GenerationsOut(Struct):
     """
     Pass as before for the next page; null at the end.
     """
+
+
+class GraphMergeOut(Struct):
+    """
+    What a merge came to: what it brought along that was not there.
+    """
+
+    collection: str
+    event: EventOut
+    facts: int
+    """
+    Facts that the sentences say.
+    """
+    joins: int
+    """
+    Entities that are one there, and now here.
+    """
+    sentences: int
+    verdicts: int
 
 
 class Health(Struct):
@@ -968,6 +1047,19 @@ class Problem(Struct):
     """
 
 
+class ProposedOut(Struct):
+    """
+    A name that means an entity.
+    """
+
+    entity_id: int
+    means: str
+    means_id: int
+    name: str
+    similarity: float
+    way: Literal["alias", "similarity"]
+
+
 class QueryExpansionOut(Struct):
     """
     An expansion that a question came with.
@@ -1271,6 +1363,14 @@ class StoredSentenceOut(Struct):
     text: str
 
 
+class TenantClosed(Struct):
+    """
+    A tenant that is being removed.
+    """
+
+    tenant: str
+
+
 class TimingsOut(Struct):
     """
     Where the time went, in milliseconds.
@@ -1327,6 +1427,8 @@ class WarningOut(Struct):
         "planned-by-rules",
         "sifted-by-rules",
         "noted-by-rules",
+        "acted-by-rules",
+        "read-by-rules",
     ]
 
 
@@ -1344,6 +1446,22 @@ class WhoOut(Struct):
     scopes: dict[str, list[str]]
     tenant: str
     trusted: bool
+
+
+class AlignOut(Struct):
+    """
+    Names that mean the same.
+    """
+
+    collection: str
+    joined: int
+    """
+    How many; of a preview, how many would be.
+    """
+    joins: list[ProposedOut]
+    """
+    The first 1000.
+    """
 
 
 class ArmLiftOut(Struct):
@@ -1713,7 +1831,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     next_errors_after: int | None
     """
@@ -1727,7 +1845,7 @@ class JobDetail(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """
@@ -1780,7 +1898,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     received: int
     rejected: int
@@ -1790,7 +1908,7 @@ class JobOut(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """
