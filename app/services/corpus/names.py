@@ -47,7 +47,7 @@ class NamesService:
             UnavailableError: Postgres cannot be reached.
         """
         with self._database.read() as reader:
-            waiting = waiting_names.collections_waiting(reader, self._encoder.id.fingerprint, collection_id)
+            waiting = waiting_names.collections_waiting(reader, self._encoder.fingerprints, collection_id)
         if not waiting:
             return 0
         if not aside:

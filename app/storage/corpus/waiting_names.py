@@ -18,17 +18,19 @@ class Name:
     surface: str
 
 
-def collections_waiting(reader: Reader, fingerprint: str, collection_id: int | None = None) -> list[Collection]:
-    """Collections of the encoder with this fingerprint where names wait; ``collection_id``: that one only."""
+def collections_waiting(
+    reader: Reader, fingerprints: Sequence[str], collection_id: int | None = None
+) -> list[Collection]:
+    """Collections of encoders with these fingerprints where names wait; ``collection_id``: that one only."""
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM collection c
-        WHERE encoder_fingerprint = %(fingerprint)s AND (%(id)s::bigint IS NULL OR id = %(id)s)
+        WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND (%(id)s::bigint IS NULL OR id = %(id)s)
           AND (SELECT e.id FROM entity e WHERE e.collection_id = c.id AND e.embedding IS NULL
                ORDER BY e.collection_id, e.id LIMIT 1) IS NOT NULL
         ORDER BY id
         """,
-        {"fingerprint": fingerprint, "id": collection_id},
+        {"fingerprints": list(fingerprints), "id": collection_id},
     )
     return [of_row(row) for row in rows]
 
