@@ -36,6 +36,7 @@ from app.services.sessions.publish import Publisher
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
+from app.services.sessions.stop import PoolClassifier
 from app.services.sessions.teach import Teacher
 from app.services.sessions.trajectories import TrajectoryService
 from app.services.sessions.tree import TreePlanner
@@ -196,7 +197,13 @@ class Application(Asking):
             self.teacher,
             self.quotas,
             Publisher(self.database, self.facts),
+            lambda: self.classifier,
         )
+
+    @cached_property
+    def classifier(self) -> PoolClassifier:
+        """Tells pools that suffice, as published."""
+        return PoolClassifier(self.language, self.encoder, self.relevance, self.stop_weights)
 
     @cached_property
     def sessions(self) -> SessionService:
@@ -293,6 +300,8 @@ class Application(Asking):
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
         self.check_dimension()
+        if self.settings.cross_encoder or self.settings.stop_weights:
+            _ = self.classifier
         self._name_others()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])

@@ -9,6 +9,7 @@ from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.providers.prior import RankingPrior, load_prior
+from app.providers.stop import CrossEncoder, Relevance, StopWeights, load_stop
 from app.providers.tokens import Tokens
 from app.services.access.encoder import Encoder
 from app.services.keys.attribution import KeyLearning
@@ -85,6 +86,17 @@ class Parts:
     def prior(self) -> RankingPrior:
         """What is believed of the ranking weights before any verdict."""
         return load_prior(self.settings.ranking_prior)
+
+    @cached_property
+    def stop_weights(self) -> StopWeights:
+        """By which the published classifier tells pools that suffice."""
+        return load_stop(self.settings.stop_weights)
+
+    @cached_property
+    def relevance(self) -> Relevance | None:
+        """The configured cross-encoder, or None."""
+        folder = self.settings.cross_encoder
+        return None if folder is None else CrossEncoder(folder)
 
     @cached_property
     def limits(self) -> GraphLimits:

@@ -232,6 +232,19 @@ class Settings(OperationSettings):
         default=None,
         description="File with the weights to start from, as `engram fit` writes; the shipped ones by default.",
     )
+    cross_encoder: Path | None = Field(
+        default=None,
+        description=(
+            "Folder of a cross-encoder (sentence-transformers, one class) by which stop 'published' tells how much "
+            "a session's evidence is about its question; by default the cosine of embeddings."
+        ),
+    )
+    stop_weights: Path | None = Field(
+        default=None,
+        description=(
+            "File with the weights of stop 'published', as `engram fit-stop` writes; the shipped ones by default."
+        ),
+    )
     sufficiency_threshold: float = Field(
         default=0.97,
         ge=0,

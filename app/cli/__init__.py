@@ -14,6 +14,7 @@ from app.cli import (
     explain,
     facts,
     fit,
+    fit_stop,
     graphs,
     importing,
     ingest,
@@ -28,6 +29,7 @@ from app.cli import (
     report,
     requests,
     serving,
+    sessions,
     trajectories,
     undo,
 )
@@ -46,6 +48,7 @@ __all__ = [
     "explain",
     "facts",
     "fit",
+    "fit_stop",
     "graphs",
     "importing",
     "ingest",
@@ -61,6 +64,7 @@ __all__ = [
     "report",
     "requests",
     "serving",
+    "sessions",
     "trajectories",
     "undo",
 ]

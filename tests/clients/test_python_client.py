@@ -65,6 +65,7 @@ CALLED = {
     "get_readiness": "ready",
     "get_sentence_memory": "memory",
     "get_session": "session",
+    "get_sessions": "sessions",
     "list_feedback": "verdicts",
     "patch_collection": "change_collection",
     "post_access_key": "make_access_key",
@@ -171,6 +172,7 @@ class TestService:
         judged = engram.feedback(session_id=session.session_id, supporting=[sentence])
         assert judged.session_id == session.session_id
         assert engram.cancel_session(session.session_id).status == "stopped"
+        assert [one.session_id for one in engram.sessions(status="stopped")] == [session.session_id]
         with pytest.raises(NotFoundError):
             list(engram.session_rounds(uuid4()))
 

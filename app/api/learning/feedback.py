@@ -185,11 +185,14 @@ def _on_session(app: App, sent: Posted[FeedbackIn], session: UUID, key: str, res
     scope = app.access.scope(sent.body.collection, sent.scope.principal)
     _admit(app, scope, sent.body.judge)
     verdict = sent.body.to_verdict(scope)
-    receipts = app.teacher.judge(scope, app.sessions.state(scope, session), verdict, key, wait=sent.body.wait)
+    state = app.sessions.state(scope, session)
+    receipts = app.teacher.judge(scope, state, verdict, key, wait=sent.body.wait)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
     said = _out(receipts[0], sent.body.collection)
-    return FeedbackOut(**said, session_id=session, session_feedback_ids=[one.event.id for one in receipts])
+    complete_at = app.teacher.complete_at(scope, state, verdict)
+    ids = [one.event.id for one in receipts]
+    return FeedbackOut(**said, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
 
 
 def _admit(app: App, scope: Scope, claimed: str | None) -> None:

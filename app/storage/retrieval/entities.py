@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from app.core.spelling import spelling
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
+from app.storage.lookups import WANTED, each
 from app.storage.retrieval.focus import GraphLimits, Vector
 from app.storage.retrieval.nearness import nearness
 
@@ -40,6 +41,18 @@ def called_entities(reader: Reader, collection: Collection, names: Sequence[str]
     """Normalised name -> (entity, surface) for the names that an entity bears, be they spelt a little otherwise."""
     rows = reader.rows(CALLED, {"collection": collection.id, **called_parameters(names)})
     return {row.name: (row.id, row.surface) for row in rows}
+
+
+def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[int, str]:
+    """Entity -> surface of those of these entities that there are, in the order given."""
+    if not ids:
+        return {}
+    rows = reader.rows(
+        f"SELECT e.id, e.surface FROM {WANTED} {each('entity e', 'e.id = wanted.id')}",
+        {"collection": collection.id, "ids": list(ids)},
+    )
+    found = {row.id: row.surface for row in rows}
+    return {one: found[one] for one in ids if one in found}
 
 
 def nearest_entity(

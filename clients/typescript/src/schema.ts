@@ -1236,7 +1236,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List sessions
+         * @description The collection's sessions, the latest first: your own, or with scope `audit` everybody's.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_sessions"];
         put?: never;
         /**
          * Start a session
@@ -3493,6 +3499,11 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /**
+             * Session Complete At
+             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            session_complete_at?: number | null;
+            /**
              * Session Feedback Ids
              * @description All that a verdict on a session became, this one first; for revoking.
              */
@@ -3668,6 +3679,11 @@ export interface components {
             received_at: string;
             /** Revoked At */
             revoked_at: string | null;
+            /**
+             * Session Complete At
+             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            session_complete_at?: number | null;
             /**
              * Session Feedback Ids
              * @description All that a verdict on a session became, this one first; for revoking.
@@ -4405,6 +4421,45 @@ export interface components {
             title: string | null;
         };
         /**
+         * ListedSessionOut
+         * @description A session in a list; `GET /sessions/{session_id}` has what it found.
+         */
+        ListedSessionOut: {
+            cost: components["schemas"]["CostOut"];
+            /** Covered */
+            covered: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Enough */
+            enough: number | null;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Planner
+             * @enum {string}
+             */
+            planner: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
+            /** Question */
+            question: string;
+            /** Rounds */
+            rounds: number;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "stopped" | "cancelled" | "failed";
+            /** Stop Reason */
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+        };
+        /**
          * MemoryPartOut
          * @description What an arm read of memory.
          */
@@ -4550,7 +4605,7 @@ export interface components {
         };
         /**
          * OptionsIn
-         * @description What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+         * @description What a planner may be asked for; one that goes one way heeds ``without`` alone.
          */
         OptionsIn: {
             /**
@@ -4621,9 +4676,9 @@ export interface components {
             width?: number;
             /**
              * Without
-             * @description Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+             * @description Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
              */
-            without?: ("consolidation" | "update" | "extractor")[];
+            without?: ("consolidation" | "update" | "extractor" | "walk" | "gaps" | "binding")[];
         };
         /**
          * PassageHit
@@ -5955,7 +6010,7 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "answered" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };
@@ -5988,6 +6043,21 @@ export interface components {
             round: number;
             /** Type */
             type: string;
+        };
+        /**
+         * SessionsOut
+         * @description A page of a collection's sessions, the latest first.
+         */
+        SessionsOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Next Before
+             * @description Pass as before for the next page; null at the end.
+             */
+            next_before: string | null;
+            /** Sessions */
+            sessions: components["schemas"]["ListedSessionOut"][];
         };
         /**
          * SideOut
@@ -6100,17 +6170,16 @@ export interface components {
         StopIn: {
             /**
              * Rule
-             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
              * @default planner
              * @enum {string}
              */
-            rule?: "planner" | "enough" | "covered" | "llm" | "rounds";
+            rule?: "planner" | "enough" | "covered" | "published" | "llm" | "rounds";
             /**
              * Threshold
-             * @description Probability from which on the evidence is enough.
-             * @default 0.9
+             * @description Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
              */
-            threshold?: number;
+            threshold?: number | null;
         };
         /**
          * StoredSentenceOut
@@ -11701,6 +11770,88 @@ export interface operations {
             };
             /** @description The collection is of another encoder */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_sessions: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                status?: ("running" | "stopped" | "cancelled" | "failed") | null;
+                /** @description A session: only those begun before it. */
+                before?: string | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

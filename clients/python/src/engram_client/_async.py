@@ -142,6 +142,21 @@ class AsyncEngram:
         """A session with its pool, its rounds, why it stopped and what it cost."""
         return await self._get(m.SessionOut, path_of("sessions", session_id), collection=self._name(collection))
 
+    async def sessions(
+        self, *, collection: str | None = None, status: str | None = None
+    ) -> AsyncIterator[m.ListedSessionOut]:
+        """The sessions of a collection that one may see, the latest first."""
+        before: str | None = None
+        while True:
+            page = await self._get(
+                m.SessionsOut, "/sessions", collection=self._name(collection), status=status, before=before
+            )
+            for one in page.sessions:
+                yield one
+            before = page.next_before
+            if before is None:
+                return
+
     async def session_rounds(
         self, session_id: str | UUID, *, collection: str | None = None, after: int = 0
     ) -> AsyncIterator[m.RoundOut]:

@@ -141,6 +141,19 @@ class Engram:
         """A session with its pool, its rounds, why it stopped and what it cost."""
         return self._get(m.SessionOut, path_of("sessions", session_id), collection=self._name(collection))
 
+    def sessions(self, *, collection: str | None = None, status: str | None = None) -> Iterator[m.ListedSessionOut]:
+        """The sessions of a collection that one may see, the latest first."""
+        before: str | None = None
+        while True:
+            page = self._get(
+                m.SessionsOut, "/sessions", collection=self._name(collection), status=status, before=before
+            )
+            for one in page.sessions:
+                yield one
+            before = page.next_before
+            if before is None:
+                return
+
     def session_rounds(
         self, session_id: str | UUID, *, collection: str | None = None, after: int = 0
     ) -> Iterator[m.RoundOut]:

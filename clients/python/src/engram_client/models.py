@@ -840,6 +840,43 @@ class ListedPassageOut(Struct):
     title: str | None
 
 
+class ListedSessionOut(Struct):
+    """
+    A session in a list; `GET /sessions/{session_id}` has what it found.
+    """
+
+    cost: CostOut
+    covered: float | None
+    created_at: str
+    enough: float | None
+    finished_at: str | None
+    planner: Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
+    question: str
+    rounds: int
+    session_id: str
+    status: Literal["running", "stopped", "cancelled", "failed"]
+    stop_reason: (
+        Literal[
+            "enough",
+            "covered",
+            "answered",
+            "sufficient",
+            "no_gap",
+            "nothing_new",
+            "asked",
+            "rounds",
+            "llm_calls",
+            "tokens",
+            "seconds",
+            "passages",
+            "cancelled",
+            "failed",
+            "erased",
+        ]
+        | None
+    )
+
+
 class MemoryPartOut(Struct):
     """
     What an arm read of memory.
@@ -1312,6 +1349,19 @@ class SessionWarningOut(Struct):
     type: str
 
 
+class SessionsOut(Struct):
+    """
+    A page of a collection's sessions, the latest first.
+    """
+
+    collection: str
+    next_before: str | None
+    """
+    Pass as before for the next page; null at the end.
+    """
+    sessions: list[ListedSessionOut]
+
+
 class SourceOut(Struct):
     """
     A verdict behind a unit of a passage's expansion memory.
@@ -1727,6 +1777,10 @@ class FeedbackDetail(Struct):
     pending, applied, parked or revoked
     """
     verdict: dict[str, Any]
+    session_complete_at: int | None = None
+    """
+    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+    """
     session_feedback_ids: list[int] | None = None
     """
     All that a verdict on a session became, this one first; for revoking.
@@ -1764,6 +1818,10 @@ class FeedbackOut(Struct):
     status: str
     """
     pending, applied, parked or revoked
+    """
+    session_complete_at: int | None = None
+    """
+    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
     """
     session_feedback_ids: list[int] | None = None
     """
@@ -2206,6 +2264,7 @@ class SessionOut(Struct):
             "enough",
             "covered",
             "answered",
+            "sufficient",
             "no_gap",
             "nothing_new",
             "asked",

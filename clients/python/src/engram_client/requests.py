@@ -383,7 +383,7 @@ Document: TypeAlias = str
 
 class OptionsIn(TypedDict):
     """
-    What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+    What a planner may be asked for; one that goes one way heeds ``without`` alone.
     """
 
     combine: NotRequired[Literal["vote", "synthesis"]]
@@ -430,9 +430,9 @@ class OptionsIn(TypedDict):
     """
     'tree': actions tried from one state.
     """
-    without: NotRequired[list[Literal["consolidation", "update", "extractor"]]]
+    without: NotRequired[list[Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]]]
     """
-    Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+    Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
     """
 
 
@@ -702,13 +702,13 @@ class StopIn(TypedDict):
     What may stop a session before its budget does.
     """
 
-    rule: NotRequired[Literal["planner", "enough", "covered", "llm", "rounds"]]
+    rule: NotRequired[Literal["planner", "enough", "covered", "published", "llm", "rounds"]]
     """
-    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
     """
-    threshold: NotRequired[float]
+    threshold: NotRequired[float | None]
     """
-    Probability from which on the evidence is enough.
+    Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
     """
 
 
