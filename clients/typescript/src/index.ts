@@ -139,15 +139,15 @@ function once(key?: string): { "idempotency-key": string } {
   return { "idempotency-key": key ?? crypto.randomUUID() };
 }
 
-interface Outcome {
-  data?: unknown;
+interface Outcome<T> {
+  data?: T;
   error?: unknown;
   response: Response;
 }
 
-/** The answer, or what went wrong as an `EngramError`. */
-async function read<T>(request: Promise<Outcome>): Promise<T> {
-  let outcome: Outcome;
+/** What a call of `Engram.api` was answered with, or what went wrong as an `EngramError`. */
+export async function read<T>(request: Promise<Outcome<T>>): Promise<T> {
+  let outcome: Outcome<T>;
   try {
     outcome = await request;
   } catch (cause) {
