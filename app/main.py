@@ -25,7 +25,7 @@ from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
 from app.api.observed import HEADER, Observed
 from app.api.origins import Allowed, Origins
-from app.api.reasons import explanations
+from app.api.reasons import explanations, learned
 from app.api.retrieval import expansions, queries
 from app.api.serving import serving
 from app.api.sessions import sessions
@@ -41,6 +41,7 @@ ROUTERS = tuple(
     for module in (
         queries,
         explanations,
+        learned,
         expansions,
         feedback,
         judges,

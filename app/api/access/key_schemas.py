@@ -123,3 +123,20 @@ def _row(key: Key) -> dict[str, object]:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
     }
+
+
+class QuotaOut(BaseModel):
+    """What a tenant may have of something, and what it has."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens"]
+    used: int = Field(description="Passages held and jobs open; of the others, those of today (UTC).")
+    limit: int | None = Field(description="Null: any number, and then days are not counted.")
+
+
+class QuotasOut(BaseModel):
+    """A tenant's quotas."""
+
+    tenant: str
+    quotas: list[QuotaOut]

@@ -4,7 +4,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, status
 
-from app.api.access.key_schemas import AccessKeyIn, AccessKeyMade, AccessKeyOut, AccessKeysOut, RotateIn, WhoOut
+from app.api.access.key_schemas import (
+    AccessKeyIn,
+    AccessKeyMade,
+    AccessKeyOut,
+    AccessKeysOut,
+    QuotaOut,
+    QuotasOut,
+    RotateIn,
+    WhoOut,
+)
 from app.api.dependencies import App, Asker, EventId, Limit, json_body, needs
 from app.api.problems import responses
 from app.api.reading import Route
@@ -25,6 +34,12 @@ async def get_own_access(asker: Asker) -> WhoOut:
         scopes=asker.grants.as_json(),
         llm_tokens=asker.llm_tokens,
     )
+
+
+@router.get("/access/quotas", response_model=QuotasOut, responses=responses(401, 503), summary="What may I have?")
+def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
+    """What the asker's tenant may have, and what it has of it; days are UTC."""
+    return QuotasOut(tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.used(asker)])
 
 
 @router.post(
