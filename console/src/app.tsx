@@ -7,6 +7,12 @@ import mark from "./mark.svg";
 import { Choice, Problem, Waiting } from "./parts/basic";
 import { Icon, type IconName } from "./parts/icons";
 import { Ask } from "./pages/ask";
+import { Collections } from "./pages/collections";
+import { Facts } from "./pages/facts";
+import { Health } from "./pages/health";
+import { Keys } from "./pages/keys";
+import { Learned } from "./pages/learned";
+import { Sessions } from "./pages/sessions";
 import { Why } from "./pages/why";
 import { connect, EngramError, key, read, type Schemas } from "./service";
 import { address, allowed, names, SharedState, usePlace, type Scope, type Shared } from "./state";
@@ -23,6 +29,12 @@ interface Page {
 const PAGES: readonly Page[] = [
   { name: "ask", title: "Ask", needs: "query", shows: Ask },
   { name: "why", title: "Why", needs: "query", shows: Why },
+  { name: "learned", title: "What it learned", needs: "audit", shows: Learned },
+  { name: "sessions", title: "Sessions", needs: "query", shows: Sessions },
+  { name: "facts", title: "Facts", needs: "query", shows: Facts },
+  { name: "collections", title: "Collections", needs: "read", shows: Collections },
+  { name: "health", title: "Health", needs: null, shows: Health },
+  { name: "keys", title: "Keys", needs: "admin", everywhere: true, shows: Keys },
 ];
 
 const CHOSEN = "engram.collection";

@@ -21,3 +21,10 @@ export function problem(error: unknown): string {
   if (error instanceof EngramError) return error.detail || error.title;
   return error instanceof Error ? error.message : String(error);
 }
+
+/** A text that is no part of the API's description, such as `/metrics`; empty where it is not shown. */
+export async function plain(path: string): Promise<string> {
+  const held = key.get();
+  const answer = await fetch(path, { headers: held === undefined ? {} : { authorization: `Bearer ${held}` } }).catch(() => null);
+  return answer?.ok ? answer.text() : "";
+}

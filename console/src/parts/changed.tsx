@@ -4,11 +4,9 @@ import { useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { address, useShared } from "../state";
-import { type Asked, type Changed, deep, DEEP } from "./asking";
+import { type Asked, type Changed, deep } from "./asking";
 import { counted, figure, Panel, Problem } from "./basic";
-
-const ROWS = 10;
-const HEIGHT = 30;
+import { moved, type Movement, Slopes } from "./slopes";
 
 interface Props {
   asked: Asked;
@@ -29,7 +27,8 @@ export function ChangedView({ asked, changed, change }: Props) {
       setError(failed);
     }
   };
-  const moved = movements(changed).filter((one) => one.before !== one.after && Math.min(one.before ?? DEEP, one.after ?? DEEP) <= ROWS);
+  const all = movements(changed);
+  const many = all.filter(moved).length;
   return (
     <Panel
       id="changed"
@@ -44,13 +43,13 @@ export function ChangedView({ asked, changed, change }: Props) {
       <div class="stack" aria-live="polite">
         {verdict.status === "applied" ? (
           <p>
-            {moved.length === 0 ? "No rank among the first ten changed." : `${counted(moved.length, "passage")} of the first ten moved.`}
+            {many === 0 ? "No rank among the first ten changed." : `${counted(many, "passage")} of the first ten moved.`}
           </p>
         ) : (
           <p class="note">The verdict is {verdict.status}{verdict.error ? `: ${verdict.error}` : "; a worker applies it."}</p>
         )}
         <div class="half">
-          <Slopes changed={changed} />
+          <Slopes movements={all} />
           {!changed.takenBack && verdict.changes && verdict.changes.length > 0 && <Moves changes={verdict.changes} asked={asked} />}
         </div>
         <Problem error={error} />
@@ -69,13 +68,6 @@ export function ChangedView({ asked, changed, change }: Props) {
   );
 }
 
-interface Movement {
-  id: string;
-  title: string;
-  before: number | null;
-  after: number | null;
-}
-
 function movements({ before, after }: Changed): Movement[] {
   const all = new Map<string, Movement>();
   for (const one of before.passages) {
@@ -89,55 +81,7 @@ function movements({ before, after }: Changed): Movement[] {
   return [...all.values()];
 }
 
-/** The first of both lists, with a line for each passage from where it was to where it is. */
-function Slopes({ changed }: { changed: Changed }) {
-  const all = movements(changed);
-  const side = (by: "before" | "after") =>
-    all.filter((one) => (one[by] ?? DEEP + 1) <= ROWS).sort((one, other) => (one[by] ?? 0) - (other[by] ?? 0));
-  const [left, right] = [side("before"), side("after")];
-  const rows = Math.max(left.length, right.length, 1);
-  const height = rows * HEIGHT;
-  const place = (rank: number | null) => (rank === null || rank > ROWS ? height + 6 : (rank - 0.5) * HEIGHT);
-  const drawn = all.filter((one) => Math.min(one.before ?? DEEP, one.after ?? DEEP) <= ROWS);
-  return (
-    <div class="slopes">
-      <h3>Before</h3>
-      <span />
-      <h3>After</h3>
-      <ol>
-        {left.map((one) => (
-          <li key={one.id} title={one.title}>
-            <span class="figure">{one.before}</span> <span>{one.title}</span>
-          </li>
-        ))}
-      </ol>
-      <svg viewBox={`0 0 60 ${height}`} height={height} preserveAspectRatio="none" aria-hidden="true">
-        {drawn.map((one) => {
-          const [from, to] = [place(one.before), place(one.after)];
-          const tone = to < from ? "rises" : to > from ? "falls" : "stays";
-          return <path key={one.id} class={tone} d={`M0 ${from}C30 ${from} 30 ${to} 60 ${to}`} />;
-        })}
-      </svg>
-      <ol>
-        {right.map((one) => {
-          const rises = (one.before ?? DEEP + 1) > (one.after ?? 0);
-          return (
-            <li key={one.id} title={one.title}>
-              <span class="figure">{one.after}</span> <span>{one.title}</span>
-              {one.before !== one.after && (
-                <small class={rises ? "rises" : "falls"}>
-                  {rises ? "▲" : "▼"} {one.before === null ? "not ranked before" : `was ${one.before}`}
-                </small>
-              )}
-            </li>
-          );
-        })}
-      </ol>
-    </div>
-  );
-}
-
-const CHANNELS: Record<string, string> = { task: "memory", time: "memory of times", recall: "support for this question" };
+export const CHANNELS: Record<string, string> = { task: "memory", time: "memory of times", recall: "support for this question" };
 
 function Moves({ changes, asked }: { changes: readonly Schemas["ChangeOut"][]; asked: Asked }) {
   const texts = new Map(

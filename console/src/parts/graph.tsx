@@ -136,7 +136,7 @@ function make(graph: Graph, container: HTMLElement, look: Look, settings?: Parti
       const touches = look.selected === from || look.selected === to;
       return {
         ...data,
-        color: touches ? look.colours.accent : look.colours.thread,
+        color: data.tone === "bad" ? look.colours.doubted : touches ? look.colours.accent : look.colours.thread,
         size: touches ? 2.2 : 0.8 + 1.6 * ((data.weight as number | undefined) ?? 0),
         zIndex: touches ? 1 : 0,
       };
