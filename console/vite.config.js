@@ -20,5 +20,6 @@ export default defineConfig({
     target: "es2022",
     rolldownOptions: { output: { entryFileNames: "[name]-[hash].js", chunkFileNames: "[name]-[hash].js" } },
   },
+  worker: { format: "es", rolldownOptions: { output: { entryFileNames: "[name]-[hash].js" } } },
   server: { proxy: { "^/(?!console/|@|src/|node_modules/).+": process.env.ENGRAM_URL ?? "http://127.0.0.1:8000" } },
 });

@@ -148,10 +148,12 @@ function Inside({ me, leave }: { me: Schemas["WhoOut"]; leave: () => void }) {
       </a>
       <div class="frame">
         <div class="side">
-          <div class="brand">
-            <img src={mark} alt="" /> Engram
-          </div>
-          <Picker shared={shared} />
+          <header class="stack">
+            <div class="brand">
+              <img src={mark} alt="" /> Engram
+            </div>
+            <Picker shared={shared} />
+          </header>
           <nav aria-label="Pages">
             <ul>
               {pages.map((one) => (

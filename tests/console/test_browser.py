@@ -12,9 +12,9 @@ from app.main import create_app
 from app.services.access.keys import Wanted
 from app.services.access.scope import LOCAL
 from app.settings import Settings
+from engram_client import Engram
 from tests.console.conftest import AXE, Opened
 from tests.support.live_server import LiveServer
-from tests.support.state import given_episode, judge, sentences
 
 pytestmark = pytest.mark.browser
 
@@ -35,11 +35,11 @@ def ask(page: Any, question: str = QUESTION) -> None:
 
 
 @pytest.fixture
-def taught(application: Application, curie: str) -> str:
-    """A collection that a verdict and statements of facts taught something."""
-    ids = sentences(application, curie, "curie")
-    query_id = given_episode(application, curie, QUESTION, list(ids.values()))
-    judge(application, curie, query_id, [ids[BORN]], wait=True)
+def taught(service: str, curie: str) -> str:
+    """A collection that a verdict taught something."""
+    with Engram(service, collection=curie) as engram:
+        found = engram.query(QUESTION)
+        engram.feedback(found.query_id, supporting=[{"passage_id": "curie", "text": BORN}], wait=True)
     return curie
 
 
@@ -204,9 +204,7 @@ def state_facts(page: Any, service: str, collection: str) -> None:
     for source, chair, since in (("gazette", "Ana Diaz", "2001-01-01"), ("rumour", "Bo Lind", "2002-01-01")):
         fact = {"subject": "Acme", "predicate": "chair", "object": chair, "valid_from": since}
         fact |= {"valid_to": "2009-01-01"}
-        page.request.post(
-            f"{service}/facts", data={"collection": collection, "source": source, "facts": [fact]}
-        )
+        page.request.post(f"{service}/facts", data={"collection": collection, "source": source, "facts": [fact]})
     page.request.put(
         f"{service}/predicates", data={"collection": collection, "predicate": "chair", "functional": True}
     )
@@ -215,6 +213,7 @@ def state_facts(page: Any, service: str, collection: str) -> None:
 def test_facts_show_neighbours_conflicts_and_times(opened: Opened, service: str, curie: str) -> None:
     page = opened(service, place("facts", curie))
     state_facts(page, service, curie)
+    page.reload()
     page.get_by_label("Name or question").fill("Acme")
     page.get_by_role("button", name="Look").click()
     page.locator(".factlist li").nth(1).wait_for()

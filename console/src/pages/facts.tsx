@@ -13,6 +13,9 @@ import { useLoaded, useShared } from "../state";
 const MOST = 1_000;
 /** Facts of one entity that are asked for. */
 const LISTED = 300;
+const AT_ONCE = 6;
+const MOST_AT_ONCE = 300;
+/** Entities whose neighbours are looked at by one click. */
 
 export function Facts() {
   const { engram, collection, may } = useShared();
@@ -36,6 +39,25 @@ export function Facts() {
     const found = await read<Schemas["FactEntityOut"]>(engram.api.GET("/entities/{entity_id}", { params }));
     add(found.facts, anew);
     setCentre(node(found.stands_for?.entity_id ?? found.entity_id));
+  };
+  /** The neighbours of every entity that is shown, some at a time. */
+  const aroundAll = async () => {
+    const entities = new Set([...facts.values()].flatMap((fact) => [fact.subject.entity_id, fact.object_entity_id ?? 0]));
+    entities.delete(0);
+    const left = [...entities].slice(0, MOST_AT_ONCE);
+    const found: Fact[] = [];
+    while (left.length > 0) {
+      const some = left.splice(0, AT_ONCE);
+      const pages = await Promise.all(
+        some.map((entity) => {
+          const params = { path: { entity_id: entity }, query: { collection, limit: MOST } };
+          return read<Schemas["FactEntityOut"]>(engram.api.GET("/entities/{entity_id}", { params }));
+        }),
+      );
+      found.push(...pages.flatMap((page) => page.facts));
+    }
+    add(found);
+    setCentre(null);
   };
   const attempt = async (what: () => Promise<void>) => {
     setBusy(true);
@@ -89,7 +111,7 @@ export function Facts() {
             {starts === null ? "Facts come with passages, where the service reads them, and from sources that state them." : "Another name may have some."}
           </Empty>
         ) : (
-          <Around facts={[...facts.values()]} functional={predicates.data ?? new Set()} centre={centre} expand={(entity) => void attempt(() => around(entity))} />
+          <Around facts={[...facts.values()]} functional={predicates.data ?? new Set()} centre={centre} expand={(entity) => void attempt(() => around(entity))} expandAll={() => void attempt(aroundAll)} />
         )}
       </div>
     </>
@@ -101,13 +123,15 @@ interface AroundProps {
   functional: ReadonlySet<string>;
   centre: string | null;
   expand: (entity: number) => void;
+  expandAll: () => void;
 }
 
-function Around({ facts, functional, centre, expand }: AroundProps) {
+function Around({ facts, functional, centre, expand, expandAll }: AroundProps) {
   const [year, setYear] = useState<number | null>(null);
   const [disputedOnly, setDisputedOnly] = useState(false);
   const [selected, setSelected] = useState<string | null>(centre);
   const [open, setOpen] = useState<number | null>(null);
+  const [settled, setSettled] = useState(false);
   const graph = useMemo(() => new Graph({ multi: true }), []);
   const disputed = useMemo(() => conflicts(facts, functional), [facts, functional]);
   const span = useMemo(() => reach(facts), [facts]);
@@ -118,7 +142,8 @@ function Around({ facts, functional, centre, expand }: AroundProps) {
   useEffect(() => setSelected(centre), [centre]);
   useEffect(() => {
     fill(graph, shown, disputed);
-    return settle(graph);
+    setSettled(false);
+    return settle(graph, () => setSettled(true));
   }, [shown, disputed]);
   const touching = (fact: Fact) => selected === null || node(fact.subject.entity_id) === selected || objectNode(fact) === selected;
   const listed = shown.filter(touching).sort((one, other) => other.belief - one.belief);
@@ -130,6 +155,7 @@ function Around({ facts, functional, centre, expand }: AroundProps) {
           graph={graph}
           label={`Graph of ${counted(shown.length, "fact")}; the list beside it says the same.`}
           height={520}
+          settled={settled}
           selected={selected !== null && graph.hasNode(selected) ? selected : null}
           onSelect={setSelected}
         />
@@ -152,6 +178,9 @@ function Around({ facts, functional, centre, expand }: AroundProps) {
               <strong class="figure">{year ?? `${span[0]} to ${span[1]}`}</strong>
             </>
           )}
+          <button type="button" class="small" onClick={expandAll}>
+            Show neighbours of all
+          </button>
           <label class="check">
             <input type="checkbox" checked={disputedOnly} onChange={(event) => setDisputedOnly(event.currentTarget.checked)} />
             <span>Conflicts and doubts only</span>

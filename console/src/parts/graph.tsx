@@ -9,6 +9,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 export type Kind = "question" | "entity" | "sentence" | "passage" | "doubted" | "value";
 type Palette = Record<Kind | "ink" | "soft" | "thread" | "panel" | "accent", string>;
 
+const MANY = 1_200;
+/** Nodes, or edges, from which on a graph that is dragged shows less, so that it goes on smoothly. */
+
 const VARIABLES: Record<keyof Palette, string> = {
   question: "--node-question",
   entity: "--node-entity",
@@ -50,10 +53,12 @@ interface Props {
   selected?: string | null;
   onSelect?: (node: string | null) => void;
   settings?: Partial<Settings>;
+  /** Whether the nodes have found their places. */
+  settled?: boolean;
 }
 
 /** Nodes have `x`, `y`, `size`, `label` and `kind`, edges a `weight` from 0 to 1. */
-export function GraphView({ graph, label, height, shows, selected, onSelect, settings }: Props) {
+export function GraphView({ graph, label, height, shows, selected, onSelect, settings, settled }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const drawn = useRef<Sigma | null>(null);
   const look = useRef({ shows, selected, onSelect, colours: {} as Palette });
@@ -90,9 +95,13 @@ export function GraphView({ graph, label, height, shows, selected, onSelect, set
     };
   }, [graph]);
   useEffect(() => void drawn.current?.refresh({ skipIndexation: true }), [shows, selected]);
+  useEffect(() => {
+    drawn.current?.setSetting("hideEdgesOnMove", graph.size > MANY);
+    drawn.current?.setSetting("hideLabelsOnMove", graph.order > MANY);
+  }, [graph, settled]);
 
   if (failed) return <p class="quiet">This browser draws no WebGL; the list below says the same.</p>;
-  return <div class="graph" ref={place} role="img" aria-label={label} style={{ height: `${height}px` }} />;
+  return <div class="graph" data-settled={settled} ref={place} role="img" aria-label={label} style={{ height: `${height}px` }} />;
 }
 
 interface Look {
@@ -110,12 +119,11 @@ function make(graph: Graph, container: HTMLElement, look: Look, settings?: Parti
     labelFont: "Inter Variable, system-ui, sans-serif",
     labelSize: 12,
     labelColor: { color: look.colours.ink },
-    labelDensity: 1,
-    labelGridCellSize: 70,
+    labelDensity: 0.7,
+    labelGridCellSize: 90,
     labelRenderedSizeThreshold: 5,
     defaultDrawNodeLabel: drawLabel,
     defaultDrawNodeHover: (pen, data, how) => drawHover(pen, data, how, look.colours),
-    hideEdgesOnMove: graph.size > 4_000,
     stagePadding: 26,
     zIndex: true,
     nodeReducer: (node, data) => {

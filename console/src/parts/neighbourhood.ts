@@ -2,8 +2,11 @@
 
 import Graph from "graphology";
 import forceAtlas2 from "graphology-layout-forceatlas2";
+import DEFAULTS from "graphology-layout-forceatlas2/defaults.js";
+import { assignLayoutChanges, graphToByteArrays } from "graphology-layout-forceatlas2/helpers.js";
 
 import type { Schemas } from "../service";
+import type { Placed, Task } from "./layout.worker";
 
 export type Fact = Schemas["FactOut"];
 
@@ -62,8 +65,12 @@ export function fill(graph: Graph, facts: readonly Fact[], disputed: ReadonlySet
     if (from !== to) graph.mergeEdgeWithKey(`fact ${fact.fact_id}`, from, to, how);
   }
   graph.forEachNode((one) => void (graph.degree(one) > 0 || graph.dropNode(one)));
-  graph.updateEachNodeAttributes((one, given) => ({ ...given, size: Math.min(4 + 1.6 * Math.sqrt(graph.degree(one)), 18) }));
+  const scale = Math.min(1, (FULL_SIZE / graph.order) ** 0.28);
+  graph.updateEachNodeAttributes((one, given) => ({ ...given, size: scale * Math.min(4 + 1.6 * Math.sqrt(graph.degree(one)), 18) }));
 }
+
+const FULL_SIZE = 60;
+/** Nodes up to which they have their full size. */
 
 function place(graph: Graph, one: string, label: string, kind: "entity" | "value", beside: string | null): void {
   if (graph.hasNode(one)) return;
@@ -73,23 +80,26 @@ function place(graph: Graph, one: string, label: string, kind: "entity" | "value
   graph.addNode(one, { label, kind, size: 5, x: Number(at.x) + far * Math.cos(angle), y: Number(at.y) + far * Math.sin(angle) });
 }
 
-const FRAME_MS = 12;
-/** Of a frame, that the layout may take; the rest is drawing's. */
+const ROUNDS = 260;
+const ROUNDS_OF_MANY = 140;
+const MANY = 800;
 
-/** Lets the nodes find their places, a little in each frame; returns what stops it. */
-export function settle(graph: Graph, rounds = 260): () => void {
-  if (graph.order < 2) return () => undefined;
-  const settings = { ...forceAtlas2.inferSettings(graph), barnesHutOptimize: graph.order > 300, gravity: 1, scalingRatio: 12, adjustSizes: false };
-  let left = rounds;
-  let frame = 0;
-  const step = () => {
-    const began = performance.now();
-    while (left > 0 && performance.now() - began < FRAME_MS) {
-      forceAtlas2.assign(graph, { iterations: 1, settings, getEdgeWeight: null });
-      left -= 1;
+/** Lets the nodes find their places, which another thread works out; returns what stops it. */
+export function settle(graph: Graph, done: () => void): () => void {
+  if (graph.order < 2) {
+    done();
+    return () => undefined;
+  }
+  const settings = { ...DEFAULTS, ...forceAtlas2.inferSettings(graph), barnesHutOptimize: graph.order > 300, gravity: 1, scalingRatio: 12 };
+  const worker = new Worker(new URL("./layout.worker.ts", import.meta.url), { type: "module" });
+  worker.onmessage = ({ data }: MessageEvent<Placed>) => {
+    assignLayoutChanges(graph, data.nodes, null);
+    if (data.done) {
+      worker.terminate();
+      done();
     }
-    if (left > 0) frame = requestAnimationFrame(step);
   };
-  frame = requestAnimationFrame(step);
-  return () => cancelAnimationFrame(frame);
+  const rounds = graph.order > MANY ? ROUNDS_OF_MANY : ROUNDS;
+  worker.postMessage({ ...graphToByteArrays(graph, () => 1), settings, rounds } satisfies Task);
+  return () => worker.terminate();
 }
