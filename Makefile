@@ -15,7 +15,7 @@ BESIDE := clients/python integrations/langchain integrations/mcp
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.
 PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
-.PHONY: run test check format docs lock install develop clean
+.PHONY: run test check format docs lock install develop clean console console-test
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -41,6 +41,16 @@ docs: develop
 	@$(BIN)/python docs/settings.py
 	@$(BIN)/python clients/python/generate.py
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
+
+# The console's files, which the API serves: they are in the repository, so that nobody else needs Node.
+console:
+	@cd console && npm ci --silent --no-audit --no-fund && npm run --silent build
+
+# The console in a real Chromium (Debian: apt install chromium), with axe-core for accessibility.
+console-test: develop
+	@$(PIP) playwright
+	@cd console && npm ci --silent --no-audit --no-fund
+	@$(BIN)/pytest -m browser tests/console
 
 # What the image installs, each file by its hash. It needs uv.
 lock:

@@ -8,6 +8,7 @@ while the graph is dragged and zoomed.
 import argparse
 import time
 import uuid
+from collections import Counter
 from typing import Any
 
 import httpx
@@ -69,10 +70,14 @@ def state(service: httpx.Client, name: str, nodes: int) -> None:
         service.post("/facts", json=body).raise_for_status()
 
 
-def busy() -> float:
-    """Processor seconds that all of this process's children have taken, the browser's among them."""
-    times = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
-    return sum(one.user + one.system for one in times)
+def busy() -> Counter[str]:
+    """Processor seconds that the browser's processes have taken, by what they do: the page, or drawing for it."""
+    taken: Counter[str] = Counter()
+    for child in psutil.Process().children(recursive=True):
+        kind = next((part[7:] for part in child.cmdline() if part.startswith("--type=")), "other")
+        times = child.cpu_times()
+        taken[kind] += times.user + times.system
+    return taken
 
 
 def measure(url: str, name: str, nodes: int, seconds: float, screenshot: str | None) -> dict[str, Any]:
@@ -93,7 +98,10 @@ def measure(url: str, name: str, nodes: int, seconds: float, screenshot: str | N
         page.locator(".graph[data-settled='true']").wait_for()
         spent = busy()
         moving = page.evaluate(COUNT, [seconds, True])
-        moving["processor_ms_a_frame"] = round(1000 * (busy() - spent) / (moving["frames"] * seconds), 1)
+        frames, after = moving["frames"] * seconds, busy()
+        moving["processor_ms_a_frame"] = {
+            kind: round(1000 * (after[kind] - spent[kind]) / frames, 1) for kind in ("renderer", "gpu-process")
+        }
         if screenshot:
             page.screenshot(path=screenshot)
         renderer = page.evaluate(

@@ -17,6 +17,8 @@ export interface Changed {
   before: Schemas["CompareOut"];
   after: Schemas["CompareOut"];
   takenBack: boolean;
+  /** Texts of what was missing, which the answer has not. */
+  missing: Missing[];
 }
 
 export interface Asked {

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { address, useShared } from "../state";
-import { type Asked, type Changed, deep } from "./asking";
+import { type Asked, type Changed, deep, type Missing } from "./asking";
 import { counted, figure, Panel, Problem } from "./basic";
 import { moved, type Movement, Slopes } from "./slopes";
 
@@ -50,7 +50,7 @@ export function ChangedView({ asked, changed, change }: Props) {
         )}
         <div class="half">
           <Slopes movements={all} />
-          {!changed.takenBack && verdict.changes && verdict.changes.length > 0 && <Moves changes={verdict.changes} asked={asked} />}
+          {!changed.takenBack && verdict.changes && verdict.changes.length > 0 && <Moves changes={verdict.changes} asked={asked} missing={changed.missing} />}
         </div>
         <Problem error={error} />
         <div class="row">
@@ -83,9 +83,9 @@ function movements({ before, after }: Changed): Movement[] {
 
 export const CHANNELS: Record<string, string> = { task: "memory", time: "memory of times", recall: "support for this question" };
 
-function Moves({ changes, asked }: { changes: readonly Schemas["ChangeOut"][]; asked: Asked }) {
+function Moves({ changes, asked, missing }: { changes: readonly Schemas["ChangeOut"][]; asked: Asked; missing: readonly Missing[] }) {
   const texts = new Map(
-    asked.answer?.passages.flatMap((passage) => passage.sentences.map((one) => [one.sentence_id, one.text] as const)) ?? [],
+    [...(asked.answer?.passages.flatMap((passage) => passage.sentences) ?? []), ...missing].map((one) => [one.sentence_id, one.text]),
   );
   const sentences = [...new Set(changes.map((one) => one.sentence_id))];
   return (

@@ -38,7 +38,7 @@ export function Judging({ asked, change }: Props) {
       const after = await ranked();
       const said = inWords(supporting.length, rejected.length, asked.missing.length);
       change({
-        changed: { verdict, said, before, after, takenBack: false },
+        changed: { verdict, said, before, after, takenBack: false, missing: asked.missing },
         marks: new Map(),
         missing: [],
         whole: false,

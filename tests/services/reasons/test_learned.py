@@ -27,7 +27,9 @@ def teach(application: Application, name: str) -> tuple[dict[str, int], list[int
 
 
 def shown(preview: Preview) -> dict[tuple[int, str], tuple[float, float]]:
-    return {(one.sentence_id, one.channel): (one.without_perplexity, one.without_likeness) for one in preview.states}
+    return {
+        (one.sentence_id, one.channel): (one.without_perplexity, one.without_likeness) for one in preview.states
+    }
 
 
 def test_the_course_tells_every_verdict_and_how_sure_the_memories_became(
