@@ -9,6 +9,7 @@ from app.services.access.scope import AccessService
 from app.services.facts.instruct import InstructService
 from app.services.facts.join import JoinService
 from app.services.facts.predicates import PredicatesService
+from app.services.facts.reading import TextService
 from app.services.facts.revise import FactsService
 from app.services.facts.search import FactSearch
 from app.services.facts.show import ShowService
@@ -20,6 +21,7 @@ from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
+from app.services.serving.chat import ChatService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.upkeeping import Upkeep
@@ -105,6 +107,11 @@ class Asking(Upkeep):
         return FactsService(self.database, self.language, self.noise)
 
     @cached_property
+    def texts(self) -> TextService:
+        """Reads facts from texts."""
+        return TextService(self.language, self.llm, self.settings.facts_extraction)
+
+    @cached_property
     def fact_search(self) -> FactSearch:
         """Searches facts."""
         return FactSearch(self.database)
@@ -148,3 +155,8 @@ class Asking(Upkeep):
     def answer(self) -> AnswerService:
         """Answers in words."""
         return AnswerService(self.serving, self.llm)
+
+    @cached_property
+    def chat(self) -> ChatService:
+        """Answers the last question of a conversation."""
+        return ChatService(self.answer, self.llm)

@@ -1,8 +1,8 @@
 """How many frames a second the console's graph has with so many nodes: the facts page in a real Chromium.
 
-``python benchmarks/console_frames.py --nodes 2000 --seconds 5`` against a service that ``--url`` names. It states the facts in
-a collection of its own, which it deletes at the end, waits until the nodes have found their places, and then counts the frames
-while the graph is dragged and zoomed.
+``python -m benchmarks.console_frames --nodes 2000 --seconds 5`` against a service that ``--url`` names. It states
+the facts in a collection of its own, which it deletes at the end, waits until the nodes have found their places, and
+then counts the frames while the graph is dragged.
 """
 
 import argparse
@@ -34,7 +34,7 @@ COUNT = """([seconds, moving]) => new Promise(done => {
   };
   requestAnimationFrame(step);
 })"""
-"""Frames in so many seconds; moving, the graph is dragged a little before each of them, so that each is drawn anew."""
+"""Frames in so many seconds; moving, the graph is dragged a little before each, so that each is drawn anew."""
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from app.services.corpus.ingest import IngestService
 from app.services.facts.instruct import InstructService
 from app.services.facts.join import JoinService
 from app.services.facts.predicates import PredicatesService
+from app.services.facts.reading import TextService
 from app.services.facts.revise import FactsService
 from app.services.facts.search import FactSearch
 from app.services.facts.show import ShowService
@@ -42,6 +43,7 @@ from app.services.retrieval.expand import ExpandService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
+from app.services.serving.chat import ChatService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.services.sessions.sessions import SessionService
@@ -88,6 +90,8 @@ class Services(Protocol):
     @property
     def answer(self) -> AnswerService: ...
     @property
+    def chat(self) -> ChatService: ...
+    @property
     def expand(self) -> ExpandService: ...
     @property
     def intake(self) -> Intake: ...
@@ -109,6 +113,8 @@ class Services(Protocol):
     def learned(self) -> LearnedService: ...
     @property
     def facts(self) -> FactsService: ...
+    @property
+    def texts(self) -> TextService: ...
     @property
     def fact_search(self) -> FactSearch: ...
     @property

@@ -20,6 +20,9 @@ an 8,192-token context. Sentences beyond it are left out from the end."""
 MAX_QUOTE_CHARACTERS = 4_000
 """Longest question, answer or statement quoted in a prompt, in characters; the rest is cut off."""
 
+JSON_FORM = "the JSON object"
+"""What replies are, but for those in tags."""
+
 Message = dict[str, str]
 
 _BRACKETS = str.maketrans({"<": "‹", ">": "›", "\x00": None})
@@ -74,6 +77,16 @@ it favours nothing.
 Reply with one JSON object:
 {{"reasoning": "one to three sentences", "answer": "Lisbon", "cited": [1, 4], "sufficient": true}}
 "cited" lists sentence numbers."""
+
+_RESTATE = f"""\
+A user asks the last question of a conversation. Write it so that somebody who heard nothing of the conversation
+understands what is asked: put names in place of "it", "she", "there", and add what the question leaves out because
+it was just spoken of. Change nothing else, answer nothing, and keep the user's language. A question that stands
+alone stays as it is.
+
+{_QUOTED}
+
+Reply with one JSON object: {{"question": "When was Marie Curie born?"}}"""
 
 _GRADE = f"""\
 You mark an examination. You see the question, the answers that its setters accept, one on each line, and what a
@@ -145,6 +158,12 @@ def draft_answer(question: str, evidence: Evidence) -> list[Message]:
     return conversation(_ANSWER, {"evidence": evidence.block, "question": cut(question)})
 
 
+def restatement(question: str, earlier: Sequence[tuple[str, str]]) -> list[Message]:
+    """Ask for the question in words that need no conversation before it; of a long one its end is shown."""
+    lines = "\n".join(f"{role}: {quote(text)[:MAX_QUOTE_CHARACTERS]}" for role, text in earlier)
+    return conversation(_RESTATE, {"conversation": lines[-MAX_EVIDENCE_CHARACTERS:], "question": cut(question)})
+
+
 def grade(question: str, accepted: Sequence[str], answer: str) -> list[Message]:
     """Ask whether an answer is right, by those that are accepted."""
     lines = "\n".join(quote(one) for one in accepted)[:MAX_QUOTE_CHARACTERS]
@@ -186,12 +205,12 @@ def _titled(title: str | None) -> dict[str, str]:
     return {} if title is None else {"title": cut(title)}
 
 
-def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Message]:
-    """Extend the conversation by the unusable ``reply`` and what is wrong with it."""
+def ask_again(messages: Sequence[Message], reply: str, problem: str, form: str = JSON_FORM) -> list[Message]:
+    """Extend the conversation by the unusable ``reply``, what is wrong with it and what was to be replied."""
     said = [{"role": "assistant", "content": reply[:MAX_QUOTE_CHARACTERS]}] if reply.strip() else []
     request = (
         f"That reply cannot be used ({problem}). "
-        "Reply again with only the JSON object described at the beginning, in that exact form."
+        f"Reply again with only {form} described at the beginning, in that exact form."
     )
     return [*messages, *said, {"role": "user", "content": request}]
 

@@ -7,10 +7,13 @@ FallbackType = Literal[
     "sufficiency-not-judged",
     "time-by-rules",
     "not-answered",
+    "not-restated",
     "not-widened",
     "planned-by-rules",
     "sifted-by-rules",
     "noted-by-rules",
+    "acted-by-rules",
+    "read-by-rules",
 ]
 
 

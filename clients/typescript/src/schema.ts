@@ -592,7 +592,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description Have a source state facts, as they are or as a text that rules read them from.
+         * @description Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -1268,6 +1268,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer in a chat
+         * @description As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
+         *
+         *     Where something was said before the last message, the configured LLM restates that first. What the answer rests
+         *     on, and the `query_id` to judge it by, stand under `engram`.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List collections as models
+         * @description The first thousand collections that may be read with the key, for a chat frontend to choose from.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1726,7 +1773,7 @@ export interface components {
             passages?: number;
             /**
              * Rounds
-             * @description Rounds that retrieve.
+             * @description Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
              * @default 3
              */
             rounds?: number;
@@ -1849,6 +1896,127 @@ export interface components {
             similarity: number | null;
             /** Update Count */
             update_count: number;
+        };
+        /**
+         * ChatChoice
+         * @description There is one.
+         */
+        ChatChoice: {
+            /**
+             * Finish Reason
+             * @default stop
+             * @constant
+             */
+            finish_reason?: "stop";
+            /**
+             * Index
+             * @default 0
+             * @constant
+             */
+            index?: 0;
+            message: components["schemas"]["ChatSaid"];
+        };
+        /**
+         * ChatGrounds
+         * @description What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+         */
+        ChatGrounds: {
+            /** Citations */
+            citations: components["schemas"]["CitationOut"][];
+            /** Enough */
+            enough: number | null;
+            /**
+             * Query Id
+             * @description For `POST /feedback`.
+             */
+            query_id: string;
+            /**
+             * Question
+             * @description As it was asked of the collection, where earlier messages had a say restated.
+             */
+            question: string;
+            /** Sufficient */
+            sufficient: boolean;
+            /** Warnings */
+            warnings: components["schemas"]["WarningOut"][];
+        };
+        /**
+         * ChatIn
+         * @description A conversation whose last message is a question. Options of a model's, such as `temperature`, are ignored.
+         * @example {
+         *       "messages": [
+         *         {
+         *           "content": "Where was Marie Curie born?",
+         *           "role": "user"
+         *         }
+         *       ],
+         *       "model": "docs"
+         *     }
+         */
+        ChatIn: {
+            /** Messages */
+            messages: components["schemas"]["ChatMessage"][];
+            /**
+             * Model
+             * @description The collection that is asked.
+             */
+            model: string;
+            /**
+             * Stream
+             * @default false
+             */
+            stream?: boolean;
+        };
+        /**
+         * ChatMessage
+         * @description What was said; fields that Engram has no use for are ignored.
+         */
+        ChatMessage: {
+            /** Content */
+            content?: string | components["schemas"]["ContentPart"][] | null;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "system" | "developer" | "user" | "assistant" | "tool";
+        };
+        /**
+         * ChatOut
+         * @description A chat completion.
+         */
+        ChatOut: {
+            /** Choices */
+            choices: components["schemas"]["ChatChoice"][];
+            /**
+             * Created
+             * @description Unix time in seconds.
+             */
+            created: number;
+            engram: components["schemas"]["ChatGrounds"];
+            /** Id */
+            id: string;
+            /** Model */
+            model: string;
+            /**
+             * Object
+             * @default chat.completion
+             * @constant
+             */
+            object?: "chat.completion";
+        };
+        /**
+         * ChatSaid
+         * @description The answer in words, its sources below it.
+         */
+        ChatSaid: {
+            /** Content */
+            content: string;
+            /**
+             * Role
+             * @default assistant
+             * @constant
+             */
+            role?: "assistant";
         };
         /**
          * CitationOut
@@ -2098,6 +2266,19 @@ export interface components {
             observation_noise_negative: number;
             /** Observation Noise Positive */
             observation_noise_positive: number;
+        };
+        /**
+         * ContentPart
+         * @description A piece of a message; only text can be answered.
+         */
+        ContentPart: {
+            /** Text */
+            text: string;
+            /**
+             * Type
+             * @constant
+             */
+            type: "text";
         };
         /**
          * CostOut
@@ -2454,7 +2635,7 @@ export interface components {
             passage_id: string;
             /**
              * Query
-             * @description Null: the caller brought it.
+             * @description Null: the caller brought it, or an agent kept it of a document that went by.
              */
             query: string | null;
             /** Round */
@@ -2958,8 +3139,25 @@ export interface components {
             tokens: number;
         };
         /**
+         * FactWarningOut
+         * @description A part of a text that the language model was to read and the rules read instead.
+         */
+        FactWarningOut: {
+            /**
+             * Detail
+             * @description How the endpoint failed, or which budget was spent.
+             */
+            detail: string;
+            /**
+             * Type
+             * @default read-by-rules
+             * @constant
+             */
+            type?: "read-by-rules";
+        };
+        /**
          * FactsIn
-         * @description What a source states: facts, or a text that rules read facts from.
+         * @description What a source states: facts, or a text that facts are read from, by rules or by a language model.
          * @example {
          *       "facts": [
          *         {
@@ -2977,11 +3175,17 @@ export interface components {
          *     }
          */
         FactsIn: {
+            budget?: components["schemas"]["ReadingBudgetIn"];
             /**
              * Collection
              * @default default
              */
             collection?: string;
+            /**
+             * Extraction
+             * @description What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+             */
+            extraction?: ("rules" | "llm") | null;
             /** Facts */
             facts?: components["schemas"]["FactIn"][];
             /**
@@ -3012,10 +3216,17 @@ export interface components {
             /** Events */
             events: components["schemas"]["EventOut"][];
             /**
+             * Extraction
+             * @description What read the text; null where there was none, or for a repeated request.
+             */
+            extraction?: ("rules" | "llm") | null;
+            /**
              * Facts
              * @description As they stand now; those that nobody states any more are left out.
              */
             facts: components["schemas"]["FactOut"][];
+            /** Warnings */
+            warnings?: components["schemas"]["FactWarningOut"][];
         };
         /**
          * FeatureTraceOut
@@ -4042,6 +4253,45 @@ export interface components {
             judge?: string | null;
         };
         /**
+         * ModelOut
+         * @description A collection, as a model.
+         */
+        ModelOut: {
+            /**
+             * Created
+             * @description 0: a collection does not know when it was made.
+             */
+            created: number;
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default model
+             * @constant
+             */
+            object?: "model";
+            /**
+             * Owned By
+             * @default engram
+             * @constant
+             */
+            owned_by?: "engram";
+        };
+        /**
+         * ModelsOut
+         * @description The collections that may be asked.
+         */
+        ModelsOut: {
+            /** Data */
+            data: components["schemas"]["ModelOut"][];
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+        };
+        /**
          * MomentOut
          * @description How things stood once a verdict was applied.
          */
@@ -4175,11 +4425,34 @@ export interface components {
              */
             depth?: number;
             /**
+             * Documents
+             * @description 'agent': passages that go by, in this order; by default those that the question finds.
+             */
+            documents?: string[];
+            /**
              * Exploration
              * @description 'tree': how much what was seldom tried is favoured.
              * @default 1
              */
             exploration?: number;
+            /**
+             * Extraction
+             * @description 'agent': what reads facts from what it inserts: the rules, or the LLM.
+             * @default rules
+             * @enum {string}
+             */
+            extraction?: "rules" | "llm";
+            /**
+             * Graph
+             * @description 'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+             */
+            graph?: string | null;
+            /**
+             * Insert Only
+             * @description 'agent': it may insert and search, but not update what it inserted.
+             * @default false
+             */
+            insert_only?: boolean;
             /**
              * Rollouts
              * @description 'tree': ways to a conclusion that are tried.
@@ -4876,6 +5149,29 @@ export interface components {
             workers: number | null;
         };
         /**
+         * ReadingBudgetIn
+         * @description What reading a text by the language model may cost at most; what is beyond it the rules read.
+         */
+        ReadingBudgetIn: {
+            /**
+             * Llm Calls
+             * @description Completions, repetitions included; a text takes two a piece.
+             * @default 40
+             */
+            llm_calls?: number;
+            /**
+             * Seconds
+             * @default 120
+             */
+            seconds?: number;
+            /**
+             * Tokens
+             * @description Of prompts and completions, as far as the endpoint tells.
+             * @default 100000
+             */
+            tokens?: number;
+        };
+        /**
          * RecallOut
          * @description A sentence that a verdict on a past question brought in.
          */
@@ -5445,11 +5741,11 @@ export interface components {
             options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "tree" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -5794,7 +6090,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
         };
         /**
          * WhoOut
@@ -11218,7 +11514,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        /** @description JSON: of a round as the session shows it, of the end the session. */
+                        data: string;
+                        /** @enum {string} */
+                        event: "round" | "end";
+                        id?: string;
+                    };
                 };
             };
             /** @description Unauthorized */
@@ -11375,6 +11677,177 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatIn"];
+            };
+        };
+        responses: {
+            /** @description The completion; with `stream` as server-sent events, `[DONE]` last. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatOut"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

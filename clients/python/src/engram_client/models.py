@@ -206,6 +206,15 @@ class ChannelOut(Struct):
     update_count: int
 
 
+class ChatSaid(Struct):
+    """
+    The answer in words, its sources below it.
+    """
+
+    content: str
+    role: Literal["assistant"] = "assistant"
+
+
 class CitationOut(Struct):
     """
     A sentence that the answer rests on.
@@ -388,7 +397,7 @@ class EvidenceOut(Struct):
     passage_id: str
     query: str | None
     """
-    Null: the caller brought it.
+    Null: the caller brought it, or an agent kept it of a document that went by.
     """
     round: int
     score: float | None
@@ -519,6 +528,18 @@ class FactOut(Struct):
     """
 
 
+class FactWarningOut(Struct):
+    """
+    A part of a text that the language model was to read and the rules read instead.
+    """
+
+    detail: str
+    """
+    How the endpoint failed, or which budget was spent.
+    """
+    type: Literal["read-by-rules"] = "read-by-rules"
+
+
 class FactsOut(Struct):
     """
     What a statement or a revision came to.
@@ -530,6 +551,11 @@ class FactsOut(Struct):
     """
     As they stand now; those that nobody states any more are left out.
     """
+    extraction: Literal["rules", "llm"] | None = None
+    """
+    What read the text; null where there was none, or for a repeated request.
+    """
+    warnings: list[FactWarningOut] | None = None
 
 
 class FeatureTraceOut(Struct):
@@ -792,6 +818,29 @@ class MemoryPartOut(Struct):
     """
     Verdicts in the ranking weights.
     """
+
+
+class ModelOut(Struct):
+    """
+    A collection, as a model.
+    """
+
+    created: int
+    """
+    0: a collection does not know when it was made.
+    """
+    id: str
+    object: Literal["model"] = "model"
+    owned_by: Literal["engram"] = "engram"
+
+
+class ModelsOut(Struct):
+    """
+    The collections that may be asked.
+    """
+
+    data: list[ModelOut]
+    object: Literal["list"] = "list"
 
 
 class MomentOut(Struct):
@@ -1396,10 +1445,13 @@ class WarningOut(Struct):
         "sufficiency-not-judged",
         "time-by-rules",
         "not-answered",
+        "not-restated",
         "not-widened",
         "planned-by-rules",
         "sifted-by-rules",
         "noted-by-rules",
+        "acted-by-rules",
+        "read-by-rules",
     ]
 
 
@@ -1461,6 +1513,51 @@ class ArmLiftOut(Struct):
     """
     Queries that no verdict was ever accepted for: nothing is known of them, and they need not be like the judged ones.
     """
+
+
+class ChatChoice(Struct):
+    """
+    There is one.
+    """
+
+    message: ChatSaid
+    finish_reason: Literal["stop"] = "stop"
+    index: Literal[0] = 0
+
+
+class ChatGrounds(Struct):
+    """
+    What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+    """
+
+    citations: list[CitationOut]
+    enough: float | None
+    query_id: str
+    """
+    For `POST /feedback`.
+    """
+    question: str
+    """
+    As it was asked of the collection, where earlier messages had a say restated.
+    """
+    sufficient: bool
+    warnings: list[WarningOut]
+
+
+class ChatOut(Struct):
+    """
+    A chat completion.
+    """
+
+    choices: list[ChatChoice]
+    created: int
+    """
+    Unix time in seconds.
+    """
+    engram: ChatGrounds
+    id: str
+    model: str
+    object: Literal["chat.completion"] = "chat.completion"
 
 
 class CollectionOut(Struct):
