@@ -1,8 +1,8 @@
 """How many frames a second the console's graph has with so many nodes: the facts page in a real Chromium.
 
 ``python -m benchmarks.console_frames --nodes 2000 --seconds 5`` against a service that ``--url`` names. It states
-the facts in a collection of its own, which it deletes at the end, waits until the nodes have found their places, and
-then counts the frames while the graph is dragged.
+the facts in a collection of its own, which it deletes at the end, waits until the nodes have found their places,
+and then counts the frames while the graph is dragged.
 """
 
 import argparse
