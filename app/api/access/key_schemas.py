@@ -130,8 +130,10 @@ class QuotaOut(BaseModel):
 
     model_config = ConfigDict(from_attributes=True)
 
-    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens"]
-    used: int = Field(description="Passages held and jobs open; of the others, those of today (UTC).")
+    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
+    used: int = Field(
+        description="Passages and judges that it has, jobs open; of the others, those of today (UTC)."
+    )
     limit: int | None = Field(description="Null: any number, and then days are not counted.")
 
 
@@ -140,3 +142,9 @@ class QuotasOut(BaseModel):
 
     tenant: str
     quotas: list[QuotaOut]
+
+
+class TenantClosed(BaseModel):
+    """A tenant that is being removed."""
+
+    tenant: str

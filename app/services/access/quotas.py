@@ -47,6 +47,7 @@ class QuotaService:
         self._database = database
         self._remember_seconds = remember_seconds
         self._known: dict[str, tuple[Quotas, float]] = {}
+        self._admitted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def bound(self, principal: Principal) -> Quotas | None:
@@ -118,8 +119,35 @@ class QuotaService:
             quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
             passages, jobs = tenants.held(reader, principal.tenant)
             today = tenants.spent_today(reader, principal.tenant, EVERYBODY)
-        have = {"passages": passages, "jobs": jobs} | {kind: today.get(kind, 0) for kind in DAILY}
+            have = {"passages": passages, "jobs": jobs} | {kind: today.get(kind, 0) for kind in DAILY}
+            if quotas.judges is not None:
+                have["judges"] = len(tenants.judges(reader, principal.tenant))
         return [Used(kind, have[kind], getattr(quotas, kind)) for kind in have]
+
+    def admit(self, principal: Principal, judge: str) -> None:
+        """See that the tenant may have this judge.
+
+        One that it has already, it may; of several new ones at the same moment each is counted without the others.
+
+        Raises:
+            QuotaExceededError: it has as many as it may.
+        """
+        quota = self.quotas(principal).judges
+        at = principal.tenant, judge
+        if quota is None or at in self._admitted:
+            return
+        with tenancy.of(None), self._database.read() as reader:
+            known = tenants.judges(reader, principal.tenant)
+        if judge not in known and len(known) >= quota:
+            raise QuotaExceededError(
+                f"Tenant {principal.tenant!r} has {len(known)} judges, of {quota} that it may.",
+                None,
+                quota="judges",
+                limit=quota,
+            )
+        if judge in known:
+            with self._lock:
+                self._admitted.add(at)
 
     def meter(self, principal: Principal) -> Meter | None:
         """What the principal's calls of a language model are put on; None where nobody counts."""

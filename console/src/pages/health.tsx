@@ -87,6 +87,7 @@ const KINDS: Record<string, string> = {
   queries: "Queries today",
   verdicts: "Verdicts today",
   llm_tokens: "Model tokens today",
+  judges: "Judges",
 };
 
 function Quotas({ of }: { of: Schemas["QuotasOut"] }) {
