@@ -12,7 +12,8 @@ BODY = "$response.body#"
 HERE = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
-    "get_learned", "get_lift", "post_evolve", "post_rekey", "post_query", "get_predicates", "list_feedback", "delete_collection",
+    "get_learned", "get_lift", "post_evolve", "post_rekey", "post_query", "get_predicates", "list_feedback",
+    "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for."""
 

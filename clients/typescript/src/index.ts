@@ -222,15 +222,15 @@ function broke(error: unknown): boolean {
   return error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError");
 }
 
-interface Outcome<T> {
-  data?: T;
+interface Outcome {
+  data?: unknown;
   error?: unknown;
   response: Response;
 }
 
 /** What a call of `Engram.api` was answered with, or what went wrong as an `EngramError`. */
-export async function read<T>(request: Promise<Outcome<T>>): Promise<T> {
-  let outcome: Outcome<T>;
+export async function read<T>(request: Promise<Outcome>): Promise<T> {
+  let outcome: Outcome;
   try {
     outcome = await request;
   } catch (cause) {
