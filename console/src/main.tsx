@@ -1,5 +1,7 @@
 import "./style/base.css";
+import "./style/controls.css";
 import "./style/parts.css";
+import "./style/ask.css";
 import "./style/pages.css";
 
 import { render } from "preact";
