@@ -195,7 +195,7 @@ def judge(
     key: str | None = None,
     **more: Any,
 ) -> Receipt:
-    """Accept a verdict on sentences given by id, of which the rejected were looked at with probability ``examined``."""
+    """Accept a verdict on sentences given by id; the rejected were looked at with probability ``examined``."""
     examined = more.pop("examined", 1.0)
     named: Mapping[str, Any] = {
         "rejected": tuple(Named(sentence, examined=examined) for sentence in more.pop("rejected", ())),
