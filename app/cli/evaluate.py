@@ -35,6 +35,10 @@ def evaluate(
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
     turns: Annotated[int, typer.Option(help="Rounds of verdicts.")] = 1,
+    at: Annotated[
+        str,
+        typer.Option(help="Measure after these turns only, as 1,5; before the first and after the last always."),
+    ] = "",
     verdicts: Annotated[str, typer.Option(help="full: also names missed evidence; returned: does not.")] = "full",
     judge: Annotated[str, typer.Option(help="oracle or llm")] = "oracle",
     seed: Annotated[
@@ -108,7 +112,7 @@ def evaluate(
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
     from rich.console import Console
 
-    from app.evaluation.options import Options, numbers
+    from app.evaluation.options import Options, numbers, whole_numbers
     from app.evaluation.oracle import Oracle
     from app.evaluation.oracle_server import ChatServer
     from app.evaluation.run import evaluate as run
@@ -118,6 +122,7 @@ def evaluate(
         "protocol": protocol,
         "profile": profile,
         "turns": turns,
+        "at": whole_numbers("--at", at),
         "verdicts": verdicts,
         "judge": judge,
         "seeds": tuple(seed or [0]),
