@@ -30,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "adapt, human, answers, sweep, extraction, facts or session: docs/evaluation.md."
+            "clicks, adapt, human, answers, sweep, extraction, facts or session: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -50,8 +50,8 @@ def evaluate(
         typer.Option(
             "--limit",
             "--questions",
-            help="Judge at most so many questions (cold, stream, answers, sweep: ask; adapt: draw from so many of "
-            "those with expansions; human: so many that are rated, and of the others).",
+            help="Judge at most so many questions (cold, stream, clicks, answers, sweep: ask; adapt: draw from so "
+            "many of those with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
     sufficiency: Annotated[

@@ -23,6 +23,7 @@ Protocol = Literal[
     "sybil",
     "time",
     "stream",
+    "clicks",
     "adapt",
     "human",
     "answers",
@@ -50,8 +51,11 @@ ANSWERING = {"top_k"}
 """Options of ``answers``."""
 REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased"}
 """Options of ``session``."""
+TURNLESS = {"cold", "clicks", "adapt", "human", "answers", "sweep", "extraction", "facts", "session"}
+"""Protocols without turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
+    "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING - {"profile"},
     "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
@@ -106,9 +110,9 @@ class Options:
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``: arrivals, ``human``: rated
-            ones, and others, ``extraction``: whose facts are looked for) at most; None for the protocol's own
-            number.
+        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``, ``clicks``: arrivals,
+            ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at most; None for the
+            protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -230,7 +234,7 @@ class Options:
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
         if self.protocol not in {"cold", "adapt", "sweep", "extraction", "facts"}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "extraction", "facts", "session"}:
+        if self.protocol not in TURNLESS:
             words += ["--turns", str(self.turns)]
             words += ["--at", ",".join(map(str, self.at))] if self.at else []
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]

@@ -13,6 +13,7 @@ from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation import judges
 from app.evaluation.adapt import adapt
 from app.evaluation.answers import answers
+from app.evaluation.clicks import clicks
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Services, open_harness
 from app.evaluation.human import human
@@ -146,6 +147,7 @@ def _run(run: Run) -> list[Phase]:
     alone: Mapping[str, Callable[[Run], list[Phase]]] = {
         "cold": cold,
         "stream": stream,
+        "clicks": clicks,
         "adapt": adapt,
         "human": human,
         "answers": answers,
