@@ -29,6 +29,7 @@ from app.evaluation.stream import stream
 from app.evaluation.sweep import sweep
 from app.evaluation.table import FITTED
 from app.evaluation.variations import COMPARED, FULL, Variation
+from app.providers.language.spacy_pipeline import RULES, pipeline_folder
 from app.providers.prior import RankingPrior
 from app.settings import Settings
 
@@ -90,6 +91,8 @@ def evaluate(
     judge = judges.choose(options.judge, options.verdicts, services.llm)
     names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
+    if pipeline_folder(services.settings.spacy_model) is None:
+        engine["spacy_model"] = RULES  # what is not installed found no names
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
     asks = options.protocol == "answers" or (options.protocol == "session" and services.llm is not None)
     if asks or "llm" in {options.judge, options.sufficiency}:
