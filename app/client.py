@@ -94,7 +94,7 @@ class Client:
         self._http.close()
 
     def send(self, method: str, path: str, **arguments: Any) -> Any:
-        """One request; its JSON answer.
+        """One request; its JSON answer, None where there is nothing to say.
 
         Raises:
             AwayError: the service is out of reach or cannot serve for now.
@@ -112,6 +112,8 @@ class Client:
             raise (AwayError if response.status_code == HTTPStatus.SERVICE_UNAVAILABLE else ClientError)(
                 _problem(response)
             )
+        if response.status_code == HTTPStatus.NO_CONTENT:
+            return None
         try:
             return response.json()
         except ValueError as error:

@@ -55,6 +55,10 @@ class ConflictError(EngramError):
     title = "Conflict"
 
 
+class NameTakenError(ConflictError):
+    """What is to be made has the name of something that is there: trying again changes nothing."""
+
+
 class EmbeddingSpaceMismatchError(EngramError):
     """The collection's vectors were made with another encoder than the one that this process runs."""
 

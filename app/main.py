@@ -23,11 +23,12 @@ from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
 from app.api.limits import BodyLimit
+from app.api.links import link
 from app.api.observed import HEADER, Observed
 from app.api.origins import Allowed, Origins
 from app.api.reasons import explanations
 from app.api.retrieval import expansions, queries
-from app.api.serving import serving
+from app.api.serving import chat, serving
 from app.api.sessions import sessions
 from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
@@ -48,6 +49,7 @@ ROUTERS = tuple(
         jobs,
         sessions,
         serving,
+        chat,
         keys,
         past,
         facts,
@@ -179,6 +181,7 @@ def _describe(app: FastAPI) -> None:
                     if path not in FREE:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
+            link(document)
             app.openapi_schema = document
         return app.openapi_schema
 

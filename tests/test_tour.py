@@ -1,10 +1,12 @@
-"""The tour's commands, pasted into bash against a live service, show what the tour says they show."""
+"""The tour's commands and the tutorial's program, run against a live service, show what they say they show."""
 
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import pytest
@@ -18,6 +20,7 @@ from tests.support.live_server import LiveServer
 
 GOLD = {passage for passage, _ in question().supporting}
 SHOWN = 5
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -48,6 +51,20 @@ def test_the_tour(live: LiveServer) -> None:
     assert (hops(first), hops(second)) == (3, 1)
     for passage in GOLD:
         assert passage in text.partition("2. Judge")[0]
+
+
+@pytest.mark.usefixtures("working")
+def test_the_tutorial_for_frontends(live: LiveServer) -> None:
+    page = (ROOT / "docs" / "tutorial-frontend.md").read_text(encoding="utf-8")
+    program = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)).replace(
+        "http://127.0.0.1:8000", live.url
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "applied after one thumb" in done.stdout
+    assert "learned: 2 of 5\nwithout memory: not there" in done.stdout, "as the page says below it"
+    assert done.stdout.count("asked:") == 2
+    assert "franz-liszt" in done.stdout.splitlines()[-1]
 
 
 def passages(shown: str) -> list[str]:

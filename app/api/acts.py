@@ -24,6 +24,7 @@ ORDINARY = frozenset(
         "delete_passage",
         "delete_session",
         "post_answer",
+        "post_chat",
         "post_compare",
         "post_expand",
         "post_facts",

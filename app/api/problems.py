@@ -37,6 +37,8 @@ TYPE_PREFIX = "urn:engram:problem:"
 RETRY_AFTER_SECONDS = "5"
 MAX_ERRORS = 100
 NAME_CHARACTERS = 200
+CHATS = "/v1/"
+"""Paths of clients that speak OpenAI's protocol."""
 
 
 class Problem(BaseModel):
@@ -105,10 +107,19 @@ def install(app: FastAPI) -> None:
 
 
 def document(
-    status: int, kind: str, title: str, detail: str, *, headers: Mapping[str, str] | None = None, **extra: Any
+    status: int,
+    kind: str,
+    title: str,
+    detail: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    chats: bool = False,
+    **extra: Any,
 ) -> JSONResponse:
-    """The response of one problem."""
+    """The response of one problem; ``chats``: also in the words that OpenAI's clients look for."""
     body = _body(status, kind, title, detail, extra)
+    if chats:
+        body["error"] = {"message": detail, "type": kind, "code": status}
     return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 
@@ -124,8 +135,8 @@ def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, A
     return body
 
 
-def of(error: EngramError) -> JSONResponse:
-    """The response of one of our own errors."""
+def of(error: EngramError, *, chats: bool = False) -> JSONResponse:
+    """The response of one of our own errors; ``chats`` as in ``document``."""
     headers = {}
     if isinstance(error, UnavailableError):
         headers["Retry-After"] = RETRY_AFTER_SECONDS
@@ -133,32 +144,40 @@ def of(error: EngramError) -> JSONResponse:
         headers["Retry-After"] = str(error.retry_after_seconds)
     if isinstance(error, UnauthorizedError):
         headers["WWW-Authenticate"] = "Bearer"
-    return document(error.status, error.type, error.title, error.detail, headers=headers, **error.extra)
+    return document(
+        error.status, error.type, error.title, error.detail, headers=headers, chats=chats, **error.extra
+    )
 
 
-async def _engram(_request: Request, error: Exception) -> JSONResponse:
+def _is_chat(request: Request) -> bool:
+    return request.url.path.startswith(CHATS)
+
+
+async def _engram(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, EngramError)  # noqa: S101 - registered for this class alone
     if error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("request failed", problem=error.type, detail=error.detail)
-    return of(error)
+    return of(error, chats=_is_chat(request))
 
 
-async def _validation(_request: Request, error: Exception) -> JSONResponse:
+async def _validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class alone
+    chats = _is_chat(request)
     unreadable = next((item for item in error.errors() if item["type"] == "json_invalid"), None)
     if unreadable is not None:
-        return of(MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."))
+        return of(MalformedRequestError(f"The body is not JSON: {unreadable['ctx']['error']}."), chats=chats)
     missing = next(
         (item for item in error.errors() if item["type"] == "missing" and item["loc"][0] == "header"), None
     )
     if missing is not None:
-        return of(MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."))
+        return of(MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), chats=chats)
     errors = [
         {"loc": [str(part)[:NAME_CHARACTERS] for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
         for item in error.errors()[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
-    return of(InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors)))
+    invalid = InvalidRequestError(_printable(detail) or "The request is invalid.", errors=_clean(errors))
+    return of(invalid, chats=chats)
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:

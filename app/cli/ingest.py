@@ -38,10 +38,10 @@ def ingest(
     with client_of(url) as client:
         for path in files:
             with open_corpus(path) as stream:
-                jobs.append(_ingest(client, stream, path.name, collection, quiet=as_json))
+                jobs.append(ingested(client, stream, path.name, collection, quiet=as_json))
     if as_json:
         say_json({"jobs": jobs})
-    if not all(map(_whole, jobs)):
+    if not all(map(whole, jobs)):
         raise typer.Exit(1)
 
 
@@ -53,16 +53,16 @@ def sample(url: UrlOption = None, as_json: JsonOption = False) -> None:
 
     address = base_url(url)
     with client_of(url) as client:
-        job = _ingest(client, io.BytesIO(corpus()), "sample corpus", COLLECTION, quiet=as_json)
+        job = ingested(client, io.BytesIO(corpus()), "sample corpus", COLLECTION, quiet=as_json)
     if as_json:
         say_json({"jobs": [job]})
     else:
         say(tour(address))
-    if not _whole(job):
+    if not whole(job):
         raise typer.Exit(1)
 
 
-def _ingest(
+def ingested(
     client: Client, stream: io.BufferedIOBase, label: str, collection: str, *, quiet: bool
 ) -> dict[str, Any]:
     """The job at its end."""
@@ -108,5 +108,5 @@ def _sent(client: Client, stream: io.BufferedIOBase, collection: str, label: str
             stream.seek(0)
 
 
-def _whole(job: dict[str, Any]) -> bool:
+def whole(job: dict[str, Any]) -> bool:
     return bool(job["status"] == "succeeded" and job["rejected"] == 0)

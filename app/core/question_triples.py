@@ -17,6 +17,8 @@ ANSWER = "?"
 MOST_TRIPLES = 8
 _TERM = r"(?:⟦\d+⟧|⟨\d+⟩)"
 _REFERENCE = re.compile(_TERM)
+_OWN = str.maketrans("⟦⟧⟨⟩", "    ")
+"""Marks of ours, which a question that holds them does not mean."""
 _UNKNOWN = re.compile(r"\?\d*")
 # What stands before a name to say what kind of thing it is.
 _KIND = (
@@ -28,13 +30,14 @@ _STOP = (
     r"(?:who|whom|whose|which|that|what|when|where|why|how|is|are|was|were|be|did|do|does|has|have|had|and|or|than|"
     r"of|in|on|at|by|for|from|with|to|as)"
 )
-_WORD = rf"(?!{_STOP}\b)[a-z][a-z\-]*"
+_REST = r"[a-z\-]{0,40}"  # bounded: of "a-a-a-..." each part would be tried to the end
+_WORD = rf"(?!{_STOP}\b)[a-z]{_REST}"
 _RELATION = rf"(?:{_WORD} ){{0,2}}{_WORD}(?: (?:of|in) (?!the\b|film\b|song\b){_WORD})?"
 _MODIFIER = (
     r"(?:maternal|paternal|first|last|second|oldest|youngest|eldest|former|current|highest|largest|native|birth|home|"
     r"alma|record)"
 )
-_VERB = r"(?:[a-z][a-z\-]*(?: (?:in|by|at|on|from|for|to|with|of|up|out|as|the|a|an))?(?: |$)){1,4}?"
+_VERB = rf"(?:[a-z]{_REST}(?: (?:in|by|at|on|from|for|to|with|of|up|out|as|the|a|an))?(?: |$)){{1,4}}?"
 
 _PATTERNS: Sequence[tuple[str, re.Pattern[str]]] = (
     # the mother of the director of X
@@ -168,8 +171,8 @@ def open_unknowns(text: str) -> list[str]:
 def _masked(question: str, names: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The question in lower case with ⟦n⟧ for its n-th name, and what stands for what."""
     spelled: dict[str, str] = {}
-    text = question
-    for name in sorted(dict.fromkeys(names), key=len, reverse=True):
+    text = question.translate(_OWN)
+    for name in sorted(dict.fromkeys(name.translate(_OWN) for name in names), key=len, reverse=True):
         at = text.find(name)
         if at >= 0:
             mark = f"⟦{len(spelled) + 1}⟧"

@@ -44,11 +44,15 @@ ABSENT = {
     "{event_id}": "999999999",
     "{entity_id}": "999999999",
 }
+CHAT = "/v1/chat/completions"
+WORDED = frozenset({"/answer", CHAT})
+"""Paths where nothing is looked for if no endpoint could put it into words."""
 BODIES: dict[str, Any] = {
     "/query": {"query": "Where was Marie Curie born?"},
     "/queries:batch": {"queries": [{"query": "Where was Marie Curie born?"}]},
     "/query/compare": {"query": "Where was Marie Curie born?"},
     "/answer": {"query": "Where was Marie Curie born?"},
+    CHAT: {"messages": [{"role": "user", "content": "Where was Marie Curie born?"}]},
     "/expand": {"query": "Where was Marie Curie born?", "methods": ["prf"]},
     "/sessions": {"question": "Where was Marie Curie born?"},
     "/sessions/{session_id}/rounds": {"question": "Where was Marie Curie born?"},
@@ -75,6 +79,7 @@ EMBEDDING: dict[str, Arguments] = {
     "/query": {},
     "/query/compare": {},
     "/answer": {},
+    CHAT: {},
     "/expand": {},
     "/passages": {},
     "/sessions": {},
@@ -101,7 +106,8 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     if method not in WITH_BODIES or path not in BODIES:
         return {"params": {"collection": collection}}
     elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
-    body = BODIES[path] if elsewhere else BODIES[path] | {"collection": collection}
+    named = "model" if path == CHAT else "collection"
+    body = BODIES[path] if elsewhere else BODIES[path] | {named: collection}
     params = {"collection": collection} if path == "/passages" else {}
     return {"json": body, "params": params, "headers": KEY}
 

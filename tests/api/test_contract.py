@@ -12,6 +12,7 @@ document in turn, and of rows of requests in fives. With it set they are others 
 """
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -40,6 +41,8 @@ from app.settings import Settings
 from app.worker import Worker
 from tests.api.operations import DOCUMENT
 from tests.conftest import CURIE
+from tests.fuzz import campaign
+from tests.fuzz.ledger import Ledger
 from tests.support import state
 from tests.support.databases import application_on, migrated
 from tests.support.live_server import LiveServer
@@ -56,8 +59,9 @@ BODIES = {
 }  # fmt: skip
 
 # Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
-# well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log.
-# A judge's name with blanks around it is the name without them, though no client sends such a path.
+# well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log, and a session that
+# was cancelled can be read. A judge's name with blanks around it is the name without them, though no client sends
+# such a path.
 CONFIG = """
 [checks.positive_data_acceptance]
 enabled = false
@@ -66,13 +70,13 @@ expected-statuses = ["2xx", "3xx", "4xx"]
 [checks.negative_data_rejection]
 expected-statuses = ["400", "404", "405", "409", "413", "415", "422"]
 [[operations]]
-include-path-regex = "^/(answer|expand|query|query/compare|facts/revise|sessions)$"
+include-path-regex = "^/(answer|expand|query|query/compare|facts/revise|sessions|v1/chat/completions)$"
 checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
 [[operations]]
 include-path-regex = "/judges/"
 checks.negative_data_rejection.enabled = false
 [[operations]]
-include-path-regex = "^/feedback/"
+include-path-regex = "^/(feedback|sessions)/"
 checks.use_after_free.enabled = false
 """
 
@@ -223,3 +227,12 @@ def test_operations_in_a_row(live: Live) -> None:
         if failures:
             raise failures[0]
     assert 200 in answered
+
+
+def test_bodies_that_were_right_once(live: Live) -> None:
+    """A few of those that ``python -m tests.fuzz`` sends by the thousand."""
+    ledger = Ledger(slow_seconds=math.inf)
+    seed_ = 0 if GIVEN is None else uuid4().int
+    assert campaign.bodies(live.url, live.known, seed_, campaign.Bounds(60, 20 * EXAMPLES, 0), ledger) > 0
+    campaign.account(live.url, ledger)
+    assert not ledger.findings

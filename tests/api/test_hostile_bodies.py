@@ -159,3 +159,14 @@ def test_liveness_takes_no_thread(live: LiveServer) -> None:
         finally:
             freed.set()
         assert held.result().status_code == 200
+
+
+def test_possessives_without_end(http: TestClient, curie: str) -> None:
+    """They were taken off one at a time, which took longer than a query may."""
+    body = {"query": "x" + "'s" * 4_000, "collection": curie}
+    assert http.post("/query", json=body).status_code == 200
+
+
+def test_marks_of_ours_are_words_like_any(http: TestClient, curie: str) -> None:
+    body = {"question": "Who is the mother of ⟦1⟧?", "collection": curie, "wait": True}
+    assert http.post("/sessions", json=body).json()["stop_reason"] in {"covered", "no_gap"}

@@ -1,6 +1,7 @@
 """The OpenAPI document: well formed, true about problems, and exported."""
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from app import sample
+from app.api import links
 from app.api.corpus.passage_schemas import PassageIn, PassagesIn, RekeyIn
 from app.api.keys.key_schemas import RollbackIn
 from app.api.learning.feedback_schemas import FeedbackIn, RetryIn, RevokeIn
@@ -79,7 +81,9 @@ def test_documented_problems_occur_and_have_one_shape(
     described = DOCUMENT["paths"][path][method.lower()]["responses"][str(status)]
     assert list(described["content"]) == ["application/problem+json"]
     assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
-    client = {429: spent, 502: with_llm, 503: without_postgres}.get(status, with_llm if path == "/answer" else http)
+    client = {429: spent, 502: with_llm, 503: without_postgres}.get(
+        status, with_llm if path in operations.WORDED else http
+    )
     arguments = operations.provoking(method, path, status)
     target = operations.refused_path(path) if status == 422 else operations.url(path)
     if status == 502:
@@ -108,7 +112,7 @@ def test_documented_problems_occur_and_have_one_shape(
     response = client.request(method, target, **arguments)
     assert response.status_code == status, response.text
     assert_problem(response)
-    if status == 429 or (status == 503 and path != "/answer"):
+    if status == 429 or (status == 503 and path not in operations.WORDED):
         assert int(response.headers["retry-after"]) > 0
 
 
@@ -138,3 +142,35 @@ def test_examples_can_be_tried_on_the_sample_corpus() -> None:
     for example in schemas["FeedbackIn"]["examples"]:
         for named in example["supporting"]:
             assert isinstance(named, int) or named["text"] in passages[named["passage_id"]]["text"]
+
+
+def test_links_name_operations_and_what_these_take() -> None:
+    by_id = {
+        operation["operationId"]: operation
+        for operations_ in DOCUMENT["paths"].values()
+        for operation in operations_.values()
+    }
+    reached = set()
+    for operation in by_id.values():
+        for response in operation["responses"].values():
+            for link in response.get("links", {}).values():
+                target = by_id[link["operationId"]]
+                reached.add(link["operationId"])
+                assert link.get("parameters", {}).keys() <= {one["name"] for one in target.get("parameters", [])}
+                assert link.get("parameters") or link["requestBody"]
+    takes_an_id = {name for name, operation in by_id.items() if path_parameters(operation)}
+    assert takes_an_id - reached == {"post_replay"}, "to a moment, which no answer names"
+
+
+def path_parameters(operation: dict[str, Any]) -> list[str]:
+    return [one["name"] for one in operation.get("parameters", []) if one["in"] == "path"]
+
+
+def test_a_link_to_what_does_not_take_it_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    for flow, said in (
+        (links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_job",)), "get_job takes nothing of query_id"),
+        (links.Flow(("post_query",), {"query_id": "/query_id"}, ("get_nothing",)), "no operation get_nothing"),
+    ):
+        monkeypatch.setattr(links, "FLOWS", (flow,))
+        with pytest.raises(ValueError, match=said):
+            links.link(deepcopy(DOCUMENT))

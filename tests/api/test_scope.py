@@ -18,6 +18,7 @@ from tests.api.operations import (
     DOCUMENT,
     OPERATIONS,
     WITH_BODIES,
+    WORDED,
     Operation,
     assert_problem,
     url,
@@ -83,7 +84,7 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
         answer = http.request(method, url(path), **well_formed(method, path))
 
     assert_problem(answer)
-    if path == "/answer":  # nothing is looked for where no endpoint could put it into words
+    if path in WORDED:  # nothing is looked for where no endpoint could put it into words
         assert answer.json()["type"] == "urn:engram:problem:llm-not-configured"
     else:
         assert answer.status_code == 404

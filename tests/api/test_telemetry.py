@@ -23,6 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.composition import Application
 from app.errors import ConfigurationError
 from app.main import create_app
+from app.settings import Settings
 from app.telemetry import metrics, stages, tracing
 from app.telemetry.exposed import Exposed
 from tests.support.forks import ROOT
@@ -225,6 +226,12 @@ def traced(receiver: Receiver) -> Iterator[None]:
         stop()
 
 
+def test_traces_are_off_until_a_receiver_is_named() -> None:
+    assert Settings(_env_file=None).otlp_endpoint is None
+    with tracing.span("stage") as span:
+        assert span is None
+
+
 def test_a_query_is_one_trace_with_a_span_a_stage(http: TestClient, curie: str, receiver: Receiver) -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     with traced(receiver):
@@ -279,6 +286,7 @@ def test_problems_without_a_request_have_no_id(http: TestClient) -> None:
 
 COUNTING = """
 import sys
+from app.settings import Settings
 from app.telemetry import metrics
 metrics.REQUESTS.labels("/query", "POST", "200").inc(int(sys.argv[1]))
 metrics.IN_HAND.inc()

@@ -30,6 +30,7 @@ from tests.conftest import CURIE
 from tests.support.command import NOWHERE
 from tests.support.forks import ROOT
 
+CHATS = {"get_models", "post_chat"}  # for OpenAI's clients, not for these
 CALLED = {
     "delete_access_key": "revoke_access_key",
     "delete_collection": "delete_collection",
@@ -266,7 +267,7 @@ class TestDocument:
     def test_every_operation_has_a_method(self) -> None:
         document = json.loads((ROOT / "openapi" / "openapi.json").read_text())
         operations = {o["operationId"] for path in document["paths"].values() for o in path.values()}
-        assert operations == CALLED.keys()
+        assert operations - CHATS == CALLED.keys()
         for method in CALLED.values():
             assert inspect.getdoc(getattr(Engram, method)) == inspect.getdoc(getattr(AsyncEngram, method))
 

@@ -76,3 +76,13 @@ def test_unknowns_are_told_apart() -> None:
 def test_any_text_comes_to_an_end(text: str, names: list[str]) -> None:
     found = triples(text, names)
     assert len(found) <= MOST_TRIPLES
+
+
+def test_marks_of_ours_in_a_question_stand_for_nothing() -> None:
+    """Else a question would refer to names that it has not, or to another's unknowns."""
+    for question in ("Who is ⟦1⟧?", "The mother of ⟦2⟧ or ⟨1⟩", "Who is the mother of Ada ⟦1⟧?", "⟦1⟧'s mother"):
+        for names in ([], ["Ada"], ["⟦1⟧"], ["Ada ⟦1⟧"]):
+            assert not any("⟦" in str(triple) for triple in triples(question, names))
+    (mother, asked) = triples("Who wrote of the mother of Ada ⟦1⟧?", ["Ada ⟦1⟧"])
+    assert (mother.subject.split(), mother.relation) == (["Ada", "1"], "mother")
+    assert asked.object == ANSWER

@@ -14,7 +14,8 @@ from app.settings import Settings
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ["migrate", "api", "worker", "judge"]
 SETTINGS = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
-COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS", "JUDGE_COLLECTION"}
+IMAGES = {"PYTHON_IMAGE", "POSTGRES_IMAGE", "REDIS_IMAGE"}
+COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS", "JUDGE_COLLECTION"} | IMAGES
 REFERENCE = re.compile(r"\$\{(\w+)(:-[^}]*|:\?[^}]*)?\}")
 
 
@@ -82,6 +83,17 @@ def test_images_are_pinned_to_a_version(services: dict[str, dict[str, Any]]) -> 
     for name, service in services.items():
         tag = service["image"].rpartition(":")[2]
         assert re.match(r"\d+\.\d+\.\d+", tag), (name, service["image"])
+
+
+def test_every_image_can_be_named_by_its_digest(text: str, services: dict[str, dict[str, Any]]) -> None:
+    asked = dict(REFERENCE.findall(text))
+    assert asked.keys() >= IMAGES
+    for name in IMAGES:
+        assert f"#{name}={asked[name].removeprefix(':-')}\n" in (ROOT / ".env.example").read_text(encoding="utf-8")
+    for name in ("postgres", "redis"):
+        assert REFERENCE.fullmatch(services[name]["image"]), name
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert f"ARG PYTHON_IMAGE={asked['PYTHON_IMAGE'].removeprefix(':-')}\n" in dockerfile
 
 
 def test_every_engram_variable_is_a_setting(text: str, services: dict[str, dict[str, Any]]) -> None:

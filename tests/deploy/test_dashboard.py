@@ -47,6 +47,28 @@ INDEXES = ("engram_indexes", "engram_indexes_invalid", "engram_index_bytes")
 """Of which there are none while no collection is large."""
 
 
+PROMISED = {
+    "requests": {"engram_requests_total", "engram_request_seconds", "engram_requests_refused_total"},
+    "latencies by stage": {"engram_stage_seconds"},
+    "hops": {"engram_query_hops"},
+    "stop reasons": {"engram_queries_total"},
+    "gains": {"engram_gain"},
+    "perplexities": {"engram_perplexity"},
+    "how far judges agree": {"engram_verdicts_total"},  # outcome "contested" beside "applied"
+    "the backlog's age": {"engram_backlog_seconds", "engram_verdicts_pending"},
+    "jobs": {"engram_jobs", "engram_job_seconds", "engram_jobs_ended_total"},
+    "what is parked": {"engram_verdicts_parked"},
+    "pools": {"engram_pool_in_use", "engram_pool_size"},
+    "indexes": {"engram_index_dead_share", "engram_indexes_invalid", "engram_index_bytes"},
+    "language models and what they cost": {"engram_llm_calls_total", "engram_llm_seconds", "engram_llm_cost_total"},
+}
+
+
+@pytest.mark.parametrize("what", PROMISED)
+def test_what_is_promised_is_told(known: dict[str, set[str]], what: str) -> None:
+    assert PROMISED[what] <= known.keys()
+
+
 @pytest.mark.parametrize("expression", expressions())
 def test_what_is_asked_for_is_told(known: dict[str, set[str]], expression: str) -> None:
     asked = NAME.findall(expression)

@@ -91,7 +91,16 @@ def test_what_is_copied_exists_and_is_not_ignored(source: str) -> None:
 
 
 def test_everything_installed_is_copied() -> None:
-    wanted = {"pyproject.toml", "requirements.lock", "weights.txt", "README.md", "LICENSE", "app", "migrations"}
+    wanted = {
+        "pyproject.toml",
+        "requirements.lock",
+        "weights.txt",
+        "sbom.json",
+        "README.md",
+        "LICENSE",
+        "app",
+        "migrations",
+    }
     assert wanted == set(copied())
 
 

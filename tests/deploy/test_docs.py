@@ -5,6 +5,8 @@ import runpy
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
 from app.cli import cli
 from app.settings import Settings
 
@@ -12,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_settings_page_is_up_to_date() -> None:
-    page = runpy.run_path(str(ROOT / "docs" / "settings.py"))
-    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == page["document"](), "run `make docs`"
+@pytest.mark.parametrize("name", ["settings", "routes"])
+def test_pages_that_are_made_are_up_to_date(name: str) -> None:
+    page = runpy.run_path(str(ROOT / "docs" / f"{name}.py"))
+    assert (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") == page["document"](), "run `make docs`"
 
 
 def test_every_setting_is_described() -> None:
@@ -25,9 +28,20 @@ def test_every_setting_is_described() -> None:
 
 
 def test_links_in_the_documentation_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    beside = (page for folder in ("clients", "integrations") for page in (ROOT / folder).glob("*/README.md"))
+    for page in (ROOT / "README.md", *beside, *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page.name, target)
+
+
+def test_the_readme_stays_a_page_that_is_read_in_minutes() -> None:
+    assert len(README.splitlines()) <= 200, "what is about one thing has a page of its own in docs/"
+
+
+def test_every_page_is_in_the_contents() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    contents = set(re.findall(r"^[a-z-]+$", index, re.MULTILINE))
+    assert contents == {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
 
 
 def test_every_command_is_mentioned() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import spacy
 
+from app.core.coverage import content_words
+from app.core.question_triples import triples
 from app.core.temporal import find_time_expressions
 from app.providers.language import (
     Language,
@@ -110,3 +112,16 @@ def test_a_pipeline_loses_nothing_of_what_it_does_not_read(trained: Language, pi
     assert "".join("".join(sentence.text for sentence in sentences).split()) == "".join(
         f"Lund grew. {piece * 300} It stands.".split()
     )
+
+
+QUESTIONS = ["the mother of ", "a-", "the x who y in the ", "the city where a ", "x's ", "Xy or ", "a b c d "]
+
+
+@pytest.mark.parametrize("piece", QUESTIONS)
+def test_the_triples_of_a_question(piece: str) -> None:
+    assert growth(lambda text: triples(f"Xy {text} Xy", ["Xy"]), piece, 2_500) < MOST
+
+
+@pytest.mark.parametrize("piece", ["words ", "s", "a-", *MARKS])
+def test_the_words_of_a_question(piece: str) -> None:
+    assert growth(content_words.__wrapped__, piece, 40_000) < MOST

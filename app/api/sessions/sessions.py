@@ -22,13 +22,26 @@ router = APIRouter(tags=["sessions"], route_class=Route)
 POLL_SECONDS = 0.2
 KEEP_ALIVE_SECONDS = 15.0
 """After which a stream on which nothing happened says so, lest somebody between closes it."""
+EVENT = {
+    "type": "object",
+    "description": "Each of the events.",
+    "properties": {
+        "event": {"type": "string", "enum": ["round", "end"]},
+        "id": {"type": "string"},
+        "data": {
+            "type": "string",
+            "description": "JSON: of a round as the session shows it, of the end the session.",
+        },
+    },
+    "required": ["event", "data"],
+}
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": (
             "Server-sent events: a `round` for each round, whose id is its number, then `end`, with the session. "
             "Send the last id that you have as `Last-Event-ID` to go on after it."
         ),
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {"schema": EVENT}},
     }
 }
 _ENDED: dict[int | str, dict[str, Any]] = {

@@ -168,6 +168,10 @@ class Llm:
             lambda reply: replies.read_draft_answer(reply, evidence.ids),
         )
 
+    def restate_question(self, question: str, earlier: Sequence[tuple[str, str]]) -> str:
+        """The question so that it can be understood without what was said before it, as (role, text)."""
+        return self.ask("restate", prompts.restatement(question, earlier), replies.read_question)
+
     def grade(self, question: str, accepted: Sequence[str], answer: str) -> Grade:
         """Tell whether an answer is right, by those that are accepted; an empty one is wrong."""
         if not accepted:

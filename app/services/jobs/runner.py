@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.errors import EmbeddingSpaceMismatchError, LlmError, UnavailableError, is_out_of_reach
+from app.errors import EmbeddingSpaceMismatchError, LlmError, NameTakenError, UnavailableError, is_out_of_reach
 from app.services.jobs.work import ClaimLostError, Handler, Kind, Work
 from app.storage.database import Database
 from app.storage.jobs import claims
@@ -112,6 +112,8 @@ class Runner:
 
     def _failed(self, work: Work, handler: Handler, error: Exception) -> bool:
         """Count a failed try; whether it was the last."""
+        if isinstance(error, NameTakenError):
+            return self._end(work, handler, "failed", error.detail)
         job, reason = work.job, f"{type(error).__name__}: {error}"
         with self._database.read() as reader:
             before = claims.attempts(reader, job)

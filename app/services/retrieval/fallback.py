@@ -7,6 +7,7 @@ FallbackType = Literal[
     "sufficiency-not-judged",
     "time-by-rules",
     "not-answered",
+    "not-restated",
     "not-widened",
     "planned-by-rules",
     "sifted-by-rules",

@@ -28,7 +28,7 @@ from uuid import UUID
 import structlog
 
 from app.core import names
-from app.errors import ConflictError, InvalidRequestError, UnavailableError
+from app.errors import ConflictError, InvalidRequestError, NameTakenError, UnavailableError
 from app.services.access.scope import Scope
 from app.services.facts import learn
 from app.services.jobs.keyed import Begun, open_job
@@ -236,7 +236,7 @@ def _check(reader: Reader, until: datetime, source: int, name: str) -> None:
     if until > copies.now(reader):
         raise InvalidRequestError(f"{until.isoformat()} is yet to come.")
     if copies.is_taken(reader, source, name):
-        raise ConflictError(f"There is a collection {name!r} already.")
+        raise NameTakenError(f"There is a collection {name!r} already.")
 
 
 class _Making:

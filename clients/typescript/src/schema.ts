@@ -1200,6 +1200,53 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer in a chat
+         * @description As `POST /answer`, in the shape of OpenAI's chat completions: the model is the collection.
+         *
+         *     Where something was said before the last message, the configured LLM restates that first. What the answer rests
+         *     on, and the `query_id` to judge it by, stand under `engram`.
+         *
+         *     Scope: `query`.
+         */
+        post: operations["post_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List collections as models
+         * @description The first thousand collections that may be read with the key, for a chat frontend to choose from.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1783,6 +1830,127 @@ export interface components {
             update_count: number;
         };
         /**
+         * ChatChoice
+         * @description There is one.
+         */
+        ChatChoice: {
+            /**
+             * Finish Reason
+             * @default stop
+             * @constant
+             */
+            finish_reason?: "stop";
+            /**
+             * Index
+             * @default 0
+             * @constant
+             */
+            index?: 0;
+            message: components["schemas"]["ChatSaid"];
+        };
+        /**
+         * ChatGrounds
+         * @description What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+         */
+        ChatGrounds: {
+            /** Citations */
+            citations: components["schemas"]["CitationOut"][];
+            /** Enough */
+            enough: number | null;
+            /**
+             * Query Id
+             * @description For `POST /feedback`.
+             */
+            query_id: string;
+            /**
+             * Question
+             * @description As it was asked of the collection, where earlier messages had a say restated.
+             */
+            question: string;
+            /** Sufficient */
+            sufficient: boolean;
+            /** Warnings */
+            warnings: components["schemas"]["WarningOut"][];
+        };
+        /**
+         * ChatIn
+         * @description A conversation whose last message is a question. Options of a model's, such as `temperature`, are ignored.
+         * @example {
+         *       "messages": [
+         *         {
+         *           "content": "Where was Marie Curie born?",
+         *           "role": "user"
+         *         }
+         *       ],
+         *       "model": "docs"
+         *     }
+         */
+        ChatIn: {
+            /** Messages */
+            messages: components["schemas"]["ChatMessage"][];
+            /**
+             * Model
+             * @description The collection that is asked.
+             */
+            model: string;
+            /**
+             * Stream
+             * @default false
+             */
+            stream?: boolean;
+        };
+        /**
+         * ChatMessage
+         * @description What was said; fields that Engram has no use for are ignored.
+         */
+        ChatMessage: {
+            /** Content */
+            content?: string | components["schemas"]["ContentPart"][] | null;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "system" | "developer" | "user" | "assistant" | "tool";
+        };
+        /**
+         * ChatOut
+         * @description A chat completion.
+         */
+        ChatOut: {
+            /** Choices */
+            choices: components["schemas"]["ChatChoice"][];
+            /**
+             * Created
+             * @description Unix time in seconds.
+             */
+            created: number;
+            engram: components["schemas"]["ChatGrounds"];
+            /** Id */
+            id: string;
+            /** Model */
+            model: string;
+            /**
+             * Object
+             * @default chat.completion
+             * @constant
+             */
+            object?: "chat.completion";
+        };
+        /**
+         * ChatSaid
+         * @description The answer in words, its sources below it.
+         */
+        ChatSaid: {
+            /** Content */
+            content: string;
+            /**
+             * Role
+             * @default assistant
+             * @constant
+             */
+            role?: "assistant";
+        };
+        /**
          * CitationOut
          * @description A sentence that the answer rests on.
          */
@@ -2025,6 +2193,19 @@ export interface components {
             observation_noise_negative: number;
             /** Observation Noise Positive */
             observation_noise_positive: number;
+        };
+        /**
+         * ContentPart
+         * @description A piece of a message; only text can be answered.
+         */
+        ContentPart: {
+            /** Text */
+            text: string;
+            /**
+             * Type
+             * @constant
+             */
+            type: "text";
         };
         /**
          * CostOut
@@ -3917,6 +4098,45 @@ export interface components {
             judge?: string | null;
         };
         /**
+         * ModelOut
+         * @description A collection, as a model.
+         */
+        ModelOut: {
+            /**
+             * Created
+             * @description 0: a collection does not know when it was made.
+             */
+            created: number;
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @default model
+             * @constant
+             */
+            object?: "model";
+            /**
+             * Owned By
+             * @default engram
+             * @constant
+             */
+            owned_by?: "engram";
+        };
+        /**
+         * ModelsOut
+         * @description The collections that may be asked.
+         */
+        ModelsOut: {
+            /** Data */
+            data: components["schemas"]["ModelOut"][];
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object?: "list";
+        };
+        /**
          * MoveOut
          * @description What a verdict did to one channel.
          */
@@ -5562,7 +5782,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
         };
         /**
          * WhoOut
@@ -10777,7 +10997,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": {
+                        /** @description JSON: of a round as the session shows it, of the end the session. */
+                        data: string;
+                        /** @enum {string} */
+                        event: "round" | "end";
+                        id?: string;
+                    };
                 };
             };
             /** @description Unauthorized */
@@ -10934,6 +11160,177 @@ export interface operations {
             };
             /** @description Invalid request */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatIn"];
+            };
+        };
+        responses: {
+            /** @description The completion; with `stream` as server-sent events, `[DONE]` last. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatOut"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

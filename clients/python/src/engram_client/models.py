@@ -206,6 +206,15 @@ class ChannelOut(Struct):
     update_count: int
 
 
+class ChatSaid(Struct):
+    """
+    The answer in words, its sources below it.
+    """
+
+    content: str
+    role: Literal["assistant"] = "assistant"
+
+
 class CitationOut(Struct):
     """
     A sentence that the answer rests on.
@@ -775,6 +784,29 @@ class MemoryPartOut(Struct):
     """
 
 
+class ModelOut(Struct):
+    """
+    A collection, as a model.
+    """
+
+    created: int
+    """
+    0: a collection does not know when it was made.
+    """
+    id: str
+    object: Literal["model"] = "model"
+    owned_by: Literal["engram"] = "engram"
+
+
+class ModelsOut(Struct):
+    """
+    The collections that may be asked.
+    """
+
+    data: list[ModelOut]
+    object: Literal["list"] = "list"
+
+
 class MoveOut(Struct):
     """
     What a verdict did to one channel.
@@ -1290,6 +1322,7 @@ class WarningOut(Struct):
         "sufficiency-not-judged",
         "time-by-rules",
         "not-answered",
+        "not-restated",
         "not-widened",
         "planned-by-rules",
         "sifted-by-rules",
@@ -1355,6 +1388,51 @@ class ArmLiftOut(Struct):
     """
     Queries that no verdict was ever accepted for: nothing is known of them, and they need not be like the judged ones.
     """
+
+
+class ChatChoice(Struct):
+    """
+    There is one.
+    """
+
+    message: ChatSaid
+    finish_reason: Literal["stop"] = "stop"
+    index: Literal[0] = 0
+
+
+class ChatGrounds(Struct):
+    """
+    What the answer rests on: not in OpenAI's shape, and what a verdict needs.
+    """
+
+    citations: list[CitationOut]
+    enough: float | None
+    query_id: str
+    """
+    For `POST /feedback`.
+    """
+    question: str
+    """
+    As it was asked of the collection, where earlier messages had a say restated.
+    """
+    sufficient: bool
+    warnings: list[WarningOut]
+
+
+class ChatOut(Struct):
+    """
+    A chat completion.
+    """
+
+    choices: list[ChatChoice]
+    created: int
+    """
+    Unix time in seconds.
+    """
+    engram: ChatGrounds
+    id: str
+    model: str
+    object: Literal["chat.completion"] = "chat.completion"
 
 
 class CollectionOut(Struct):

@@ -120,6 +120,15 @@ class CompareIn(TypedDict):
     """
 
 
+class ContentPart(TypedDict):
+    """
+    A piece of a message; only text can be answered.
+    """
+
+    text: str
+    type: Literal["text"]
+
+
 class CountIn(TypedDict):
     """
     Whose predicates are to be counted.
@@ -691,6 +700,15 @@ class BatchIn(TypedDict):
     queries: list[QueryIn]
 
 
+class ChatMessage(TypedDict):
+    """
+    What was said; fields that Engram has no use for are ignored.
+    """
+
+    content: NotRequired[str | list[ContentPart] | None]
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+
+
 class CollectionPatch(TypedDict):
     """
     What to change of how a collection serves; what is absent stays, null clears.
@@ -856,3 +874,16 @@ class SessionIn(TypedDict):
     """
     Have this request do the rounds, or wait for who does.
     """
+
+
+class ChatIn(TypedDict):
+    """
+    A conversation whose last message is a question. Options of a model's, such as `temperature`, are ignored.
+    """
+
+    messages: list[ChatMessage]
+    model: str
+    """
+    The collection that is asked.
+    """
+    stream: NotRequired[bool]

@@ -9,6 +9,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 
 from engram_client import Engram
+from engram_client.documents import same
 from engram_client.models import FeedbackOut
 from engram_client.requests import FeedbackIn
 
@@ -85,7 +86,7 @@ class EngramFeedback(BaseCallbackHandler):
         """
         passages = sorted(set(passage_ids))
         said = FeedbackIn(supporting_passages=passages, partial=True)
-        return self._judge_all(run_id, f"helped:{','.join(passages)}", said)
+        return self._judge_all(run_id, "helped", said)
 
     def nothing(self, run_id: UUID) -> list[FeedbackOut]:
         """Nothing of what was found helped; raises as ``helped``."""
@@ -96,7 +97,7 @@ class EngramFeedback(BaseCallbackHandler):
         return [
             self._engram.feedback(
                 query_id,
-                idempotency_key=f"{run_id}:{query_id}:{what}",
+                idempotency_key=same(str(run_id), query_id, what, said),
                 **(said | FeedbackIn(collection=collection)),
             )
             for query_id, collection in self.queries(run_id).items()

@@ -8,16 +8,14 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, SecretStr
 
 from engram_client import AsyncEngram, Engram
+from engram_client.documents import documents
 from engram_client.models import QueryOut
 
 
 class EngramRetriever(BaseRetriever):
     """Finds documents by ``POST /query``, the best first.
 
-    A document's id is the passage's. Its metadata are the passage's own and, under ``engram``, the ``query_id``
-    that a verdict is given on, the ``collection``, the ``title``, the ``rank`` from 1 on, the ``sentences`` that
-    speak for it, each with its ``sentence_id`` and ``text``, and ``enough``, the probability that the answer holds
-    all the evidence.
+    A document's id is the passage's, its metadata those of ``engram_client.documents``.
     """
 
     url: str = "http://127.0.0.1:8000"
@@ -48,20 +46,5 @@ class EngramRetriever(BaseRetriever):
 
 def _documents(answer: QueryOut) -> list[Document]:
     return [
-        Document(
-            passage.text,
-            id=passage.passage_id,
-            metadata={
-                **passage.metadata,
-                "engram": {
-                    "query_id": answer.query_id,
-                    "collection": answer.collection,
-                    "title": passage.title,
-                    "rank": rank,
-                    "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
-                    "enough": answer.enough,
-                },
-            },
-        )
-        for rank, passage in enumerate(answer.passages, start=1)
+        Document(passage.text, id=passage.passage_id, metadata=metadata) for passage, metadata in documents(answer)
     ]

@@ -1,0 +1,146 @@
+"""What an answer names and which operations take it, as `links` of the OpenAPI document.
+
+Every route may be named here by the values that its answer holds; which of them an operation takes follows from its
+own parameters and body, so that a link cannot say what the operation does not know.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+BODY = "$response.body#"
+HERE = "collection"
+SETTINGS = (
+    "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
+    "get_lift", "post_evolve", "post_rekey", "post_query", "get_predicates", "list_feedback", "delete_collection",
+)  # fmt: skip
+"""What a collection's name is enough for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Where values stand in an operation's answer, by the names that operations take them under.
+
+    Attributes:
+        sources: operations, by their ids.
+        values: name -> runtime expression, or the JSON pointer of a place in the body.
+        targets: operations that take some of the values.
+    """
+
+    sources: tuple[str, ...]
+    values: Mapping[str, str]
+    targets: tuple[str, ...]
+
+
+IN_QUERY = {HERE: "$request.query.collection"}
+IN_PATH = {HERE: "$request.path.name"}
+SAID = {HERE: "/collection"}
+ASKED = ("get_query", "post_feedback")
+JUDGED = ("get_feedback", "delete_feedback", "post_retry_one")
+WORK = ("get_job", "delete_job")
+SESSION = ("get_session", "get_events", "post_round", "delete_session", "post_feedback")
+PASSAGE = ("get_passage", "get_key", "delete_passage")
+ENTITY = ("get_entity", "post_merge", "post_split")
+
+FLOWS = (
+    Flow(("post_query", "get_query"), {"query_id": "/query_id", **SAID}, ASKED),
+    Flow(("post_query", "get_query", "post_compare"), {"passage_id": "/passages/0/passage_id", **SAID}, PASSAGE),
+    Flow(
+        ("post_query", "get_query"),
+        {"sentence_id": "/passages/0/sentences/0/sentence_id", **SAID},
+        ("get_sentence_memory",),
+    ),
+    Flow(
+        ("post_queries",), {"query_id": "/answers/0/answer/query_id", HERE: "/answers/0/answer/collection"}, ASKED
+    ),
+    Flow(
+        ("post_feedback", "get_feedback", "delete_feedback", "post_retry_one"),
+        {"feedback_id": "/feedback_id", **SAID},
+        JUDGED,
+    ),
+    Flow(
+        ("post_feedback", "get_feedback"), {"judge": "/judge", **SAID}, ("post_revoke", "put_judge", "post_retry")
+    ),
+    Flow(("list_feedback",), {"feedback_id": "/feedback/0/feedback_id", HERE: "/feedback/0/collection"}, JUDGED),
+    Flow(("post_passages", "post_rekey", "post_replay", "post_revoke"), {"job_id": "/job_id", **SAID}, WORK),
+    Flow(("post_passages",), SAID, SETTINGS),
+    Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", HERE: "/jobs/0/collection"}, WORK),
+    Flow(("get_collections",), {HERE: "/collections/0/name"}, SETTINGS),
+    Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
+    Flow(("get_passage",), {"sentence_id": "/sentences/0/sentence_id", **IN_QUERY}, ("get_sentence_memory",)),
+    Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
+    Flow(("get_generations",), {"generation": "/generations/0/number", **SAID}, ("post_rollback",)),
+    Flow(("post_session", "get_session", "post_round"), {"session_id": "/session_id", **SAID}, SESSION),
+    Flow(
+        ("post_facts", "post_facts_revise", "post_facts_search", "get_entity"),
+        {"fact_id": "/facts/0/fact_id", **SAID},
+        ("get_fact",),
+    ),
+    Flow(("post_facts", "post_facts_revise"), {"event_id": "/events/0/event_id", **SAID}, ("delete_fact_event",)),
+    Flow(("get_fact",), {"event_id": "/history/0/event_id", **IN_QUERY}, ("delete_fact_event",)),
+    Flow(("get_fact",), {"entity_id": "/object_entity_id", **IN_QUERY}, ENTITY),
+    Flow(("post_facts_search",), {"entity_id": "/starts/0/entity_id", **SAID}, ENTITY),
+    Flow(("get_predicates", "post_count"), {"predicate": "/predicates/0/predicate", **SAID}, ("put_predicate",)),
+    Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),
+    Flow(("post_rotate_access_key",), {"key_id": "/key_id"}, ("delete_access_key",)),
+)
+
+
+def link(document: dict[str, Any]) -> None:
+    """Add the links to the operations of a document.
+
+    Raises:
+        ValueError: an operation is not there, or takes nothing of what a link would give it.
+    """
+    found = {
+        operation["operationId"]: (path, operation)
+        for path, operations in document["paths"].items()
+        for operation in operations.values()
+    }
+    schemas = document["components"]["schemas"]
+    for flow in FLOWS:
+        for source in flow.sources:
+            if unknown := {source, *flow.targets} - found.keys():
+                raise ValueError(f"There is no operation {', '.join(sorted(unknown))}.")
+            for status, response in found[source][1]["responses"].items():
+                if status.startswith("2"):
+                    links = response.setdefault("links", {})
+                    for target in flow.targets:
+                        _add(links, target, _to(*found[target], flow, schemas))
+
+
+def _add(links: dict[str, Any], target: str, made: dict[str, Any]) -> None:
+    """Under the target's name, and a number where it has one already."""
+    name = next(name for name in _numbered(target) if name not in links)
+    links[name] = {"operationId": target, **made}
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1
+
+
+def _to(path: str, operation: Mapping[str, Any], flow: Flow, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters and the part of the body that the operation takes of the flow's values."""
+    values = {name: value if value.startswith("$") else f"{BODY}{value}" for name, value in flow.values.items()}
+    if HERE in values and "{name}" in path:
+        values["name"] = values[HERE]
+    taken = {parameter["name"] for parameter in operation.get("parameters", []) if parameter["in"] != "header"}
+    fields = _fields(operation, schemas)
+    parameters = {name: value for name, value in values.items() if name in taken}
+    body = {name: value for name, value in values.items() if name in fields and name not in parameters}
+    if not set(flow.values) - {HERE} <= {*parameters, *body} or not (parameters or body):
+        raise ValueError(f"{operation['operationId']} takes nothing of {', '.join(flow.values)}.")
+    return ({"parameters": parameters} if parameters else {}) | ({"requestBody": body} if body else {})
+
+
+def _fields(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> set[str]:
+    """Names of the fields of the JSON body."""
+    content = operation.get("requestBody", {}).get("content", {})
+    schema = content.get("application/json", {}).get("schema", {})
+    while "$ref" in schema:
+        schema = schemas[schema["$ref"].rpartition("/")[2]]
+    return set(schema.get("properties", {}))

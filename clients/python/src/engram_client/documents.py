@@ -1,0 +1,70 @@
+"""Answers as other frameworks keep them: a document of its own for each passage."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from engram_client._sync import Engram
+from engram_client.models import FeedbackOut, PassageHit, QueryOut
+from engram_client.requests import FeedbackIn
+
+KEY = "engram"
+"""Where in a document's metadata that stands which a verdict needs."""
+
+
+def same(*said: Any) -> str:
+    """An Idempotency-Key that is the same where the same was said: ids may hold what a header may not."""
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def documents(answer: QueryOut) -> list[tuple[PassageHit, dict[str, Any]]]:
+    """Passages, the best first, each with a document's metadata.
+
+    These are the passage's own and, under ``engram``, the ``query_id`` that a verdict is given on, the
+    ``collection``, the ``passage_id``, the ``title``, the ``rank`` from 1 on, the ``sentences`` that speak for
+    it, each with its ``sentence_id`` and ``text``, and ``enough``, the probability that the answer holds all
+    the evidence.
+    """
+    return [
+        (
+            passage,
+            {
+                **passage.metadata,
+                KEY: {
+                    "query_id": answer.query_id,
+                    "collection": answer.collection,
+                    "passage_id": passage.passage_id,
+                    "title": passage.title,
+                    "rank": rank,
+                    "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
+                    "enough": answer.enough,
+                },
+            },
+        )
+        for rank, passage in enumerate(answer.passages, start=1)
+    ]
+
+
+def helped(engram: Engram, metadata: Iterable[Mapping[str, Any]], *, judge: str | None = None) -> list[FeedbackOut]:
+    """The documents with these metadata helped; of others nothing is said.
+
+    One verdict for each query that they are from. Sent again, it counts once.
+
+    Raises:
+        KeyError: a document is not from ``documents``.
+        EngramError: as the client.
+    """
+    named: dict[tuple[str, str], set[str]] = {}
+    for said in metadata:
+        found = said[KEY]
+        named.setdefault((found["collection"], found["query_id"]), set()).add(found["passage_id"])
+    by = FeedbackIn() if judge is None else FeedbackIn(judge=judge)
+    return [
+        engram.feedback(
+            query_id,
+            idempotency_key=same("helped", query_id, judge, sorted(passages)),
+            **(FeedbackIn(collection=collection, supporting_passages=sorted(passages), partial=True) | by),
+        )
+        for (collection, query_id), passages in named.items()
+    ]

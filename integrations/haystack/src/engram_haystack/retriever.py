@@ -1,0 +1,100 @@
+"""Passages as Haystack's documents."""
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack.utils import Secret, deserialize_secrets_inplace
+
+from engram_client import AsyncEngram, Engram
+from engram_client import documents as kept
+from engram_client.models import FeedbackOut, QueryOut
+
+KEY = Secret.from_env_var("ENGRAM_ACCESS_KEY", strict=False)
+"""The access key, where one is needed."""
+
+
+@component
+class EngramRetriever:
+    """Finds documents by ``POST /query``, the best first.
+
+    A document's id is the passage's, its score the ranking's, its ``meta`` those of ``engram_client.documents``.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        collection: str = "default",
+        key: Secret = KEY,
+        top_k: int = 5,
+        memory: Literal["read", "off"] = "read",
+        filter: dict[str, Any] | None = None,
+    ) -> None:
+        """
+        Args:
+            url: where the service is.
+            collection: what is asked.
+            key: the access key; by default what ``ENGRAM_ACCESS_KEY`` says, if anything.
+            top_k: documents wanted, 1 to 100.
+            memory: ``off``: as if nothing had been learned.
+            filter: only passages whose metadata contain this object.
+        """
+        self.url, self.collection, self.key = url, collection, key
+        self.top_k, self.memory, self.filter = top_k, memory, filter
+
+    def to_dict(self) -> dict[str, Any]:
+        """How a pipeline keeps it: of the key only where it comes from."""
+        kept_as: dict[str, Any] = default_to_dict(
+            self,
+            url=self.url,
+            collection=self.collection,
+            key=self.key.to_dict(),
+            top_k=self.top_k,
+            memory=self.memory,
+            filter=self.filter,
+        )
+        return kept_as
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "EngramRetriever":
+        """As ``to_dict`` kept it."""
+        deserialize_secrets_inplace(data["init_parameters"], keys=["key"])
+        made: EngramRetriever = default_from_dict(cls, data)
+        return made
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
+        """Ask the question.
+
+        Raises:
+            EngramError: as the client.
+        """
+        wanted = top_k or self.top_k
+        with Engram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
+            answer = engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=self.filter)
+        return {"documents": _documents(answer)}
+
+    @component.output_types(documents=list[Document])
+    async def run_async(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
+        """As ``run``."""
+        wanted = top_k or self.top_k
+        async with AsyncEngram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
+            answer = await engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=self.filter)
+        return {"documents": _documents(answer)}
+
+
+def helped(engram: Engram, documents: Iterable[Document], *, judge: str | None = None) -> list[FeedbackOut]:
+    """These documents helped; of others nothing is said.
+
+    Raises:
+        KeyError: a document is not from an ``EngramRetriever``.
+        EngramError: as the client.
+    """
+    return kept.helped(engram, [document.meta for document in documents], judge=judge)
+
+
+def _documents(answer: QueryOut) -> list[Document]:
+    return [
+        Document(id=passage.passage_id, content=passage.text, meta=metadata, score=passage.score)
+        for passage, metadata in kept.documents(answer)
+    ]

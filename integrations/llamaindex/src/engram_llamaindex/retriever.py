@@ -1,0 +1,83 @@
+"""Passages as LlamaIndex's nodes."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from engram_client import AsyncEngram, Engram
+from engram_client import documents as kept
+from engram_client.models import FeedbackOut, QueryOut
+
+
+class EngramRetriever(BaseRetriever):
+    """Finds nodes by ``POST /query``, the best first.
+
+    A node's id is the passage's, its score the ranking's, its metadata those of ``engram_client.documents``. What
+    stands there under ``engram`` is shown to no model.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        *,
+        collection: str = "default",
+        key: str | None = None,
+        top_k: int = 5,
+        memory: Literal["read", "off"] = "read",
+        filter: Mapping[str, Any] | None = None,
+        callback_manager: CallbackManager | None = None,
+    ) -> None:
+        """
+        Args:
+            url: where the service is.
+            collection: what is asked.
+            key: the access key, where one is needed.
+            top_k: nodes wanted, 1 to 100.
+            memory: ``off``: as if nothing had been learned.
+            filter: only passages whose metadata contain this object.
+            callback_manager: as for any retriever.
+        """
+        super().__init__(callback_manager=callback_manager)
+        self._url, self._collection, self._key = url, collection, key
+        self._top_k, self._memory, self._filter = top_k, memory, None if filter is None else dict(filter)
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        asked = query_bundle.query_str
+        with Engram(self._url, collection=self._collection, key=self._key) as engram:
+            return _nodes(engram.query(asked, top_k=self._top_k, arm={"memory": self._memory}, filter=self._filter))
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        asked = query_bundle.query_str
+        async with AsyncEngram(self._url, collection=self._collection, key=self._key) as engram:
+            return _nodes(
+                await engram.query(asked, top_k=self._top_k, arm={"memory": self._memory}, filter=self._filter)
+            )
+
+
+def helped(engram: Engram, nodes: Iterable[NodeWithScore], *, judge: str | None = None) -> list[FeedbackOut]:
+    """These nodes helped, as ``response.source_nodes`` has them; of others nothing is said.
+
+    Raises:
+        KeyError: a node is not from an ``EngramRetriever``.
+        EngramError: as the client.
+    """
+    return kept.helped(engram, [node.node.metadata for node in nodes], judge=judge)
+
+
+def _nodes(answer: QueryOut) -> list[NodeWithScore]:
+    return [
+        NodeWithScore(
+            node=TextNode(
+                id_=passage.passage_id,
+                text=passage.text,
+                metadata=metadata,
+                excluded_llm_metadata_keys=[kept.KEY],
+                excluded_embed_metadata_keys=[kept.KEY],
+            ),
+            score=passage.score,
+        )
+        for passage, metadata in kept.documents(answer)
+    ]

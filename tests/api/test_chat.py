@@ -1,0 +1,148 @@
+"""Chats over HTTP, asked by OpenAI's own client."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+from uuid import UUID
+
+import openai
+import pytest
+
+from app.composition import Application, Servers
+from app.main import create_app
+from app.settings import Settings
+from tests.support.live_server import LiveServer
+from tests.support.openai_server import Handler, OpenAiServer, Reply, keyword_handler
+
+QUESTION = "Where was Marie Curie born?"
+Chat = Callable[[Handler], openai.OpenAI]
+
+
+@pytest.fixture
+def chat(settings: Settings, addresses: Servers, application: Application) -> Iterator[Chat]:
+    """A client of a service whose LLM is a handler."""
+    with ExitStack() as stack:
+
+        def started(handler: Handler) -> openai.OpenAI:
+            server = stack.enter_context(OpenAiServer(handler))
+            update = {"llm_base_url": server.base_url, "llm_max_attempts": 1}
+            app = Application(settings.model_copy(update=update), addresses)
+            app.__dict__.update(embedder=application.embedder, language=application.language)
+            stack.callback(app.close)
+            live = stack.enter_context(LiveServer(create_app(app)))
+            return stack.enter_context(openai.OpenAI(base_url=f"{live.url}/v1", api_key="none", max_retries=0))
+
+        yield started
+
+
+def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(
+    chat: Chat, application: Application, curie: str
+) -> None:
+    client = chat(keyword_handler)
+    done = client.chat.completions.create(
+        model=curie, messages=[{"role": "user", "content": QUESTION}], temperature=0
+    )
+    said = done.choices[0].message.content
+    assert said is not None
+    answer, sources = said.split("\n\n")
+    assert "Warsaw" in answer
+    assert re.fullmatch(r"(\[\d+\] \S+: .+\n?)+", sources)
+    assert done.choices[0].finish_reason == "stop"
+    grounds = done.model_extra["engram"]  # type: ignore[index]
+    assert grounds["question"] == QUESTION
+    assert [f"{cited['passage_id']}: {cited['text']}" for cited in grounds["citations"]] == [
+        line.partition("] ")[2] for line in sources.splitlines()
+    ]
+    kept = application.ask.episode(application.access.scope(curie), UUID(grounds["query_id"]))
+    assert kept.answer["query"] == QUESTION
+
+
+def test_a_streamed_answer_is_the_same(chat: Chat, curie: str) -> None:
+    client = chat(keyword_handler)
+    whole = client.chat.completions.create(model=curie, messages=[{"role": "user", "content": QUESTION}])
+    stream = client.chat.completions.create(
+        model=curie, messages=[{"role": "user", "content": [{"type": "text", "text": QUESTION}]}], stream=True
+    )
+    chunks = list(stream)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == whole.choices[0].message.content
+    assert [chunk.choices[0].finish_reason for chunk in chunks] == [None, None, "stop"]
+    assert chunks[-1].model_extra["engram"]["query_id"]  # type: ignore[index]
+
+
+def test_what_was_said_before_is_put_into_the_question(chat: Chat, curie: str) -> None:
+    shown: list[str] = []
+
+    def handler(request: dict[str, Any]) -> str | Reply:
+        if '{"question"' not in request["messages"][0]["content"]:
+            return keyword_handler(request)
+        shown.append(request["messages"][1]["content"])
+        return json.dumps({"question": QUESTION})
+
+    done = chat(handler).chat.completions.create(
+        model=curie,
+        messages=[
+            {"role": "system", "content": "You are a pirate."},
+            {"role": "user", "content": "Who was Marie Curie?"},
+            {"role": "assistant", "content": "A physicist."},
+            {"role": "user", "content": "Where was she born?"},
+        ],
+    )
+    assert done.model_extra["engram"]["question"] == QUESTION  # type: ignore[index]
+    assert "user: Who was Marie Curie?\nassistant: A physicist." in shown[0]
+    assert "Where was she born?" in shown[0]
+    assert "pirate" not in shown[0], "instructions to a model are not what is asked"
+
+
+def test_a_model_that_fails_costs_the_words_and_not_the_evidence(chat: Chat, curie: str) -> None:
+    done = chat(lambda _: Reply("no", status=500)).chat.completions.create(
+        model=curie,
+        messages=[{"role": "user", "content": "Of whom?"}, {"role": "user", "content": QUESTION}],
+    )
+    said = done.choices[0].message.content or ""
+    assert said.startswith("The language model gave no answer. What was found:\n\n[1] ")
+    warnings = [warning["type"] for warning in done.model_extra["engram"]["warnings"]]  # type: ignore[index]
+    assert warnings == ["not-restated", "not-answered"]
+
+
+def test_nothing_is_made_up(chat: Chat, curie: str) -> None:
+    empty = json.dumps({"reasoning": "none", "answer": "", "cited": [], "sufficient": False})
+    done = chat(lambda _: empty).chat.completions.create(
+        model=curie, messages=[{"role": "user", "content": "Why?"}]
+    )
+    assert done.choices[0].message.content == "I find no answer to that in this collection."
+
+
+def test_collections_are_models(chat: Chat, curie: str) -> None:
+    assert curie in {model.id for model in chat(keyword_handler).models.list()}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [{"role": "assistant", "content": "Hello."}],
+        [{"role": "user", "content": "  "}],
+        [{"role": "user", "content": "x" * 200_000}],
+        [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org"}}]}],
+    ],
+)
+def test_what_cannot_be_answered_is_refused(chat: Chat, curie: str, messages: list[Any]) -> None:
+    with pytest.raises(openai.UnprocessableEntityError):
+        chat(keyword_handler).chat.completions.create(model=curie, messages=messages)
+
+
+def test_a_collection_that_is_not_there(chat: Chat) -> None:
+    with pytest.raises(openai.NotFoundError, match="nowhere"):
+        chat(keyword_handler).chat.completions.create(
+            model="nowhere", messages=[{"role": "user", "content": QUESTION}]
+        )
+
+
+def test_without_a_model_nothing_is_asked(service: str, curie: str) -> None:
+    with (
+        openai.OpenAI(base_url=f"{service}/v1", api_key="none", max_retries=0) as client,
+        pytest.raises(openai.APIStatusError, match="ENGRAM_LLM_BASE_URL"),
+    ):
+        client.chat.completions.create(model=curie, messages=[{"role": "user", "content": QUESTION}])

@@ -1,0 +1,106 @@
+"""Scores in the shapes of RAGAS and TruLens, posted to a running service."""
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engram_client import Engram, scores
+from engram_client.models import EpisodeOut
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture
+def answered(service: str, curie: str) -> EpisodeOut:
+    with Engram(service, collection=curie) as engram:
+        return engram.episode(engram.query(QUESTION, top_k=3).query_id)
+
+
+def ids(answered: EpisodeOut) -> list[str]:
+    return [passage.passage_id for passage in answered.passages]
+
+
+def test_relevance_in_the_order_of_the_answer(answered: EpisodeOut) -> None:
+    said = scores.verdict(answered, {"context_relevance": [0.9, 0.1, math.nan]})
+    assert said is not None
+    assert said["supporting_passages"] == ids(answered)[:1]
+    assert said["rejected"] == [sentence.sentence_id for sentence in answered.passages[1].sentences]
+    assert said["partial"] is True
+    assert said["confidence"] == pytest.approx(0.8)
+    assert "retrieval_success" not in said
+
+
+def test_only_what_lacks_nothing_claims_to_be_whole(answered: EpisodeOut) -> None:
+    all_three: dict[str, Any] = {"context_relevance": dict(zip(ids(answered), [1, 1, 0], strict=True))}
+    for recall, partial in ((1.0, False), (0.9, True), (None, True)):
+        said = scores.verdict(answered, all_three | {"context_recall": recall})
+        assert said is not None
+        assert said["partial"] is partial
+    two = scores.verdict(answered, {"context_relevance": [1, 1], "context_recall": 1.0})
+    assert two is not None
+    assert two["partial"] is True, "the third was not looked at"
+
+
+def test_success_is_only_said_by_who_may_vouch(answered: EpisodeOut) -> None:
+    line = {"context_relevance": [1], "context_recall": 0.5, "factual_correctness": 0.75}
+    said = scores.verdict(answered, line, vouch=True)
+    assert said is not None
+    assert (said["retrieval_success"], said["generation_score"]) == (False, 0.75)
+
+
+def test_thumbs_speak_of_what_was_cited(answered: EpisodeOut) -> None:
+    best = answered.passages[0]
+    up = scores.verdict(answered, {"thumb": "up", "cited": [best.passage_id]})
+    down = scores.verdict(answered, {"thumb": "down", "cited": [best.passage_id]})
+    assert up is not None
+    assert down is not None
+    assert (up["supporting_passages"], up["rejected"]) == ([best.passage_id], [])
+    assert down["supporting_passages"] == []
+    assert down["rejected"] == [sentence.sentence_id for sentence in best.sentences]
+    assert scores.verdict(answered, {"thumb": "up"}) is None, "of what, nobody knows"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ({"context_relevance": [2]}, "no number from 0 to 1"),
+        ({"context_relevance": [1, 1, 1, 1]}, "4 scores for 3 passages"),
+        ({"context_relevance": "high"}, "neither a list nor an object"),
+        ({"thumb": "sideways"}, "neither up nor down"),
+    ],
+)
+def test_scores_that_cannot_be_read(answered: EpisodeOut, line: dict[str, Any], reason: str) -> None:
+    with pytest.raises(scores.ScoreError, match=reason):
+        scores.verdict(answered, line)
+
+
+def test_a_file_is_posted_once(
+    service: str,
+    curie: str,
+    answered: EpisodeOut,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [
+        {"query_id": answered.query_id, "context_relevance": [1.0, 0.0, 0.0], "context_recall": 1.0},
+        {"query_id": answered.query_id, "faithfulness": 1.0},
+        {"query_id": "00000000-0000-0000-0000-000000000000", "context_relevance": [1.0]},
+    ]
+    file = tmp_path / "scores.jsonl"
+    file.write_text("\n".join([*map(json.dumps, rows), "{"]))
+    given = ["--url", service, "--collection", curie, "--judge", "ragas"]
+    for _ in range(2):
+        assert scores.main([str(file), *given]) == 1
+        shown = capsys.readouterr()
+        assert shown.out.splitlines()[-1] == "1 verdicts, 1 lines that say nothing of what helped, 2 failed"
+        assert [line.split(":")[0] for line in shown.err.splitlines()] == ["line 3", "line 4"]
+    with Engram(service, collection=curie) as engram:
+        (verdict,) = engram.verdicts()
+        assert verdict.judge == "ragas"
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert scores.main(["-", *given]) == 0

@@ -1,0 +1,80 @@
+"""``engram up`` in a folder of its own, as it is shipped."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+from tests.support.forks import ROOT
+from tests.support.processes import free_port
+
+READY_SECONDS = 300.0
+STOP_SECONDS = 60.0
+# What sends slowly is to be cut off within the run.
+SETTINGS = {
+    "ENGRAM_HEAD_TIMEOUT_SECONDS": "3",
+    "ENGRAM_BODY_TIMEOUT_SECONDS": "3",
+    "ENGRAM_LOG_LEVEL": "WARNING",
+    "ENGRAM_LOG_FORMAT": "json",
+}
+
+
+class Service:
+    """The running service; use it as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
+        self._log = folder / "engram.log"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+        own = {"ENGRAM_PORT": str(self.port), "ENGRAM_DATA_DIR": str(folder / "data"), "PYTHONPATH": str(ROOT)}
+        self._env = kept | SETTINGS | own
+
+    def __enter__(self) -> Self:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "app.cli", "up"], cwd=self._folder, env=self._env, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._ready():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.__exit__()
+                raise RuntimeError(f"the service did not start:\n{self._log.read_text()}")
+            time.sleep(0.2)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", trust_env=False, timeout=5).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def errors(self) -> list[str]:
+        """Lines of its log that speak of what nobody expected."""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return [line for line in lines if '"level": "error"' in line or line.startswith("Traceback")]
+
+    def verified(self) -> str | None:
+        """What ``engram verify`` has against what was learned; None if nothing."""
+        command = [sys.executable, "-m", "app.cli", "verify"]
+        done = subprocess.run(command, cwd=self._folder, env=self._env, capture_output=True, text=True, check=False)
+        return None if done.returncode == 0 else f"{done.stdout[-1_000:]}{done.stderr[-1_000:]}"

@@ -1,0 +1,64 @@
+"""The retriever and the verdicts, in Haystack's own pipelines."""
+
+import asyncio
+
+import pytest
+from haystack import Document, Pipeline
+from haystack.utils import Secret
+
+from engram_client import Engram, NotFoundError
+from engram_haystack import EngramRetriever, helped
+from tests.conftest import CURIE
+
+QUESTION = {"retriever": {"query": "Where was Marie Curie born?"}}
+
+
+@pytest.fixture
+def retriever(service: str, curie: str) -> EngramRetriever:
+    return EngramRetriever(service, curie, top_k=3)
+
+
+def test_a_pipeline_finds_documents(retriever: EngramRetriever, curie: str) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", retriever)
+    documents = pipeline.run(QUESTION)["retriever"]["documents"]
+    assert [document.meta["engram"]["rank"] for document in documents] == [1, 2, 3]
+    best = documents[0]
+    assert best.content == next(passage["text"] for passage in CURIE if passage["id"] == best.id)
+    fewer = pipeline.run({"retriever": QUESTION["retriever"] | {"top_k": 1}})["retriever"]["documents"]
+    assert [document.id for document in fewer] == [best.id]
+
+
+def test_a_pipeline_that_is_awaited_finds_the_same(retriever: EngramRetriever) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", retriever)
+    found = asyncio.run(pipeline.run_async(QUESTION))["retriever"]["documents"]
+    assert [document.id for document in found] == [
+        document.id for document in retriever.run(**QUESTION["retriever"])["documents"]
+    ]
+
+
+def test_a_saved_pipeline_keeps_no_key(retriever: EngramRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_ACCESS_KEY", "engram_secret")
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", retriever)
+    saved = pipeline.dumps()
+    assert "engram_secret" not in saved
+    loaded = Pipeline.loads(saved, allowed_modules=["engram_haystack.*"]).get_component("retriever")
+    assert (loaded.url, loaded.collection, loaded.top_k) == (retriever.url, retriever.collection, 3)
+    assert loaded.key == Secret.from_env_var("ENGRAM_ACCESS_KEY", strict=False)
+
+
+def test_a_thumb_counts_once(retriever: EngramRetriever, service: str, curie: str) -> None:
+    found = retriever.run("Who discovered radium?")["documents"]
+    with Engram(service) as engram:
+        first, again = (helped(engram, found[:2], judge="thumbs") for _ in range(2))
+        assert [(one.judge, one.collection) for one in first] == [("thumbs", curie)]
+        assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
+        with pytest.raises(KeyError, match="engram"):
+            helped(engram, [Document(content="a")])
+
+
+def test_what_the_service_refuses_is_an_error(service: str) -> None:
+    with pytest.raises(NotFoundError):
+        EngramRetriever(service, "nowhere").run("Who discovered radium?")

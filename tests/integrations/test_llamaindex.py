@@ -1,0 +1,61 @@
+"""The retriever and the verdicts, in LlamaIndex's own engine."""
+
+import asyncio
+
+import pytest
+from llama_index.core import Settings as LlamaIndex
+from llama_index.core.llms import MockLLM
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+
+from engram_client import Engram, NotFoundError
+from engram_llamaindex import EngramRetriever, helped
+from tests.conftest import CURIE, Ingest
+
+QUESTION = "Where was Marie Curie born?"
+
+
+@pytest.fixture
+def retriever(service: str, curie: str) -> EngramRetriever:
+    return EngramRetriever(service, collection=curie, top_k=3)
+
+
+def test_passages_are_nodes(retriever: EngramRetriever, curie: str) -> None:
+    nodes = retriever.retrieve(QUESTION)
+    assert [node.metadata["engram"]["rank"] for node in nodes] == [1, 2, 3]
+    assert [node.score for node in nodes] == sorted((node.score for node in nodes), reverse=True)
+    best = nodes[0]
+    assert best.text == next(passage["text"] for passage in CURIE if passage["id"] == best.node.node_id)
+    assert best.metadata["engram"]["collection"] == curie
+    again = asyncio.run(retriever.aretrieve(QUESTION))
+    assert [node.node.node_id for node in again] == [node.node.node_id for node in nodes]
+
+
+def test_a_model_is_shown_the_passage_and_its_metadata_only(retriever: EngramRetriever, ingest: Ingest) -> None:
+    ingest({"id": "kept", "text": "Titan has lakes of methane.", "metadata": {"source": "probe"}})
+    retriever._filter = {"source": "probe"}
+    (node,) = retriever.retrieve("What does Titan have?")
+    assert node.node.get_content(MetadataMode.LLM) == "source: probe\n\nTitan has lakes of methane."
+
+
+def test_it_serves_an_engine_and_hears_of_its_answer(
+    retriever: EngramRetriever, service: str, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LlamaIndex, "_llm", MockLLM())
+    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
+    answer = engine.query(QUESTION)
+    assert len(answer.source_nodes) == 3
+    with Engram(service) as engram:
+        first, again = (helped(engram, answer.source_nodes[:1], judge="thumbs") for _ in range(2))
+    assert [(one.judge, one.collection) for one in first] == [("thumbs", curie)]
+    assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
+
+
+def test_nodes_of_others_are_refused(service: str) -> None:
+    with Engram(service) as engram, pytest.raises(KeyError, match="engram"):
+        helped(engram, [NodeWithScore(node=TextNode(text="a"), score=1.0)])
+
+
+def test_what_the_service_refuses_is_an_error(service: str) -> None:
+    with pytest.raises(NotFoundError):
+        EngramRetriever(service, collection="nowhere").retrieve(QUESTION)
