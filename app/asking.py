@@ -9,6 +9,7 @@ from app.services.access.scope import AccessService
 from app.services.facts.instruct import InstructService
 from app.services.facts.join import JoinService
 from app.services.facts.predicates import PredicatesService
+from app.services.facts.reading import TextService
 from app.services.facts.revise import FactsService
 from app.services.facts.search import FactSearch
 from app.services.facts.show import ShowService
@@ -104,6 +105,11 @@ class Asking(Upkeep):
     def facts(self) -> FactsService:
         """Takes in what is said of facts."""
         return FactsService(self.database, self.language, self.noise)
+
+    @cached_property
+    def texts(self) -> TextService:
+        """Reads facts from texts."""
+        return TextService(self.language, self.llm, self.settings.facts_extraction)
 
     @cached_property
     def fact_search(self) -> FactSearch:

@@ -27,9 +27,11 @@ from app.services.learning.judges import JudgesService
 from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
 from app.services.reasons.explain import ExplainService
+from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
 from app.services.sessions.pool import PoolPlanner
+from app.services.sessions.publish import Publisher
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
@@ -148,7 +150,7 @@ class Application(Asking):
     def session_planners(self) -> dict[str, SessionPlanner]:
         """What decides on the rounds of sessions, by name."""
         pool = PoolPlanner()
-        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool)]
+        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool), AgentPlanner()]
         by_name = {planner.name: planner for planner in planners}
         return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 
@@ -168,6 +170,7 @@ class Application(Asking):
             self.session_planners,
             self.teacher,
             self.quotas,
+            Publisher(self.database, self.facts),
         )
 
     @cached_property

@@ -196,6 +196,13 @@ class Settings(OperationSettings):
             "Facts that callers state are kept in any case."
         ),
     )
+    facts_extraction: Literal["rules", "llm"] = Field(
+        default="rules",
+        description=(
+            "What reads the texts that `POST /facts` gives, where a request does not say: rules, or the LLM, which "
+            "falls back to them. Passages are read by rules."
+        ),
+    )
 
     # Retrieval
     query_timeout_seconds: float = Field(

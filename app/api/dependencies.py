@@ -26,6 +26,7 @@ from app.services.corpus.ingest import IngestService
 from app.services.facts.instruct import InstructService
 from app.services.facts.join import JoinService
 from app.services.facts.predicates import PredicatesService
+from app.services.facts.reading import TextService
 from app.services.facts.revise import FactsService
 from app.services.facts.search import FactSearch
 from app.services.facts.show import ShowService
@@ -109,6 +110,8 @@ class Services(Protocol):
     def explain(self) -> ExplainService: ...
     @property
     def facts(self) -> FactsService: ...
+    @property
+    def texts(self) -> TextService: ...
     @property
     def fact_search(self) -> FactSearch: ...
     @property

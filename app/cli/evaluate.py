@@ -30,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "clicks, adapt, human, answers, sweep, extraction, facts or session: docs/evaluation.md."
+            "clicks, adapt, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -86,15 +86,15 @@ def evaluate(
         ),
     ] = 5,
     planners: Annotated[
-        str, typer.Option(help="session: what decides on rounds, of pool, socratic and tree.")
+        str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree and agent.")
     ] = "pool",
     rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
     llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
     oracle_errors: Annotated[
         float | None,
         typer.Option(
-            help="session: an oracle that knows the data set's decompositions replies instead of the configured "
-            "endpoint, and errs at this rate: an upper bound."
+            help="session, agent: an oracle that knows the data set's decompositions replies instead of the "
+            "configured endpoint, and errs at this rate: an upper bound."
         ),
     ] = None,
     without: Annotated[
@@ -150,6 +150,9 @@ def evaluate(
     if options.protocol == "facts":
         _facts(loaded, options, folder)
         return
+    if options.protocol == "agent":
+        _agent(loaded, options, folder)
+        return
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
@@ -197,6 +200,21 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
     with engine(Settings()) as (services, _), progress(err()) as bars:
         report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
+    Console(width=WIDTH).print(report.table())
+    say(report.note())
+    say(str(report.write(folder, options.slug(dataset.name))))
+
+
+def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``agent``: an environment is played, which takes no server."""
+    from rich.console import Console
+
+    from app.evaluation.playing import playing
+    from app.evaluation.progress import progress, steps
+    from app.providers.language import load_language
+
+    with progress(err()) as bars:
+        report = playing(dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total))
     Console(width=WIDTH).print(report.table())
     say(report.note())
     say(str(report.write(folder, options.slug(dataset.name))))

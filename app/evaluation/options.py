@@ -31,13 +31,14 @@ Protocol = Literal[
     "extraction",
     "facts",
     "session",
+    "agent",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
-PlannerName = Literal["pool", "socratic", "tree"]
+PlannerName = Literal["pool", "socratic", "tree", "agent"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
 Part = Literal["consolidation", "update", "extractor"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -51,7 +52,9 @@ ANSWERING = {"top_k"}
 """Options of ``answers``."""
 REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased"}
 """Options of ``session``."""
-TURNLESS = {"cold", "clicks", "adapt", "human", "answers", "sweep", "extraction", "facts", "session"}
+SERVERLESS = ("extraction", "facts", "agent")
+"""Protocols in which no question is retrieved for, so that no profile means anything."""
+TURNLESS = {"cold", "clicks", "adapt", "human", "answers", "sweep", "session", *SERVERLESS}
 """Protocols without turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
@@ -62,6 +65,7 @@ FOREIGN: Mapping[str, set[str]] = {
     "session": ADAPTING | LEARNING - {"profile"} | {"sufficiency"},
     "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "sufficiency", "prior"},
     "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
+    "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"sufficiency", "prior"},
 }
 """Options that mean nothing to a protocol; to those that are not named, those of particular protocols."""
 ROUNDS = 3
@@ -232,7 +236,7 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt", "sweep", "extraction", "facts"}:
+        if self.protocol not in {"cold", "adapt", "sweep", *SERVERLESS}:
             words += ["--profile", self.profile]
         if self.protocol not in TURNLESS:
             words += ["--turns", str(self.turns)]

@@ -29,11 +29,12 @@ from app.services.sessions.state import Asked
 GROUP = "all questions"
 QUERY = "query"
 RULES = "by rules"
-NEEDS_LLM: Sequence[PlannerName] = ("socratic", "tree")
 SECONDS, TOKENS, PASSAGES = 600.0, 1_000_000, 200
 """Budgets that are not varied, wide enough to stop nothing that rounds and calls do not."""
 
 
+TURNS = 24
+"""Rounds of an agent, whose rounds are turns."""
 TREES = 2
 """Questions whose trees a report keeps, to be drawn."""
 LEFT_OUT = {part: [part] for part in PARTS} | {"extractor": ["consolidation", "update"]}
@@ -80,10 +81,16 @@ def arms(planners: Sequence[PlannerName], rounds: int, without: Sequence[Part], 
         else:
             found.append(Arm(planner, planner, True))
             found += [
-                Arm(f"{planner} without {part}", planner, True, options={"without": LEFT_OUT[part]})
+                Arm(f"{planner} without {part}", planner, True, options=_left_out(planner, part))
                 for part in without
+                if planner != "agent" or part == "update"
             ]
     return found
+
+
+def _left_out(planner: PlannerName, part: Part) -> dict[str, Any]:
+    """What a planner is told; an agent has one part that can be left out, and another word for it."""
+    return {"insert_only": True} if planner == "agent" else {"without": LEFT_OUT[part]}
 
 
 def _fixed(rounds: int) -> str:
@@ -204,7 +211,13 @@ def _session(run: Run, arm: Arm, question: Question) -> Scored:
             answer=arm.llm,
             options=arm.options,
         ),
-        budget=Budget(options.rounds, llm_calls, TOKENS if arm.llm else 0, SECONDS, PASSAGES),
+        budget=Budget(
+            TURNS if arm.planner == "agent" else options.rounds,
+            llm_calls,
+            TOKENS if arm.llm else 0,
+            SECONDS,
+            PASSAGES,
+        ),
     )
     began = time.perf_counter()
     session = service.start(scope, new)

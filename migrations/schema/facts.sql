@@ -96,6 +96,7 @@ CREATE TABLE fact_event (
     process_noise FLOAT(53) NOT NULL,
     daily_share FLOAT(53) NOT NULL,
     contested_share FLOAT(53) NOT NULL,
+    standing FLOAT(53) DEFAULT 1 NOT NULL,
     received_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     revoked_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT fact_event_pkey PRIMARY KEY (collection_id, id),
@@ -105,6 +106,7 @@ CREATE TABLE fact_event (
     CONSTRAINT fact_event_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
 );
 CREATE INDEX fact_event_collection_id_entity_id_idx ON fact_event (collection_id, entity_id);
+CREATE INDEX fact_event_collection_id_judge_received_at_idx ON fact_event (collection_id, judge, received_at);
 CREATE INDEX fact_event_collection_id_fact_id_idx ON fact_event (collection_id, fact_id);
 COMMENT ON TABLE fact_event IS 'The log of what was said of facts: with the sources, everything believed of them is a function of it.';
 COMMENT ON COLUMN fact_event.graph_id IS '0: the collection''s own.';
@@ -114,6 +116,7 @@ COMMENT ON COLUMN fact_event.entity_id IS 'Of a merge: the entity that stays.';
 COMMENT ON COLUMN fact_event.valid_until IS 'First day on which the fact no longer holds.';
 COMMENT ON COLUMN fact_event.sequence IS 'Order in which things were said; replay follows it.';
 COMMENT ON COLUMN fact_event.observation_noise_positive IS 'By which it was applied, as follows.';
+COMMENT ON COLUMN fact_event.standing IS 'Of the judge, in (0, 1].';
 
 CREATE TABLE fact_statement (
     collection_id BIGINT NOT NULL,

@@ -1,5 +1,6 @@
 """Facts: what sources state, what judges say of it, and what can be found of it."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -40,6 +41,8 @@ from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import MAX_ID, CollectionName
 from app.core.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
+from app.core.session import Budget
+from app.services.facts.reading import BY_LLM
 
 NO_IDS = frozenset({"revise", "search"})
 
@@ -69,21 +72,28 @@ Graph = Annotated[CollectionName | None, Query(description="A graph of its own; 
     summary="State facts",
 )
 def post_facts(sent: Annotated[Posted[FactsIn], Depends(posted(FactsIn))], app: App, key: OptionalKey) -> FactsOut:
-    """Have a source state facts, as they are or as a text that rules read them from.
+    """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
     """
-    body = sent.body
-    stated = app.facts.read(body.title, body.text) if body.text else [fact.stated() for fact in body.facts]
-    applied = app.facts.state(
-        sent.scope,
-        stated,
-        source=body.source,
-        graph_name=body.graph,
-        key=key,
-        fingerprint=body.model_dump(mode="json"),
+    body, scope = sent.body, sent.scope
+    state = partial(
+        app.facts.state, scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
     )
-    return FactsOut.of(body.collection, [applied], app.show.facts(sent.scope, applied.facts))
+    if body.text is None:
+        applied = state([fact.stated() for fact in body.facts])
+        return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts))
+    if body.extraction == BY_LLM:
+        scope.need(LLM, "A language model that reads facts")
+    known = app.facts.stated_before(
+        scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
+    )
+    if known is not None:  # the model is not asked twice for what counts once
+        return FactsOut.of(body.collection, [known], app.show.facts(scope, known.facts))
+    by = app.texts.chosen(body.extraction, allowed=scope.may(LLM))
+    read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
+    applied = state(read.stated)
+    return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts), read)
 
 
 @router.post(

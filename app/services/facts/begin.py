@@ -5,18 +5,21 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from app.core.constants import Constants
 from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.scope import Scope
+from app.services.facts.learn import as_source
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.facts import events, graph
 from app.storage.facts.events import NewEvent, StoredEvent
 from app.storage.facts.graph import OWN
 from app.storage.learning import judges
+from app.storage.log import fact_standings
 
 
 @contextmanager
@@ -66,16 +69,34 @@ class Author:
 
     @classmethod
     def of(
-        cls, reader: Reader, collection_id: int, judge: str, constants: Constants, key: str | None, body: Any
+        cls,
+        reader: Reader,
+        collection_id: int,
+        judge: tuple[str, bool],
+        constants: Constants,
+        key: str | None,
+        body: Any,
     ) -> "Author":
-        """With what is set for the judge."""
-        own = judges.find(reader, collection_id, [judge]).get(judge)
-        return cls(judge, constants if own is None else replace(constants, **own.said()), key, _digest(body))
+        """With what is set for the judge, and as far as it is trusted.
+
+        Args:
+            judge: its name, and whether whoever sends this vouches for it (``Scope.judge``).
+        """
+        name, trusted = judge
+        own = judges.find(reader, collection_id, [name]).get(name)
+        counts = constants if own is None else replace(constants, **own.own())
+        if not trusted and not (own is not None and own.trusted):
+            counts = counts.of_new(fact_standings.standing(reader, collection_id, name, datetime.now(UTC).date()))
+        return cls(name, counts, key, _digest(body))
 
     @classmethod
     def source(cls, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
         """Of a source, of which nothing is set, as it may be called like a judge."""
         return cls(name, constants, key, _digest(body))
+
+    def stating(self) -> "Author":
+        """The same as a source of what it states itself."""
+        return replace(self, constants=as_source(self.constants))
 
     def at(self, place: int) -> "Author":
         """For one of several events of one request."""
@@ -97,6 +118,7 @@ class Author:
     ) -> StoredEvent:
         """Append an event."""
         constants = self.constants
+        surety = confidence * constants.standing
         return events.append(
             writer,
             collection_id,
@@ -106,11 +128,12 @@ class Author:
                 judge=self.judge,
                 idempotency_key=self.key or uuid4().hex,
                 body_hash=self.digest,
-                positive=constants.positive / confidence,
-                negative=constants.negative / confidence,
+                positive=constants.positive / surety,
+                negative=constants.negative / surety,
                 process_noise=constants.process,
                 share=constants.share,
                 contested_share=constants.contested,
+                standing=constants.standing,
                 **more,
             ),
         )

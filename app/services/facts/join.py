@@ -27,9 +27,9 @@ class JoinService:
             InvalidRequestError: they are of different graphs, or one is merged with itself.
             IdempotencyConflictError: the key was used before with another request.
         """
-        name, _ = scope.judge(judge)
+        said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, name, self._constants, key, [name, entity_id, list(others)])
+            author = Author.of(writer, target, said_by, self._constants, key, [said_by[0], entity_id, list(others)])
             if author.at(0).repeated(writer, target) is not None:
                 return
             found = view.entities(writer, target, [entity_id, *others])

@@ -35,8 +35,9 @@ class Origin:
 
 
 def as_source(constants: Constants) -> Constants:
-    """By what a source counts for which nothing is set."""
-    return replace(constants, positive=SOURCE_NOISE, negative=SOURCE_NOISE)
+    """By what a source counts for which nothing is set; what a new judge states counts less."""
+    noise = SOURCE_NOISE / constants.standing
+    return replace(constants, positive=noise, negative=noise)
 
 
 def said_by(triple: Triple, origin: Origin, noise: Constants) -> Said | None:

@@ -107,13 +107,26 @@ class FactsService:
             IdempotencyConflictError: the key was used before with another request.
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
-        body = [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
+        body = _asked(stated, source, graph_name, fingerprint)
         with begun(self._database, scope) as (writer, target):
             author = Author.source(source, learn.as_source(self._constants), key, body)
             known = author.repeated(writer, target)
             if known is not None:
                 return Applied(known, _stated_by(writer, target, known))
             return _state(writer, target, author, stated, graph_name)
+
+    def stated_before(
+        self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
+    ) -> Applied | None:
+        """What the same request came to when it was made under this key before; None if it was not.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        author = Author.source(source, self._constants, key, _asked((), source, graph_name, fingerprint))
+        with self._database.read() as reader:
+            known = author.repeated(reader, scope.collection.id)
+            return None if known is None else Applied(known, _stated_by(reader, scope.collection.id, known))
 
     def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[Applied]:
         """Apply what a judge says of facts, all of it or nothing.
@@ -123,10 +136,10 @@ class FactsService:
             InvalidRequestError: a fact is to be superseded by itself, or by one of another graph.
             IdempotencyConflictError: the key was used before with another request.
         """
-        name, _ = scope.judge(judge)
+        said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            body = [name, [asdict(one) for one in revisions]]
-            author = Author.of(writer, target, name, self._constants, key, body)
+            body = [said_by[0], [asdict(one) for one in revisions]]
+            author = Author.of(writer, target, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             return done or _revise(writer, target, author, revisions)
 
@@ -138,10 +151,10 @@ class FactsService:
         Raises:
             IdempotencyConflictError: the key was used before with another request.
         """
-        name, _ = scope.judge(judge)
+        said_by = scope.judge(judge)
         with self._database.read() as reader:
             target = scope.collection.id
-            author = Author.of(reader, target, name, self._constants, key, [name, instruction, graph_name])
+            author = Author.of(reader, target, said_by, self._constants, key, [said_by[0], instruction, graph_name])
             return _repeated(reader, target, author)
 
     def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[Applied]:
@@ -150,16 +163,15 @@ class FactsService:
         Raises:
             NotFoundError, IdempotencyConflictError, InvalidRequestError: as for ``state`` and ``revise``.
         """
-        name, _ = scope.judge(judge)
-        body = [name, correction.instruction, correction.graph]
+        said_by = scope.judge(judge)
+        body = [said_by[0], correction.instruction, correction.graph]
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, name, self._constants, key, body)
+            author = Author.of(writer, target, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             if done:
                 return done
             if correction.added:
-                source = Author.source(name, learn.as_source(self._constants), key, body)
-                done = [_state(writer, target, source.at(0), correction.added, correction.graph)]
+                done = [_state(writer, target, author.stating().at(0), correction.added, correction.graph)]
             why = correction.instruction[:500]
             revisions = [Revision(CONTRADICT, fact, reason=why) for fact in correction.wrong]
             return done + _revise(writer, target, author, revisions, first=len(done))
@@ -180,6 +192,11 @@ class FactsService:
         if event is None:
             raise NotFoundError(f"There is no event {event_id} in the log of facts.")
         return event
+
+
+def _asked(stated: Sequence[Stated], source: str, graph_name: str | None, fingerprint: Any) -> list[Any]:
+    """What a statement is told from another by."""
+    return [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
 
 
 def _state(

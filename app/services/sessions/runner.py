@@ -19,11 +19,14 @@ from app.services.access.scope import Principal, Scope, keyless
 from app.services.jobs.work import Work
 from app.services.retrieval.fallback import Fallback
 from app.services.serving.arms import ServingService
+from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.given import Given, given_of, given_step
 from app.services.sessions.planner import Planner, Step
+from app.services.sessions.publish import Publisher
 from app.services.sessions.state import SessionState, state_of, stored_cost
 from app.services.sessions.teach import Teacher
 from app.services.sessions.tools import Tools
+from app.services.sessions.tree_options import said_of
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.jobs import jobs
@@ -46,6 +49,7 @@ class SessionRunner:
         planners: Mapping[str, Planner],
         teacher: Teacher,
         quotas: QuotaService,
+        publisher: Publisher,
     ) -> None:
         self._database = database
         self._serving = serving
@@ -54,6 +58,7 @@ class SessionRunner:
         self._planners = planners
         self._teacher = teacher
         self._quotas = quotas
+        self._publisher = publisher
 
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
@@ -125,7 +130,10 @@ class SessionRunner:
             return Step(action=None, stop=error.extra["reason"])
 
     def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
-        """Have the session's own conclusion count, if that was asked for, and close the job."""
+        """Have the session's own conclusion count and its graph be kept, if that was asked for; close the job."""
+        graph = said_of(state.asked.options).graph
+        if state.status == "stopped" and graph is not None and state.planner == AgentPlanner.name:
+            self._publisher.publish(scope, state, graph)
         if state.status == "stopped" and state.asked.learn:
             self._teacher.conclude(scope, state)
         self._close(work, state)

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.core.access_keys import JUDGE, LLM
+from app.core.access_keys import INGEST, JUDGE, LLM
 from app.core.session import Budget, spent
 from app.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from app.providers.llm import Llm
@@ -24,7 +24,7 @@ from app.services.sessions.planner import Planner
 from app.services.sessions.runner import load
 from app.services.sessions.shown import Progress, Shown, shown
 from app.services.sessions.state import Asked, SessionState
-from app.services.sessions.tree_options import options_of
+from app.services.sessions.tree_options import options_of, said_of
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.jobs import jobs
@@ -78,6 +78,9 @@ class SessionService:
         self._check(new)
         if new.asked.learn:
             scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
+        if said_of(new.asked.options).graph is not None:
+            scope.need(INGEST, "A session whose graph is kept as one of the collection's")
+            scope.need(JUDGE, "A session whose graph is kept, corrections included")
         if not scope.may(LLM):
             self._check_rules_do(scope, new)
             new = replace(new, budget=replace(new.budget, llm_calls=0))

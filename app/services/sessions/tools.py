@@ -13,6 +13,7 @@ from app.errors import BudgetSpentError
 from app.providers.language import Language, PassageText
 from app.providers.llm import Llm, Usage
 from app.services.access.scope import Scope
+from app.services.facts.grounding import Document
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.query import Query
 from app.services.serving.arms import ServingService
@@ -201,6 +202,23 @@ class Tools:
         with self._database.read() as reader:
             found = passages.sentences_by_id(reader, self.scope.collection.id, ids)
         return [found[one] for one in ids if one in found]
+
+    def given(self, external_ids: Sequence[str]) -> list[int]:
+        """Those of these passages that there are and that may be read, in the order given, by their ids here."""
+        with self._database.read() as reader:
+            versions = passages.versions(reader, self.scope.collection.id, external_ids)
+        found = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
+        return self.meter.reads(found)
+
+    def document(self, passage: int) -> Document | None:
+        """A passage that was read, as a document; None if it is gone."""
+        with self._database.read() as reader:
+            held = passages.by_id(reader, self.scope.collection.id, [passage]).get(passage)
+            sentences = passages.sentences_of(reader, self.scope.collection.id, [passage])
+        if held is None:
+            return None
+        self.meter.saw(one.id for one in sentences)
+        return Document(str(passage), held.title, [(one.id, one.text) for one in sentences])
 
     def curated(
         self,

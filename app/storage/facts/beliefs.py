@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from app.core.facts import Claim, Days, Fact, Group, Kind, Move, Word
+from app.core.standing import FULL, NEWCOMERS
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import floats, integers
@@ -141,7 +142,7 @@ def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Wo
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind=cast(Kind, row.kind),
-            who=row.judge,
+            who=NEWCOMERS if row.standing < FULL else row.judge,
             day=_day(row.received_at),
             at=row.received_at,
             positive=row.observation_noise_positive,

@@ -23,6 +23,7 @@ class NewEvent:
     process_noise: float
     share: float
     contested_share: float
+    standing: float
     fact_id: int | None = None
     other_id: int | None = None
     entity_id: int | None = None
@@ -63,10 +64,10 @@ def append(writer: Writer, collection_id: int, event: NewEvent) -> StoredEvent:
         f"""
         INSERT INTO fact_event (collection_id, graph_id, kind, judge, idempotency_key, body_hash, fact_id, other_id,
             entity_id, valid_until, reason, sequence, observation_noise_positive, observation_noise_negative,
-            process_noise, daily_share, contested_share)
+            process_noise, daily_share, contested_share, standing)
         VALUES (%(collection)s, %(graph)s, %(kind)s, %(judge)s, %(key)s, %(hash)s, %(fact)s, %(other)s, %(entity)s,
             %(until)s, %(reason)s, nextval('fact_said'), %(positive)s, %(negative)s, %(process)s, %(share)s,
-            %(contested)s)
+            %(contested)s, %(standing)s)
         RETURNING {_COLUMNS}
         """,
         {
@@ -86,6 +87,7 @@ def append(writer: Writer, collection_id: int, event: NewEvent) -> StoredEvent:
             "process": event.process_noise,
             "share": event.share,
             "contested": event.contested_share,
+            "standing": event.standing,
         },
     )
     return _event(row)

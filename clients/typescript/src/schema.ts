@@ -548,7 +548,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description Have a source state facts, as they are or as a text that rules read them from.
+         * @description Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -1705,7 +1705,7 @@ export interface components {
             passages?: number;
             /**
              * Rounds
-             * @description Rounds that retrieve.
+             * @description Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
              * @default 3
              */
             rounds?: number;
@@ -2562,7 +2562,7 @@ export interface components {
             passage_id: string;
             /**
              * Query
-             * @description Null: the caller brought it.
+             * @description Null: the caller brought it, or an agent kept it of a document that went by.
              */
             query: string | null;
             /** Round */
@@ -3066,8 +3066,25 @@ export interface components {
             tokens: number;
         };
         /**
+         * FactWarningOut
+         * @description A part of a text that the language model was to read and the rules read instead.
+         */
+        FactWarningOut: {
+            /**
+             * Detail
+             * @description How the endpoint failed, or which budget was spent.
+             */
+            detail: string;
+            /**
+             * Type
+             * @default read-by-rules
+             * @constant
+             */
+            type?: "read-by-rules";
+        };
+        /**
          * FactsIn
-         * @description What a source states: facts, or a text that rules read facts from.
+         * @description What a source states: facts, or a text that facts are read from, by rules or by a language model.
          * @example {
          *       "facts": [
          *         {
@@ -3085,11 +3102,17 @@ export interface components {
          *     }
          */
         FactsIn: {
+            budget?: components["schemas"]["ReadingBudgetIn"];
             /**
              * Collection
              * @default default
              */
             collection?: string;
+            /**
+             * Extraction
+             * @description What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+             */
+            extraction?: ("rules" | "llm") | null;
             /** Facts */
             facts?: components["schemas"]["FactIn"][];
             /**
@@ -3120,10 +3143,17 @@ export interface components {
             /** Events */
             events: components["schemas"]["EventOut"][];
             /**
+             * Extraction
+             * @description What read the text; null where there was none, or for a repeated request.
+             */
+            extraction?: ("rules" | "llm") | null;
+            /**
              * Facts
              * @description As they stand now; those that nobody states any more are left out.
              */
             facts: components["schemas"]["FactOut"][];
+            /** Warnings */
+            warnings?: components["schemas"]["FactWarningOut"][];
         };
         /**
          * FeatureTraceOut
@@ -4211,11 +4241,34 @@ export interface components {
              */
             depth?: number;
             /**
+             * Documents
+             * @description 'agent': passages that go by, in this order; by default those that the question finds.
+             */
+            documents?: string[];
+            /**
              * Exploration
              * @description 'tree': how much what was seldom tried is favoured.
              * @default 1
              */
             exploration?: number;
+            /**
+             * Extraction
+             * @description 'agent': what reads facts from what it inserts: the rules, or the LLM.
+             * @default rules
+             * @enum {string}
+             */
+            extraction?: "rules" | "llm";
+            /**
+             * Graph
+             * @description 'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+             */
+            graph?: string | null;
+            /**
+             * Insert Only
+             * @description 'agent': it may insert and search, but not update what it inserted.
+             * @default false
+             */
+            insert_only?: boolean;
             /**
              * Rollouts
              * @description 'tree': ways to a conclusion that are tried.
@@ -4852,6 +4905,29 @@ export interface components {
             workers: number | null;
         };
         /**
+         * ReadingBudgetIn
+         * @description What reading a text by the language model may cost at most; what is beyond it the rules read.
+         */
+        ReadingBudgetIn: {
+            /**
+             * Llm Calls
+             * @description Completions, repetitions included; a text takes two a piece.
+             * @default 40
+             */
+            llm_calls?: number;
+            /**
+             * Seconds
+             * @default 120
+             */
+            seconds?: number;
+            /**
+             * Tokens
+             * @description Of prompts and completions, as far as the endpoint tells.
+             * @default 100000
+             */
+            tokens?: number;
+        };
+        /**
          * RecallOut
          * @description A sentence that a verdict on a past question brought in.
          */
@@ -5433,11 +5509,11 @@ export interface components {
             options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "tree" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -5782,7 +5858,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
         };
         /**
          * WhoOut

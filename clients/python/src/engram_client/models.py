@@ -397,7 +397,7 @@ class EvidenceOut(Struct):
     passage_id: str
     query: str | None
     """
-    Null: the caller brought it.
+    Null: the caller brought it, or an agent kept it of a document that went by.
     """
     round: int
     score: float | None
@@ -528,6 +528,18 @@ class FactOut(Struct):
     """
 
 
+class FactWarningOut(Struct):
+    """
+    A part of a text that the language model was to read and the rules read instead.
+    """
+
+    detail: str
+    """
+    How the endpoint failed, or which budget was spent.
+    """
+    type: Literal["read-by-rules"] = "read-by-rules"
+
+
 class FactsOut(Struct):
     """
     What a statement or a revision came to.
@@ -539,6 +551,11 @@ class FactsOut(Struct):
     """
     As they stand now; those that nobody states any more are left out.
     """
+    extraction: Literal["rules", "llm"] | None = None
+    """
+    What read the text; null where there was none, or for a repeated request.
+    """
+    warnings: list[FactWarningOut] | None = None
 
 
 class FeatureTraceOut(Struct):
@@ -1327,6 +1344,8 @@ class WarningOut(Struct):
         "planned-by-rules",
         "sifted-by-rules",
         "noted-by-rules",
+        "acted-by-rules",
+        "read-by-rules",
     ]
 
 

@@ -72,7 +72,7 @@ class BudgetIn(TypedDict):
     """
     rounds: NotRequired[int]
     """
-    Rounds that retrieve.
+    Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
     """
     seconds: NotRequired[float]
     """
@@ -283,24 +283,6 @@ class FactSearchIn(TypedDict):
     """
 
 
-class FactsIn(TypedDict):
-    """
-    What a source states: facts, or a text that rules read facts from.
-    """
-
-    collection: NotRequired[str]
-    facts: NotRequired[list[FactIn]]
-    graph: NotRequired[str | None]
-    """
-    A graph of its own; null: the collection's.
-    """
-    text: NotRequired[str | None]
-    title: NotRequired[str | None]
-    """
-    What the text is about.
-    """
-
-
 SupportingPassage: TypeAlias = str
 
 
@@ -348,6 +330,9 @@ class MergeIn(TypedDict):
     """
 
 
+Document: TypeAlias = str
+
+
 class OptionsIn(TypedDict):
     """
     What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
@@ -361,9 +346,25 @@ class OptionsIn(TypedDict):
     """
     'tree': steps from the question to a conclusion.
     """
+    documents: NotRequired[list[Document]]
+    """
+    'agent': passages that go by, in this order; by default those that the question finds.
+    """
     exploration: NotRequired[float]
     """
     'tree': how much what was seldom tried is favoured.
+    """
+    extraction: NotRequired[Literal["rules", "llm"]]
+    """
+    'agent': what reads facts from what it inserts: the rules, or the LLM.
+    """
+    graph: NotRequired[str | None]
+    """
+    'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+    """
+    insert_only: NotRequired[bool]
+    """
+    'agent': it may insert and search, but not update what it inserted.
     """
     rollouts: NotRequired[int]
     """
@@ -496,6 +497,22 @@ class QueryIn(TypedDict):
     unit: NotRequired[str | None]
     """
     Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
+    """
+
+
+class ReadingBudgetIn(TypedDict):
+    """
+    What reading a text by the language model may cost at most; what is beyond it the rules read.
+    """
+
+    llm_calls: NotRequired[int]
+    """
+    Completions, repetitions included; a text takes two a piece.
+    """
+    seconds: NotRequired[float]
+    tokens: NotRequired[int]
+    """
+    Of prompts and completions, as far as the endpoint tells.
     """
 
 
@@ -728,6 +745,29 @@ class CollectionPatch(TypedDict):
     """
 
 
+class FactsIn(TypedDict):
+    """
+    What a source states: facts, or a text that facts are read from, by rules or by a language model.
+    """
+
+    budget: NotRequired[ReadingBudgetIn]
+    collection: NotRequired[str]
+    extraction: NotRequired[Literal["rules", "llm"] | None]
+    """
+    What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+    """
+    facts: NotRequired[list[FactIn]]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    text: NotRequired[str | None]
+    title: NotRequired[str | None]
+    """
+    What the text is about.
+    """
+
+
 class FeedbackIn(TypedDict):
     """
     What a judge says of one answered query.
@@ -857,9 +897,9 @@ class SessionIn(TypedDict):
     """
     Of the planner.
     """
-    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "caller"]]
+    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "agent", "caller"]]
     """
-    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
     """
     stop: NotRequired[StopIn]
     top_k: NotRequired[int]
