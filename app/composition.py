@@ -14,7 +14,7 @@ from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
 from app.services.jobs.jobs import JobsService
-from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION, SESSIONS
+from app.services.jobs.kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION, SESSIONS
 from app.services.jobs.runner import Runner
 from app.services.jobs.work import Handler, Kind
 from app.services.keys.attribution import Attribution
@@ -35,14 +35,16 @@ from app.services.sessions.publish import Publisher
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
+from app.services.sessions.stop import PoolClassifier
 from app.services.sessions.teach import Teacher
 from app.services.sessions.trajectories import TrajectoryService
 from app.services.sessions.tree import TreePlanner
 from app.services.undo.as_of import PastService
 from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
-from app.services.undo.revoke import RevokeService
+from app.services.undo.revoke import RevokeService, replay_memories
 from app.services.undo.verify import VerifyService
+from app.services.upkeep.reembed import ReembedService
 from app.settings import Settings
 from app.storage.corpus import collections
 
@@ -116,6 +118,7 @@ class Application(Asking):
             time_llm=self.llm if self.settings.llm_time_extraction else None,
             rebase=self.evolve.rebase,
             facts=self.noise if self.settings.facts else None,
+            align=self.align,
         )
 
     @cached_property
@@ -126,6 +129,17 @@ class Application(Asking):
         )
 
     @cached_property
+    def reembed(self) -> ReembedService:
+        """Changes encoders."""
+        return ReembedService(
+            self.database,
+            self.encoder,
+            batch_size=self.settings.ingest_batch_size,
+            memories=replay_memories,
+            keys=self.evolve.rebase,
+        )
+
+    @cached_property
     def handlers(self) -> Mapping[Kind, Handler]:
         """What does jobs, by their kinds."""
         kinds: dict[Kind, Handler] = {
@@ -133,6 +147,7 @@ class Application(Asking):
             REKEY: self.rekey,
             REVOCATION: self.revoke,
             REPLAY: self.past,
+            REEMBED: self.reembed,
         }
         return kinds | dict.fromkeys(SESSIONS, self.session_runner)
 
@@ -171,7 +186,13 @@ class Application(Asking):
             self.teacher,
             self.quotas,
             Publisher(self.database, self.facts),
+            lambda: self.classifier,
         )
+
+    @cached_property
+    def classifier(self) -> PoolClassifier:
+        """Tells pools that suffice, as published."""
+        return PoolClassifier(self.language, self.encoder, self.relevance, self.stop_weights)
 
     @cached_property
     def sessions(self) -> SessionService:
@@ -268,9 +289,13 @@ class Application(Asking):
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
         self.check_dimension()
+        if self.settings.cross_encoder or self.settings.stop_weights:
+            _ = self.classifier
         self._name_others()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])
+        if self.embedder_also is not None:
+            self.embedder_also.embed(["warm-up"])
         # What is loaded by now stays: the collector need not look through it again and again.
         gc.collect()
         gc.freeze()
@@ -278,7 +303,7 @@ class Application(Asking):
     def _name_others(self) -> None:
         """Say which collections this process cannot serve: better now than with the first question."""
         with self.database.read() as reader:
-            others = collections.of_other_encoders(reader, self.encoder.id, OTHERS_NAMED + 1)
+            others = collections.of_other_encoders(reader, self.encoder.fingerprints, OTHERS_NAMED + 1)
         if others:
             log.warning(
                 "collections of other encoders: what embeds text for them is refused",

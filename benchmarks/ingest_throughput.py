@@ -1,12 +1,14 @@
 """What does ingest cost beside the embedding it cannot do without?
 
-    python benchmarks/ingest_throughput.py DATASET_DIR [--passages N] [--rounds N]
+    python benchmarks/ingest_throughput.py DATASET_DIR [--passages N] [--rounds N] [--facts]
 
 The corpus of DATASET_DIR (a BEIR folder) is ingested into a new collection, and the encoder alone embeds exactly
 the texts that this ingest gave it, in the same calls: ratio = encoder alone / ingest, 1 would be free. Rounds
 alternate with who comes first. DATABASE_URL, or the embedded Postgres of ENGRAM_DATA_DIR, is used; the collections
 are removed again. Staging (taking in and validating the lines) is reported on its own: it ends before the
-answer to `POST /passages`, ingest begins after it.
+answer to `POST /passages`, ingest begins after it. With ``--facts`` every round ingests twice, with the facts that
+passages say and without, in turns: processor time, here and in Postgres, says what they cost on a machine that
+does other things as well.
 """
 
 import argparse
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
 import common
@@ -55,14 +58,24 @@ class Recorder:
         return self._embedder.embed(texts)
 
 
-def ingest(app: Application, bodies: Sequence[dict[str, Any]]) -> tuple[float, float, list[list[str]], int]:
+def ingest(
+    app: Application, bodies: Sequence[dict[str, Any]], *, facts: bool = False
+) -> tuple[float, float, list[list[str]], int]:
     """Seconds of staging and of ingest, the encoder's calls, and the number of sentences."""
     recorder = Recorder(app.embedder)
-    index = IndexService(app.database, Encoder(recorder), app.language, batch_size=app.settings.ingest_batch_size)
+    index = IndexService(
+        app.database,
+        Encoder(recorder),
+        app.language,
+        batch_size=app.settings.ingest_batch_size,
+        facts=app.noise if facts else None,
+        align=app.align if facts else None,
+    )
     runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:
         began = time.perf_counter()
-        job = app.jobs.job(app.access.scope(collection), common.stage(app, collection, bodies))
+        job_id = common.stage(app, collection, bodies)  # makes the collection
+        job = app.jobs.job(app.access.scope(collection), job_id)
         staged = time.perf_counter()
         if not runner.run_ready(collection_id=job.collection_id):
             raise SystemExit("Another worker took the job: stop it, or give the benchmark a database of its own.")
@@ -71,6 +84,32 @@ def ingest(app: Application, bodies: Sequence[dict[str, Any]]) -> tuple[float, f
         if status != "succeeded":
             raise SystemExit(f"The ingest ended as {status}.")
         return staged - began, done - staged, recorder.calls, app.access.scope(collection).collection.sentence_count
+
+
+def processor(app: Application) -> tuple[float, float]:
+    """Seconds of processor time so far, here and in all of Postgres."""
+    with app.database.read() as reader:
+        postmaster = psutil.Process(reader.scalar("SELECT pg_backend_pid()")).parent()
+    there = 0.0
+    for process in [] if postmaster is None else [postmaster, *postmaster.children()]:
+        times = process.cpu_times()
+        there += times.user + times.system + times.children_user + times.children_system
+    return time.process_time(), there
+
+
+def with_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int) -> None:
+    """What facts add to an ingest."""
+    rows: list[list[object]] = []
+    for number in range(1, rounds + 1):
+        for facts in (False, True) if number % 2 else (True, False):
+            here, there = processor(app)
+            _, seconds, calls, sentences = ingest(app, bodies, facts=facts)
+            then = processor(app)
+            texts = sum(map(len, calls))
+            rows.append([number, facts, len(bodies), sentences, texts, seconds, then[0] - here, then[1] - there])
+    common.table(
+        ["round", "facts", "passages", "sentences", "texts", "ingest s", "processor s", "in Postgres s"], rows
+    )
 
 
 def alone(embedder: Embedder, calls: Sequence[list[str]]) -> float:
@@ -86,10 +125,14 @@ def main() -> None:
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--passages", type=int, help="Only the first N; default: the whole corpus.")
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--facts", action="store_true", help="Compare ingest with and without facts instead.")
     arguments = parser.parse_args()
     bodies = common.passages(arguments.dataset, arguments.passages)
 
     with common.application() as (app, _):
+        if arguments.facts:
+            with_facts(app, bodies, arguments.rounds)
+            return
         rows: list[list[object]] = []
         calls: list[list[str]] = []
         for number in range(1, arguments.rounds + 1):

@@ -38,7 +38,8 @@ def ask(
     seconds: Annotated[float | None, typer.Option(min=0.001, help="Seconds of work at most.")] = None,
     passages: Annotated[int | None, typer.Option(min=1, max=1_000, help="Passages read at most.")] = None,
     stop: Annotated[
-        str, typer.Option(help="What may stop it sooner: planner, enough, covered, llm or rounds (nothing).")
+        str,
+        typer.Option(help="What may stop it sooner: planner, enough, covered, published, llm or rounds (nothing)."),
     ] = "planner",
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages that each query shows.")] = 5,
     answer: Annotated[bool, typer.Option("--answer", help="End with an answer in words, by the LLM.")] = False,

@@ -99,12 +99,22 @@ def evaluate(
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="session: also without this: consolidation, update or extractor; repeatable."),
+        typer.Option(
+            help="session: also without this; repeatable. Of socratic and tree: consolidation, update, extractor. "
+            "Of pool by rules: walk, gaps, binding."
+        ),
     ] = None,
     paraphrased: Annotated[
         bool,
         typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
     ] = False,
+    stops: Annotated[
+        str,
+        typer.Option(
+            help="session: what may end sessions of pool: planner, rounds (nothing), enough, covered, published."
+        ),
+    ] = "planner,rounds",
+    at_least: Annotated[int, typer.Option(help="session: only questions with so many relevant passages.")] = 1,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
@@ -140,6 +150,8 @@ def evaluate(
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
         "paraphrased": paraphrased,
+        "stops": tuple(stops.split(",")),
+        "at_least": at_least,
         "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
     }
     options = Options(**given)

@@ -129,9 +129,43 @@ def test_an_entity_is_read_merged_and_split(http: TestClient, there: str) -> Non
     assert {fact["object"] for fact in split["facts"]} == {"Warsaw"}
 
 
+def test_a_graph_is_merged_and_a_judges_words_are_revoked(http: TestClient, there: str) -> None:
+    body = {"collection": there, "source": "a", "graph": "mine"}
+    (fact,) = send(
+        http, "POST", "/facts", **body, facts=[{"subject": "Acme", "predicate": "chair", "object": "Eve"}]
+    )["facts"]
+    wrong = [{"action": "contradict", "fact_id": fact["fact_id"]}]
+    send(http, "POST", "/facts/revise", "1", collection=there, judge="crawler", revisions=wrong)
+    merged = send(http, "POST", "/facts/merge", "2", collection=there, graph="mine")
+    assert {name: merged[name] for name in ("facts", "sentences", "verdicts", "joins")} == {
+        "facts": 1,
+        "sentences": 1,
+        "verdicts": 1,
+        "joins": 0,
+    }
+    (found,) = send(http, "POST", "/facts/search", collection=there, subject="Acme")["facts"]
+    assert found["doubted"]
+    which = {"collection": there, "judge": "crawler"}
+    told = send(http, "POST", "/facts/revoke", **which, preview=True)
+    assert (told["event"], told["revoked"], told["believed"]) == (None, 2, 2)
+    done = send(http, "POST", "/facts/revoke", "3", **which)
+    assert (done["revoked"], done["changed"]) == (2, told["changed"])
+    (found,) = send(http, "POST", "/facts/search", collection=there, subject="Acme")["facts"]
+    assert not found["doubted"]
+    assert send(http, "POST", "/entities/align", collection=there) == {
+        "collection": there,
+        "joined": 0,
+        "joins": [],
+    }
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
+        ("/facts/merge", {"graph": "mine", "into": ""}),
+        ("/facts/revoke", {}),
+        ("/facts/revoke", {"all": True, "judge": "a"}),
+        ("/facts/revoke", {"judge": "a", "kinds": ["assert"]}),
         ("/facts", {"source": "a"}),
         ("/facts", {"source": "a", "text": "x", "facts": [{"subject": "a", "predicate": "b", "object": "c"}]}),
         (

@@ -19,6 +19,7 @@ FUNCTIONS = 180
 WHOLE_COLLECTIONS = {
     "collections.delete": "a collection goes with all that is in it",
     "learned.<dictcomp>": "all that was learned is forgotten",
+    "spare_vectors.forget_texts": "all that was learned is forgotten",
     "hops.all_sentences": "a question that names nothing may be about any sentence",
     "keyed.nearest_passages": "exact search: a collection without a vector index is small",
     "keyed._nearest_to_each": "exact search, as well",
@@ -40,6 +41,8 @@ WHOLE_COLLECTIONS = {
     "staged_keys.unstaged": "a re-key job goes through all passages",
     "staged_keys.count": "what a re-key job staged is as much as there are passages",
     "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
+    "joins.stored": "a verification asks for all entities that stand for another one",
+    "joins.counted": "a verification asks for all joins that count",
     "copied_facts.copy": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",

@@ -44,16 +44,17 @@ from app.core.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 from app.core.session import Budget
 from app.services.facts.reading import BY_LLM
 
-NO_IDS = frozenset({"revise", "search"})
+NO_IDS = frozenset({"align", "merge", "revise", "revoke", "search"})
 
 
 class FactRoute(Route):
-    """A route on facts. ``/facts/revise`` and ``/facts/search`` are routes of their own and name none."""
+    """A route on facts. ``/facts/revise`` and their like are routes of their own and name none."""
 
     def matches(self, scope: RequestScope) -> tuple[Match, RequestScope]:
         """As for every route, but for those names."""
         match, child = super().matches(scope)
-        if match is not Match.NONE and child["path_params"].get("fact_id") in NO_IDS:
+        named = child.get("path_params", {})
+        if match is not Match.NONE and {named.get("fact_id"), named.get("entity_id")} & NO_IDS:
             return Match.NONE, {}
         return match, child
 
@@ -159,9 +160,10 @@ def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
 def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App, scope: QueryScope) -> EventOut:
     """Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
 
-    Of a statement the sentences are removed, and facts that nobody else states.
+    Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
+    along. Revoking a revocation in bulk has what it took back count again.
     """
-    return EventOut.of(app.facts.revoke(scope, event_id))
+    return EventOut.of(app.withdraw.revoke(scope, event_id))
 
 
 @router.get(

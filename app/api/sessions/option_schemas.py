@@ -12,13 +12,15 @@ _BY_DEFAULT = TreeOptions()
 
 
 class OptionsIn(Model):
-    """What a planner may be asked for; a planner that goes one way heeds ``without`` alone."""
+    """What a planner may be asked for; one that goes one way heeds ``without`` alone."""
 
-    without: Annotated[list[Part], Field(max_length=3)] = Field(
+    without: Annotated[list[Part], Field(max_length=6)] = Field(
         default_factory=list,
         description=(
-            "Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is "
-            "sifted. 'update': nothing is noted. 'extractor': neither."
+            "Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; "
+            "'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the "
+            "walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by "
+            "likeness alone."
         ),
     )
     depth: Annotated[StrictInt, Field(ge=1, le=10), Whole] = Field(

@@ -1,5 +1,6 @@
 """Sessions on the wire."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -10,7 +11,7 @@ from app.api.learning.references import SentenceList, named
 from app.api.retrieval.query_schemas import ArmIn
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JsonObject, Model, Question, Text, Whole
 from app.api.sessions.option_schemas import OptionsIn
-from app.core.session import Budget, NoteKind, Round, Status, StopReason, StopRule
+from app.core.session import Budget, Listed, NoteKind, Round, Status, StopReason, StopRule
 from app.services.learning.verdict import Named
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
@@ -60,12 +61,14 @@ class StopIn(Model):
         default="planner",
         description=(
             "'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the "
-            "learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM "
-            "says that the pool answers the question. 'rounds': nothing."
+            "learned probability. 'covered': the pool names every content word of the question. 'published': "
+            "RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': "
+            "nothing."
         ),
     )
-    threshold: Annotated[float, Field(ge=0, le=1, strict=True)] = Field(
-        default=Asked().threshold, description="Probability from which on the evidence is enough."
+    threshold: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
+        default=None,
+        description="Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.",
     )
 
 
@@ -214,7 +217,13 @@ class RoundOut(BaseModel):
     def of(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
         said = dict(one.said)
-        for kept in ("shown", "passage", "observation", "reply"):  # for the order of passages, and to be exported
+        for kept in (
+            "shown",
+            "telling",
+            "passage",
+            "observation",
+            "reply",
+        ):  # for the order of passages, and to be exported
             said.pop(kept, None)
         return cls(
             number=one.number,
@@ -324,6 +333,37 @@ class SessionOut(BaseModel):
             created_at=stored.created_at,
             finished_at=stored.finished_at,
         )
+
+
+class ListedSessionOut(BaseModel):
+    """A session in a list; `GET /sessions/{session_id}` has what it found."""
+
+    session_id: UUID
+    question: str
+    planner: PlannerName
+    status: Status
+    stop_reason: StopReason | None
+    rounds: int
+    enough: float | None
+    covered: float | None
+    cost: CostOut
+    created_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, listed: Listed) -> "ListedSessionOut":
+        """The session as the list has it."""
+        held = asdict(listed)
+        del held["principal"]
+        return cls(session_id=held.pop("id"), **held)
+
+
+class SessionsOut(BaseModel):
+    """A page of a collection's sessions, the latest first."""
+
+    collection: str
+    sessions: list[ListedSessionOut]
+    next_before: UUID | None = Field(description="Pass as before for the next page; null at the end.")
 
 
 class SessionAccepted(BaseModel):

@@ -35,6 +35,7 @@ from app.services.corpus.drafts import (
     with_llm_times,
 )
 from app.services.facts import learn
+from app.services.facts.align import AlignService
 from app.services.jobs.work import Work
 from app.services.keys.rekey import Rebase
 from app.storage.corpus import collections, graph, lexical, passages, staged_lines
@@ -46,6 +47,7 @@ from app.storage.database import Database, Writer
 from app.storage.facts import graph as fact_graph
 from app.storage.jobs.jobs import Job
 from app.storage.sessions import erasure
+from app.storage.upkeep import spare_vectors
 from app.telemetry.stages import stage
 
 MAX_REPLANS = 5
@@ -60,6 +62,7 @@ class _StaleError(Exception):
 class _Plan:
     """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
 
+    space: int
     lines: list[int]
     versions: dict[str, tuple[int, bytes]]
     drafts: list[Draft]
@@ -84,12 +87,14 @@ class IndexService:
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
         facts: Constants | None = None,
+        align: AlignService | None = None,
     ) -> None:
-        """Passages give no facts unless ``facts`` says by which noises."""
+        """Passages give no facts unless ``facts`` says by which noises; ``align`` joins names of theirs."""
         self._database = database
         self._encoder = encoder
         self._language = language
         self._facts = None if facts is None else learn.as_source(facts)
+        self._align = align
         self._batch_size = batch_size
         self._time_llm = time_llm
         self._rebase = rebase
@@ -126,10 +131,14 @@ class IndexService:
                 return
             try:
                 with stage("write"), self._database.write() as writer:
-                    self._write_plan(writer, work, current)
+                    new = self._write_plan(writer, work, current)
             except _StaleError:
                 current = self._plan(work.job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
             else:
+                if new and self._align is not None:
+                    with stage("align"), self._database.read() as reader:
+                        collection = collections.by_id(reader, work.job.collection_id)
+                    self._align.join_new(collection, new)
                 return
         raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
 
@@ -171,6 +180,7 @@ class IndexService:
         if not whole:  # what is planned anew has to be the same lines
             staged = _fitting(staged, analyses)
         plan = _Plan(
+            space=collection.space,
             lines=[line for line, _ in staged],
             versions=versions,
             drafts=[
@@ -217,21 +227,23 @@ class IndexService:
                 text, span.start if span else None, span.end if span else None, plan.texts[text]
             )
 
-    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> None:
+    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> dict[int, str]:
+        """Write a batch; the entities of facts that are new, with their names."""
         collection_id = work.job.collection_id
-        collections.lock_graph(writer, collection_id)
+        if collections.lock_graph_in(writer, collection_id) not in {plan.space, None}:
+            raise _StaleError
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
             raise _StaleError
         updated = passages.set_metadata(writer, collection_id, plan.metadata_only) if plan.metadata_only else 0
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
-        if plan.drafts:
-            self._write_drafts(writer, collection_id, plan, created)
+        new = self._write_drafts(writer, collection_id, plan, created) if plan.drafts else {}
         staged_lines.take(writer, collection_id, work.job.id, plan.lines)
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
+        return new
 
-    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
+    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> dict[int, str]:
         entities = graph.insert_entities(
             writer, collection_id, [(name, surface, vector) for name, (surface, vector) in plan.names.items()]
         )
@@ -280,7 +292,7 @@ class IndexService:
         ids.update(zip(fresh_places, inserted, strict=True))
         links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
         orphan_entities += graph.set_links(writer, collection_id, links)
-        self._write_facts(writer, collection_id, plan, placed, ids, losing)
+        new = self._write_facts(writer, collection_id, plan, placed, ids, losing)
         gone = graph.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         if graph.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
             raise _StaleError
@@ -302,8 +314,15 @@ class IndexService:
             lexical_length=length,
         )
         known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
-        if known and self._rebase is not None:
-            self._rebase(writer, collection_id, known)
+        if known:
+            self._rekeyed(writer, collection_id, known)
+        return new
+
+    def _rekeyed(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        """Have what rests on these passages' keys follow them."""
+        spare_vectors.forget_passages(writer, collection_id, passages)
+        if self._rebase is not None:
+            self._rebase(writer, collection_id, passages)
 
     def _write_facts(
         self,
@@ -313,19 +332,19 @@ class IndexService:
         placed: Mapping[str, int],
         sentences: Mapping[tuple[str, int], int],
         losing: set[int],
-    ) -> None:
-        """Have the passages' sentences say what they say now, and nothing else."""
+    ) -> dict[int, str]:
+        """Have the passages' sentences say what they say now, and nothing else; the entities that are new."""
         if self._facts is None:
             if losing:
                 learn.settle_facts(writer, collection_id, losing)
-            return
+            return {}
         spoken: dict[int, tuple[int, list[Triple]]] = {
             sentence: (placed[external_id], []) for (external_id, _), sentence in sentences.items()
         }
         for external_id, triples in plan.facts.items():
             for triple in triples:
                 spoken[sentences[external_id, triple.sentence]][1].append(triple)
-        learn.of_sentences(writer, collection_id, spoken, losing, self._facts)
+        return learn.of_sentences(writer, collection_id, spoken, losing, self._facts)
 
 
 def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

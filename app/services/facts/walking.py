@@ -194,6 +194,8 @@ def _link(edge: Edge, one: Mapping[int, int], asked: Sequence[frozenset[str]], *
     met = frozenset(number for number, wanted in enumerate(asked) if not wanted.isdisjoint(said))
     belief = edge.belief * UNDATED if dated and edge.valid_from == ALWAYS else edge.belief
     begin, end = (one.get(entity, entity) for entity in (edge.subject_id, edge.object_id))
+    if end == begin:  # another name of it leads nowhere and says something all the same
+        end = 0
     return Link(edge.id, begin, end, belief, edge.closed and not dated, met)
 
 

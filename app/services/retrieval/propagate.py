@@ -10,7 +10,7 @@ from app.services.retrieval.walk import Frontier, Hop, Walk
 from app.storage.database import Reader
 from app.storage.learning import experience
 from app.storage.learning.experience import PastSupport
-from app.storage.retrieval import hops, keyed
+from app.storage.retrieval import entities, hops, keyed
 from app.storage.retrieval.hops import Evidence, Reached
 
 RECALL_QUESTIONS = 8
@@ -30,12 +30,16 @@ def recalls(plan: Plan) -> bool:
 def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSupport] | None = None) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
+    Where the question resumes an earlier walk, it goes on from where that would have gone as well.
+
     Args:
         recalled: that, where it was read already.
     """
-    near = _near(reader, plan) if start.activation else None
+    past = plan.query.walk
+    walk = Walk(start) if past is None else resumed(plan, _named(reader, plan, past), start)
+    walk = replace(walk, near=_near(reader, plan) if walk.frontier and walk.frontier.activation else None)
     if not recalls(plan):
-        return Walk(start, plan.query.pool, near=near)
+        return replace(walk, joining=plan.query.pool)
     if recalled is None:
         recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
@@ -45,7 +49,24 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
         ]
     priors, vouched = heard(recalled, plan.recall_gate)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
-    return Walk(start, joining, recalled=recalled, priors=priors, vouched=vouched, near=near)
+    return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched)
+
+
+def rest(plan: Plan, walk: Walk) -> Walk:
+    """What another question goes on from: where the walk would have gone, without the hops that it made.
+
+    Ids and numbers alone: names are read again where it is resumed, so that it holds nothing of a passage that is
+    deleted meanwhile.
+    """
+    onward = walk.frontier or _onward(plan, walk)
+    return Walk(Frontier(onward.activation, dict.fromkeys(onward.activation, "")), stop_reason=walk.stop_reason)
+
+
+def _named(reader: Reader, plan: Plan, walk: Walk) -> Walk:
+    """A walk that was kept as ids, with the names of those of its entities that there still are."""
+    onward = walk.frontier or Frontier({}, {})
+    names = entities.names(reader, plan.collection, list(onward.activation))
+    return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
 
 
 def _near(reader: Reader, plan: Plan) -> Sequence[int] | None:
@@ -68,7 +89,12 @@ def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
 def resume(
     reader: Reader, plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
 ) -> Walk:
-    """Go on with a walk that stopped, as far as ``plan`` lets it.
+    """Go on with a walk that stopped, as far as ``plan`` lets it, see ``resumed``."""
+    return advance(reader, plan, resumed(plan, walk, start, sentences))
+
+
+def resumed(plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
+    """A walk that stopped, before its next hop.
 
     Args:
         plan: may be another than the walk began with; the hops made count among its own.
@@ -82,7 +108,7 @@ def resume(
             activation[entity] = max(score, activation.get(entity, 0.0))
         frontier = Frontier(activation, {**frontier.names, **start.names})
     joining = [*walk.joining, *(sentence for sentence in sentences if sentence not in walk.joining)]
-    return advance(reader, plan, replace(walk, frontier=frontier, joining=joining, stop_reason=None))
+    return replace(walk, frontier=frontier, joining=joining, stop_reason=None)
 
 
 def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:

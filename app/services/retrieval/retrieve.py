@@ -19,7 +19,7 @@ from app.services.retrieval.query import Query
 from app.services.retrieval.rank import Ranking, rank
 from app.services.retrieval.trace import EntityAnswer
 from app.services.retrieval.walk import Frontier, Walk
-from app.storage.corpus import passages
+from app.storage.corpus import collections, passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
 from app.storage.learning import experience
@@ -103,21 +103,25 @@ class RetrieveService:
         the walk goes on to its last hop, and the plan says so.
         """
         began = time.perf_counter()
-        walk: Walk | None = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
+        start = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
+        walk: Walk | None = start
         aligned: list[EntityAnswer] = []
         unknown: list[str] = []
         while True:
             with self._database.snapshot() as reader:
-                if walk is None:
+                moved = collections.moved(reader, plan.collection)
+                if moved is None and walk is None:
                     with stage("align"):
                         aligned, unknown, recalled = _aligned(reader, plan)
                         walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), recalled)
-                if walk is not None:
+                if moved is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
                         yield reader, self._found(reader, plan, aligned, walk, ranking, began)
                         return
-            if walk is None:
+            if moved is not None:  # other vectors have taken the place of those that the plan was made for
+                plan, walk, began = self._planner.again(plan, moved), start, time.perf_counter()
+            elif walk is None:
                 left = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
                 began += time.perf_counter() - left

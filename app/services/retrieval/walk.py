@@ -15,6 +15,10 @@ from app.storage.retrieval.hops import Evidence
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
 
 
+ONWARD = 10
+"""Entities that a walk which is resumed starts from besides its question's own, at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Frontier:
     """Entities that a hop starts from: entity -> its activation, and its name."""
@@ -129,6 +133,24 @@ def loaded(stored: Mapping[str, Any]) -> Walk:
         vouched=stored["vouched"],
         stop_reason=stored["stop_reason"],
         near=stored["near"],
+    )
+
+
+def merged(walks: Sequence[Walk]) -> Walk:
+    """Several walks that wait to be resumed as one: the ``ONWARD`` entities that they lead to most, best first.
+
+    An entity that several lead to counts as where it is strongest; what hops they made is left out.
+    """
+    found: dict[int, tuple[float, str]] = {}
+    for walk in walks:
+        onward = walk.frontier or Frontier({}, {})
+        for entity, score in onward.activation.items():
+            if entity not in found or score > found[entity][0]:
+                found[entity] = (score, onward.names[entity])
+    best = sorted(found, key=lambda entity: (-found[entity][0], entity))[:ONWARD]
+    return Walk(
+        Frontier({entity: found[entity][0] for entity in best}, {entity: found[entity][1] for entity in best}),
+        stop_reason=walks[0].stop_reason if len(walks) == 1 else None,
     )
 
 

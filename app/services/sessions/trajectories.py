@@ -20,7 +20,7 @@ from app.services.sessions.tree_options import said_of
 from app.storage.corpus import passages
 from app.storage.corpus.passages import StoredSentence
 from app.storage.database import Database, Reader
-from app.storage.sessions import sessions
+from app.storage.sessions import lists
 
 PAGE = 50
 
@@ -93,7 +93,7 @@ class TrajectoryService:
         collection_id, after = scope.collection.id, None
         while True:
             with self._database.snapshot() as reader:
-                page = sessions.stopped(reader, collection_id, after, PAGE)
+                page = lists.stopped(reader, collection_id, after, PAGE)
                 states = [load(reader, collection_id, session) for session in page]
                 whole = [state for state in states if state is not None and state.stop_reason != "erased"]
                 found = [list(_of(reader, state)) for state in whole]

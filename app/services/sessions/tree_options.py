@@ -12,8 +12,10 @@ from app.services.facts.reading import Extraction
 from app.services.sessions.tree_branch import Means
 
 Combine = Literal["vote", "synthesis"]
-Part = Literal["consolidation", "update", "extractor"]
-"""The extractor is both others together."""
+Part = Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]
+"""What a session can do without: of memory management, where the extractor is the two before it together; and of
+rounds, of which ``pool`` heeds all: going on from the walk before, gap vectors, ranking by what binds.
+"""
 MOST_DOCUMENTS = 200
 """That a caller may give an agent."""
 

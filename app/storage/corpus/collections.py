@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
-from app.errors import ConfigurationError, GoneError, NotFoundError
+from app.errors import ConfigurationError, GoneError, NotFoundError, UnavailableError
 from app.storage.database import Reader, Writer
 
 Held = Literal["job", "query", "verdict"]
@@ -31,7 +31,8 @@ class Collection:
     """One tenant's corpus and what it holds.
 
     Attributes:
-        encoder_model, encoder_fingerprint: what its vectors are made with, for as long as it lives.
+        encoder_model, encoder_fingerprint: what its vectors are made with.
+        space: another number after each change of these: vectors of before are not comparable.
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
@@ -57,6 +58,7 @@ class Collection:
     past: Mapping[str, Any] | None = None
     indexed: Sequence[str] = ()
     tenant: str = LOCAL_TENANT
+    space: int = 0
 
     @property
     def encoder(self) -> EncoderId:
@@ -74,7 +76,7 @@ class Opened:
 
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
-    "key_building, serving, experiment, exploration, past, indexed, tenant"
+    "key_building, serving, experiment, exploration, past, indexed, tenant, space"
 )
 
 
@@ -155,6 +157,27 @@ def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
     writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
 
 
+def space_of(reader: Reader, collection_id: int) -> int | None:
+    """The space that the collection's vectors are of now; None: it is gone."""
+    found: int | None = reader.scalar("SELECT space FROM collection WHERE id = %(id)s", {"id": collection_id})
+    return found
+
+
+def moved(reader: Reader, collection: Collection) -> Collection | None:
+    """The collection as it is now, if its vectors are of another space than they were; else None."""
+    return None if space_of(reader, collection.id) in {collection.space, None} else by_id(reader, collection.id)
+
+
+def same_space(reader: Reader, collection: Collection) -> None:
+    """See that the collection's vectors are still comparable with those that were made for it.
+
+    Raises:
+        UnavailableError: they were exchanged at this moment.
+    """
+    if space_of(reader, collection.id) not in {collection.space, None}:
+        raise UnavailableError(f"Collection {collection.name!r} was given other vectors at this moment; ask again.")
+
+
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:
     """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
     statement = "SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE SKIP LOCKED"
@@ -169,6 +192,14 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     """
     held = writer.row("SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id})
     return held is not None
+
+
+def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
+    """As ``lock_graph``: the space that the collection's vectors are of until the transaction ends; None: gone."""
+    found: int | None = writer.scalar(
+        "SELECT space FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id}
+    )
+    return found
 
 
 def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
@@ -319,13 +350,14 @@ def check_dimension(reader: Reader, model: str, dimension: int) -> None:
         )
 
 
-def of_other_encoders(reader: Reader, encoder: EncoderId, limit: int) -> list[Collection]:
-    """The first ``limit`` collections, in name order, whose vectors another encoder made."""
+def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -> list[Collection]:
+    """The first ``limit`` collections, in name order, whose vectors encoders but these made."""
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> %(fingerprint)s ORDER BY name LIMIT %(limit)s
+        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> ALL(%(fingerprints)s)
+        ORDER BY name LIMIT %(limit)s
         """,
-        {"fingerprint": encoder.fingerprint, "limit": limit},
+        {"fingerprints": list(fingerprints), "limit": limit},
     )
     return [_collection(row) for row in rows]
 

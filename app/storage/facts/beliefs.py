@@ -119,7 +119,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[W
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind="source",
-            who=f"passage {row.passage_id}" if row.source is None else f"source {row.source}",
+            who=f"source {row.source}" if row.passage_id is None else f"passage {row.passage_id}",
             day=_day(row.learned_at),
             at=row.learned_at,
             positive=row.observation_noise_positive,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
-from app.storage.lookups import each, wanted
+from app.storage.lookups import WANTED, each, wanted
 from app.storage.retrieval.focus import GraphLimits, Vector
 from app.storage.retrieval.nearness import nearness
 
@@ -23,6 +23,18 @@ def exact_entities(reader: Reader, collection: Collection, names: Sequence[str])
     """Normalised name -> (entity, surface) for the names that an entity bears; a cosine of 1 by definition."""
     rows = reader.rows(EXACT, {"collection": collection.id, "names": list(names)})
     return {row.name: (row.id, row.surface) for row in rows}
+
+
+def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[int, str]:
+    """Entity -> surface of those of these entities that there are, in the order given."""
+    if not ids:
+        return {}
+    rows = reader.rows(
+        f"SELECT e.id, e.surface FROM {WANTED} {each('entity e', 'e.id = wanted.id')}",
+        {"collection": collection.id, "ids": list(ids)},
+    )
+    found = {row.id: row.surface for row in rows}
+    return {one: found[one] for one in ids if one in found}
 
 
 def nearest_entity(

@@ -96,6 +96,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/access/tenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove one's own tenant with all that it has
+         * @description Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+         *
+         *     From now on none of its keys counts; a worker removes the rest. There is no way back.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_tenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/answer": {
         parameters: {
             query?: never;
@@ -376,6 +400,37 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/reembed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a collection the vectors of another encoder
+         * @description Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
+         *
+         *     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
+         *     ones stay: the same request for the encoder before goes back to them.
+         *
+         *     Scope: `admin`.
+         */
+        post: operations["post_reembed"];
+        /**
+         * Give up vectors that do not serve
+         * @description Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_reembed"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/rekey": {
         parameters: {
             query?: never;
@@ -443,6 +498,30 @@ export interface paths {
          *     Scope: `moderate`.
          */
         post: operations["post_rollback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/entities/align": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Join names of facts
+         * @description Join names that mean the same, as is done with every new name; what somebody took apart stays so.
+         *
+         *     For facts that came before, or through a process that could not look.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_align"];
         delete?: never;
         options?: never;
         head?: never;
@@ -575,11 +654,37 @@ export interface paths {
          * Revoke what was said of facts
          * @description Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
          *
-         *     Of a statement the sentences are removed, and facts that nobody else states.
+         *     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
+         *     along. Revoking a revocation in bulk has what it took back count again.
          *
          *     Scope: `moderate`.
          */
         delete: operations["delete_fact_event"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge a graph of facts
+         * @description Have the collection's graph say what another one says, once under the Idempotency-Key.
+         *
+         *     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
+         *     again; facts that cannot both hold compete anew. Revoking its event takes it all back.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_graph_merge"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -603,6 +708,30 @@ export interface paths {
          *     Scope: `judge`.
          */
         post: operations["post_facts_revise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke verdicts on facts
+         * @description Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
+         *
+         *     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_facts_revoke"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1107,7 +1236,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List sessions
+         * @description The collection's sessions, the latest first: your own, or with scope `audit` everybody's.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_sessions"];
         put?: never;
         /**
          * Start a session
@@ -1465,6 +1600,49 @@ export interface components {
             increment: number;
             /** Term */
             term: string;
+        };
+        /**
+         * AlignIn
+         * @description The graph whose names are to be joined where they mean the same.
+         * @example {
+         *       "preview": true
+         *     }
+         */
+        AlignIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Preview
+             * @description Only tell which.
+             * @default false
+             */
+            preview?: boolean;
+        };
+        /**
+         * AlignOut
+         * @description Names that mean the same.
+         */
+        AlignOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Joined
+             * @description How many; of a preview, how many would be.
+             */
+            joined: number;
+            /**
+             * Joins
+             * @description The first 1000.
+             */
+            joins: components["schemas"]["ProposedOut"][];
         };
         /**
          * AnswerIn
@@ -2784,6 +2962,18 @@ export interface components {
             slots: number;
         };
         /**
+         * FactChangeOut
+         * @description What is believed of a fact before and after.
+         */
+        FactChangeOut: {
+            /** After */
+            after: number;
+            /** Before */
+            before: number;
+            /** Fact Id */
+            fact_id: number;
+        };
+        /**
          * FactCitationOut
          * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
          */
@@ -2964,6 +3154,109 @@ export interface components {
              * @description First day on which it no longer holds, by itself.
              */
             valid_to: string | null;
+        };
+        /**
+         * FactRevokeIn
+         * @description Which verdicts on facts to revoke: those that meet all that is said, or `all`.
+         * @example {
+         *       "from": "2026-05-01T00:00:00Z",
+         *       "judge": "crawler",
+         *       "preview": true
+         *     }
+         */
+        FactRevokeIn: {
+            /**
+             * All
+             * @description Everything that judges said.
+             * @default false
+             */
+            all?: boolean;
+            /**
+             * By
+             * @description Who revokes; by default the access key's judge, another takes `moderate`.
+             */
+            by?: string | null;
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * From
+             * @description Only what was received then or later.
+             */
+            from?: string | null;
+            /**
+             * Graph
+             * @description Only of this graph; null: of all graphs.
+             */
+            graph?: string | null;
+            /**
+             * Judge
+             * @description Only what this judge said.
+             */
+            judge?: string | null;
+            /**
+             * Kinds
+             * @description Only these; `merge` are entities that joined, of judge `alignment` where nobody said so.
+             * @default [
+             *       "confirm",
+             *       "contradict",
+             *       "supersede",
+             *       "close"
+             *     ]
+             */
+            kinds?: ("confirm" | "contradict" | "supersede" | "close" | "merge")[];
+            /**
+             * Preview
+             * @description Only tell what it would change.
+             * @default false
+             */
+            preview?: boolean;
+            /**
+             * To
+             * @description Only what was received before.
+             */
+            to?: string | null;
+        };
+        /**
+         * FactRevokeOut
+         * @description What a revocation comes to. Revoking its event has all of it count again.
+         */
+        FactRevokeOut: {
+            /**
+             * Believed
+             * @description Of them, those that are doubted no more.
+             */
+            believed: number;
+            /**
+             * Changed
+             * @description Those that move most.
+             */
+            changed: components["schemas"]["FactChangeOut"][];
+            /** Collection */
+            collection: string;
+            /**
+             * Doubted
+             * @description Of them, those that are doubted by it.
+             */
+            doubted: number;
+            /** @description null for a preview, or if nothing matched. */
+            event: components["schemas"]["EventOut"] | null;
+            /**
+             * Facts
+             * @description Facts of which something else is believed. A preview leaves out joins' effects.
+             */
+            facts: number;
+            /** Kinds */
+            kinds: {
+                [key: string]: number;
+            };
+            /**
+             * Revoked
+             * @description Events that count no more; of a preview, that would.
+             */
+            revoked: number;
         };
         /**
          * FactSearchIn
@@ -3206,6 +3499,11 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /**
+             * Session Complete At
+             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            session_complete_at?: number | null;
+            /**
              * Session Feedback Ids
              * @description All that a verdict on a session became, this one first; for revoking.
              */
@@ -3395,6 +3693,11 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /**
+             * Session Complete At
+             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            session_complete_at?: number | null;
+            /**
              * Session Feedback Ids
              * @description All that a verdict on a session became, this one first; for revoking.
              */
@@ -3512,6 +3815,58 @@ export interface components {
             next_before: number | null;
         };
         /**
+         * GraphMergeIn
+         * @description A graph of facts that is merged into another one.
+         * @example {
+         *       "graph": "mine"
+         *     }
+         */
+        GraphMergeIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description What is merged; it stays as it is.
+             */
+            graph: string;
+            /**
+             * Into
+             * @description A graph of its own; null: the collection's.
+             */
+            into?: string | null;
+            /**
+             * Judge
+             * @description Who merges; by default the access key's judge, another takes `moderate`.
+             */
+            judge?: string | null;
+        };
+        /**
+         * GraphMergeOut
+         * @description What a merge came to: what it brought along that was not there.
+         */
+        GraphMergeOut: {
+            /** Collection */
+            collection: string;
+            event: components["schemas"]["EventOut"];
+            /**
+             * Facts
+             * @description Facts that the sentences say.
+             */
+            facts: number;
+            /**
+             * Joins
+             * @description Entities that are one there, and now here.
+             */
+            joins: number;
+            /** Sentences */
+            sentences: number;
+            /** Verdicts */
+            verdicts: number;
+        };
+        /**
          * Health
          * @description The process answers.
          */
@@ -3600,7 +3955,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /**
@@ -3616,7 +3971,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -3693,7 +4048,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /** Received */
@@ -3704,7 +4059,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -4079,6 +4434,45 @@ export interface components {
             title: string | null;
         };
         /**
+         * ListedSessionOut
+         * @description A session in a list; `GET /sessions/{session_id}` has what it found.
+         */
+        ListedSessionOut: {
+            cost: components["schemas"]["CostOut"];
+            /** Covered */
+            covered: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Enough */
+            enough: number | null;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Planner
+             * @enum {string}
+             */
+            planner: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
+            /** Question */
+            question: string;
+            /** Rounds */
+            rounds: number;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "stopped" | "cancelled" | "failed";
+            /** Stop Reason */
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+        };
+        /**
          * MemoryPartOut
          * @description What an arm read of memory.
          */
@@ -4224,7 +4618,7 @@ export interface components {
         };
         /**
          * OptionsIn
-         * @description What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+         * @description What a planner may be asked for; one that goes one way heeds ``without`` alone.
          */
         OptionsIn: {
             /**
@@ -4295,9 +4689,9 @@ export interface components {
             width?: number;
             /**
              * Without
-             * @description Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+             * @description Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
              */
-            without?: ("consolidation" | "update" | "extractor")[];
+            without?: ("consolidation" | "update" | "extractor" | "walk" | "gaps" | "binding")[];
         };
         /**
          * PassageHit
@@ -4650,6 +5044,27 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ProposedOut
+         * @description A name that means an entity.
+         */
+        ProposedOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Means */
+            means: string;
+            /** Means Id */
+            means_id: number;
+            /** Name */
+            name: string;
+            /** Similarity */
+            similarity: number;
+            /**
+             * Way
+             * @enum {string}
+             */
+            way: "alias" | "similarity";
+        };
+        /**
          * QueryExpansionOut
          * @description An expansion that a question came with.
          */
@@ -4947,6 +5362,20 @@ export interface components {
             similarity: number;
             /** Support */
             support: number;
+        };
+        /**
+         * ReembedIn
+         * @description Which encoder a collection shall be of.
+         * @example {
+         *       "model": "all-MiniLM-L6-v2"
+         *     }
+         */
+        ReembedIn: {
+            /**
+             * Model
+             * @description One that the service runs, by name; by default that which the collection is not of.
+             */
+            model?: string | null;
         };
         /**
          * RekeyIn
@@ -5606,7 +6035,7 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "answered" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };
@@ -5639,6 +6068,21 @@ export interface components {
             round: number;
             /** Type */
             type: string;
+        };
+        /**
+         * SessionsOut
+         * @description A page of a collection's sessions, the latest first.
+         */
+        SessionsOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Next Before
+             * @description Pass as before for the next page; null at the end.
+             */
+            next_before: string | null;
+            /** Sessions */
+            sessions: components["schemas"]["ListedSessionOut"][];
         };
         /**
          * SideOut
@@ -5751,17 +6195,16 @@ export interface components {
         StopIn: {
             /**
              * Rule
-             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
              * @default planner
              * @enum {string}
              */
-            rule?: "planner" | "enough" | "covered" | "llm" | "rounds";
+            rule?: "planner" | "enough" | "covered" | "published" | "llm" | "rounds";
             /**
              * Threshold
-             * @description Probability from which on the evidence is enough.
-             * @default 0.9
+             * @description Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
              */
-            threshold?: number;
+            threshold?: number | null;
         };
         /**
          * StoredSentenceOut
@@ -5774,6 +6217,14 @@ export interface components {
             sentence_id: number;
             /** Text */
             text: string;
+        };
+        /**
+         * TenantClosed
+         * @description A tenant that is being removed.
+         */
+        TenantClosed: {
+            /** Tenant */
+            tenant: string;
         };
         /**
          * TimingsOut
@@ -6287,6 +6738,83 @@ export interface operations {
             };
             /** @description Too many requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_tenant: {
+        parameters: {
+            query: {
+                /** @description The tenant's name, as there is no way back. */
+                confirm: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantClosed"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7471,6 +7999,213 @@ export interface operations {
             };
         };
     };
+    post_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReembedIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_rekey: {
         parameters: {
             query?: never;
@@ -7762,6 +8497,120 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_align: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlignIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlignOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8424,6 +9273,114 @@ export interface operations {
             };
         };
     };
+    post_graph_merge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GraphMergeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphMergeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_facts_revise: {
         parameters: {
             query?: never;
@@ -8531,6 +9488,114 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_revoke: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactRevokeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactRevokeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10730,6 +11795,88 @@ export interface operations {
             };
             /** @description The collection is of another encoder */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_sessions: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                status?: ("running" | "stopped" | "cancelled" | "failed") | null;
+                /** @description A session: only those begun before it. */
+                before?: string | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -38,6 +38,22 @@ class AccessKeyIn(TypedDict):
     """
 
 
+class AlignIn(TypedDict):
+    """
+    The graph whose names are to be joined where they mean the same.
+    """
+
+    collection: NotRequired[str]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    preview: NotRequired[bool]
+    """
+    Only tell which.
+    """
+
+
 class ArmIn(TypedDict):
     """
     Which of Engram's two arms, profiles and strategies answers.
@@ -240,6 +256,22 @@ class FactIn(TypedDict):
     """
 
 
+FactRevokeIn = TypedDict(
+    "FactRevokeIn",
+    {
+        "all": NotRequired[bool],
+        "by": NotRequired[str | None],
+        "collection": NotRequired[str],
+        "from": NotRequired[str | None],
+        "graph": NotRequired[str | None],
+        "judge": NotRequired[str | None],
+        "kinds": NotRequired[list[Literal["confirm", "contradict", "supersede", "close", "merge"]]],
+        "preview": NotRequired[bool],
+        "to": NotRequired[str | None],
+    },
+)
+
+
 Entity: TypeAlias = str
 
 
@@ -284,6 +316,22 @@ class FactSearchIn(TypedDict):
 
 
 SupportingPassage: TypeAlias = str
+
+
+class GraphMergeIn(TypedDict):
+    """
+    A graph of facts that is merged into another one.
+    """
+
+    collection: NotRequired[str]
+    into: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    judge: NotRequired[str | None]
+    """
+    Who merges; by default the access key's judge, another takes `moderate`.
+    """
 
 
 class JudgeIn(TypedDict):
@@ -335,7 +383,7 @@ Document: TypeAlias = str
 
 class OptionsIn(TypedDict):
     """
-    What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+    What a planner may be asked for; one that goes one way heeds ``without`` alone.
     """
 
     combine: NotRequired[Literal["vote", "synthesis"]]
@@ -382,9 +430,9 @@ class OptionsIn(TypedDict):
     """
     'tree': actions tried from one state.
     """
-    without: NotRequired[list[Literal["consolidation", "update", "extractor"]]]
+    without: NotRequired[list[Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]]]
     """
-    Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+    Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
     """
 
 
@@ -513,6 +561,17 @@ class ReadingBudgetIn(TypedDict):
     tokens: NotRequired[int]
     """
     Of prompts and completions, as far as the endpoint tells.
+    """
+
+
+class ReembedIn(TypedDict):
+    """
+    Which encoder a collection shall be of.
+    """
+
+    model: NotRequired[str | None]
+    """
+    One that the service runs, by name; by default that which the collection is not of.
     """
 
 
@@ -651,13 +710,13 @@ class StopIn(TypedDict):
     What may stop a session before its budget does.
     """
 
-    rule: NotRequired[Literal["planner", "enough", "covered", "llm", "rounds"]]
+    rule: NotRequired[Literal["planner", "enough", "covered", "published", "llm", "rounds"]]
     """
-    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
     """
-    threshold: NotRequired[float]
+    threshold: NotRequired[float | None]
     """
-    Probability from which on the evidence is enough.
+    Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
     """
 
 
