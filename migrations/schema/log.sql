@@ -147,11 +147,8 @@ CREATE TABLE verdict_sentence (
     event_id BIGINT NOT NULL,
     sentence_id BIGINT NOT NULL,
     role TEXT NOT NULL,
-    examined FLOAT(53),
     CONSTRAINT verdict_sentence_pkey PRIMARY KEY (collection_id, event_id, sentence_id),
     CONSTRAINT verdict_sentence_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE,
-    CONSTRAINT verdict_sentence_role_check CHECK (role IN ('supported', 'missed', 'rejected')),
-    CONSTRAINT verdict_sentence_examined_check CHECK (examined IS NULL OR (role = 'rejected' AND examined > 0 AND examined < 1))
+    CONSTRAINT verdict_sentence_role_check CHECK (role IN ('supported', 'missed', 'rejected'))
 );
 COMMENT ON TABLE verdict_sentence IS 'Sentences that a verdict names. What is missed was not returned and supports as well.';
-COMMENT ON COLUMN verdict_sentence.examined IS 'With what probability a rejected one was looked at; null: for certain.';
