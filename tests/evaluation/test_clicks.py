@@ -74,8 +74,7 @@ def test_clicks_teach_and_silence_says_as_much_as_was_looked_at(
     # The last of the readings is the last that was learned by: no rejection is in the log.
     collection = f"evaluate-{few.name}"
     assert {row["role"] for row in rows(application, collection, "verdict_sentence")} == {"supported"}
-    for arm in (OFF, *READINGS):
-        assert report.value("wrong", AGAIN, 0, arm) == report.value("wrong", AGAIN, 0, OFF)
+    assert {line.arm for line in report.lines() if line.group == AGAIN} == {OFF, *READINGS}
     found = {
         arm: [row.ranking for p in report.phases if p.arm == arm for row in p.rows] for arm in (OFF, *READINGS)
     }
