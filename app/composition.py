@@ -265,6 +265,8 @@ class Application(Asking):
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
         self.check_dimension()
+        if self.database.replica is not None:
+            self.database.replica.start()
         self._name_others()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])
