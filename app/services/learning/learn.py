@@ -32,6 +32,10 @@ WEIGHTS = "weights"
 KEYS = "keys"
 
 
+class _TakenError(Exception):
+    """Another worker applies events to the collection."""
+
+
 class LearnService:
     """Applies accepted verdicts to memories and supports; what the feedback worker runs."""
 
@@ -52,7 +56,18 @@ class LearnService:
         self._noise = noise
         self._max_attempts = max_attempts
 
-    def apply(self, collection_id: int, events: Sequence[int]) -> int:
+    def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
+        """As ``apply``, for workers: None, and nothing done, while another one applies events to the collection.
+
+        So no two wait for each other's rows, and collections spread over workers. An event that its caller waits
+        for is applied beside them: rows are locked in one order, so that this is slower and no less right.
+        """
+        try:
+            return self.apply(collection_id, events, alone=True)
+        except _TakenError:
+            return None
+
+    def apply(self, collection_id: int, events: Sequence[int], *, alone: bool = False) -> int:
         """Apply those of the events that still wait, all at once; how many there were.
 
         If the batch fails for anything but a lost database, its events are tried one by one, so that one that
@@ -63,12 +78,14 @@ class LearnService:
             UnavailableError: Postgres is out of reach; the events keep waiting.
         """
         try:
-            return self._apply(collection_id, events)
+            return self._apply(collection_id, events, alone=alone)
+        except _TakenError:
+            raise
         except Exception as error:
             if is_out_of_reach(error):
                 raise
             if len(events) > 1:
-                return sum(self.apply(collection_id, [event]) for event in sorted(events))
+                return sum(self.apply(collection_id, [event], alone=alone) for event in sorted(events))
             if isinstance(error, EmbeddingSpaceMismatchError):
                 self._leave(collection_id, events[0], error.detail)
                 return 0
@@ -100,19 +117,21 @@ class LearnService:
     def _apply_apart(self, collection_id: int, events: Sequence[int]) -> int:
         """Apply one collection's events; what is wrong with it does not keep the others waiting."""
         try:
-            return self.apply(collection_id, events)
+            return self.apply_alone(collection_id, events) or 0
         except UnavailableError:
             raise
         except Exception:
             log.exception("collection not learned", collection_id=collection_id)
             return 0
 
-    def _apply(self, collection_id: int, events: Sequence[int]) -> int:
+    def _apply(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
         with stage("attribute"):
             units = {} if KEYS in self._noise.frozen else self._attribution.prepare(collection_id, events)
         with stage("learn"), self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 return 0
+            if alone and not collections.claim_learning(writer, collection_id):
+                raise _TakenError
             collections.lock_learning(writer, collection_id, alone=False)
             pending = feedback.lock_pending(writer, collection_id, events)
             if not pending:

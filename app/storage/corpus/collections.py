@@ -155,6 +155,12 @@ def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
     writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
 
 
+def claim_learning(writer: Writer, collection_id: int) -> bool:
+    """Be, until the transaction ends, the one worker that applies events to the collection; False if another is."""
+    statement = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, 0))"
+    return bool(writer.scalar(statement, {"name": f"worker-learning:{collection_id}"}))
+
+
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:
     """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
     statement = "SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE SKIP LOCKED"
