@@ -22,7 +22,7 @@ from tests.support.orphans import orphans
 from tests.support.processes import eventually, free_port
 
 CLIENTS = 8
-VERDICTS = 10
+VERDICTS = 6
 """Of each client, in each half."""
 
 
@@ -32,7 +32,7 @@ class Up:
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.metered = free_port() + 20_000
+        self.metered = free_port() + 12_000
         told = {"ENGRAM_PORT": str(self.port), "ENGRAM_METRICS_PORT": str(self.metered), "PYTHONPATH": str(ROOT)}
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
         self.log = folder / "up.log"
@@ -90,16 +90,17 @@ def test_processes_share_a_port_and_the_work_and_lose_nothing_when_killed(applic
     eventually(lambda: up.log.read_text().count("ended with exit code 137; starting it again") == 2, "a new start")
 
     for name in names:
-        expected = given[name] + again[name]
-        eventually(
-            lambda name=name: set(state.event_statuses(application, name).values()) == {"applied"}, "learning"
-        )
-        assert len(state.event_statuses(application, name)) == expected
+        eventually(lambda name=name: learned(application, name), "learning")
+        assert len(state.event_statuses(application, name)) == given[name] + again[name]
         assert orphans(application, name) == {}
         undo.assert_verified(application, name)
     eventually(lambda: len(up.children("serve")) == len(up.children("worker")) == 2, "all four")
     up.process.terminate()
     assert up.process.wait(60) == 0
+
+
+def learned(application: Application, name: str) -> bool:
+    return set(state.event_statuses(application, name).values()) == {"applied"}
 
 
 def ingested(application: Application, name: str) -> bool:
