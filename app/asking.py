@@ -6,12 +6,16 @@ from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
 from app.services.access.quotas import QuotaService
 from app.services.access.scope import AccessService
+from app.services.facts.adopt import AdoptService
+from app.services.facts.align import AlignService
 from app.services.facts.instruct import InstructService
 from app.services.facts.join import JoinService
 from app.services.facts.predicates import PredicatesService
+from app.services.facts.reading import TextService
 from app.services.facts.revise import FactsService
 from app.services.facts.search import FactSearch
 from app.services.facts.show import ShowService
+from app.services.facts.withdraw import WithdrawService
 from app.services.reasons.influence import Influences
 from app.services.retrieval.dense import DenseService
 from app.services.retrieval.expand import ExpandService
@@ -103,7 +107,12 @@ class Asking(Upkeep):
     @cached_property
     def facts(self) -> FactsService:
         """Takes in what is said of facts."""
-        return FactsService(self.database, self.language, self.noise)
+        return FactsService(self.database, self.language, self.noise, self.align)
+
+    @cached_property
+    def texts(self) -> TextService:
+        """Reads facts from texts."""
+        return TextService(self.language, self.llm, self.settings.facts_extraction)
 
     @cached_property
     def fact_search(self) -> FactSearch:
@@ -119,6 +128,21 @@ class Asking(Upkeep):
     def join(self) -> JoinService:
         """Merges and splits entities of facts."""
         return JoinService(self.database, self.noise)
+
+    @cached_property
+    def align(self) -> AlignService:
+        """Joins names of facts that mean the same."""
+        return AlignService(self.database, self.encoder)
+
+    @cached_property
+    def adopt(self) -> AdoptService:
+        """Merges graphs of facts."""
+        return AdoptService(self.database, self.noise, self.align)
+
+    @cached_property
+    def withdraw(self) -> WithdrawService:
+        """Takes back what was said of facts."""
+        return WithdrawService(self.database, self.noise)
 
     @cached_property
     def predicates(self) -> PredicatesService:

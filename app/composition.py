@@ -13,8 +13,9 @@ from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.corpus.names import NamesService
 from app.services.jobs.jobs import JobsService
-from app.services.jobs.kinds import INGEST, REKEY, REPLAY, REVOCATION, SESSIONS
+from app.services.jobs.kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION, SESSIONS
 from app.services.jobs.runner import Runner
 from app.services.jobs.work import Handler, Kind
 from app.services.keys.attribution import Attribution
@@ -27,20 +28,24 @@ from app.services.learning.judges import JudgesService
 from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
 from app.services.reasons.explain import ExplainService
+from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
 from app.services.sessions.pool import PoolPlanner
+from app.services.sessions.publish import Publisher
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
+from app.services.sessions.stop import PoolClassifier
 from app.services.sessions.teach import Teacher
 from app.services.sessions.trajectories import TrajectoryService
 from app.services.sessions.tree import TreePlanner
 from app.services.undo.as_of import PastService
 from app.services.undo.forget import ForgetService
 from app.services.undo.restore import Restore
-from app.services.undo.revoke import RevokeService
+from app.services.undo.revoke import RevokeService, replay_memories
 from app.services.undo.verify import VerifyService
+from app.services.upkeep.reembed import ReembedService
 from app.settings import Settings
 from app.storage.corpus import collections
 
@@ -114,13 +119,30 @@ class Application(Asking):
             time_llm=self.llm if self.settings.llm_time_extraction else None,
             rebase=self.evolve.rebase,
             facts=self.noise if self.settings.facts else None,
+            align=self.align,
         )
+
+    @cached_property
+    def names(self) -> NamesService:
+        """Embeds names."""
+        return NamesService(self.database, self.encoder)
 
     @cached_property
     def rekey(self) -> RekeyService:
         """Makes keys anew."""
         return RekeyService(
             self.database, self.encoder, batch_size=self.settings.ingest_batch_size, rebase=self.evolve.rebase
+        )
+
+    @cached_property
+    def reembed(self) -> ReembedService:
+        """Changes encoders."""
+        return ReembedService(
+            self.database,
+            self.encoder,
+            batch_size=self.settings.ingest_batch_size,
+            memories=replay_memories,
+            keys=self.evolve.rebase,
         )
 
     @cached_property
@@ -131,13 +153,19 @@ class Application(Asking):
             REKEY: self.rekey,
             REVOCATION: self.revoke,
             REPLAY: self.past,
+            REEMBED: self.reembed,
         }
         return kinds | dict.fromkeys(SESSIONS, self.session_runner)
 
     @cached_property
     def runner(self) -> Runner:
         """Does jobs."""
-        return Runner(self.database, self.handlers, lease_seconds=self.settings.job_lease_seconds)
+        return Runner(
+            self.database,
+            self.handlers,
+            lease_seconds=self.settings.job_lease_seconds,
+            afterwards=lambda should_stop, collection_id: self.names.run(should_stop, collection_id=collection_id),
+        )
 
     @cached_property
     def jobs(self) -> JobsService:
@@ -148,7 +176,7 @@ class Application(Asking):
     def session_planners(self) -> dict[str, SessionPlanner]:
         """What decides on the rounds of sessions, by name."""
         pool = PoolPlanner()
-        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool)]
+        planners: list[SessionPlanner] = [pool, SocraticPlanner(pool), TreePlanner(pool), AgentPlanner()]
         by_name = {planner.name: planner for planner in planners}
         return by_name | {AutoPlanner.name: AutoPlanner(pool, by_name)}
 
@@ -168,7 +196,14 @@ class Application(Asking):
             self.session_planners,
             self.teacher,
             self.quotas,
+            Publisher(self.database, self.facts),
+            lambda: self.classifier,
         )
+
+    @cached_property
+    def classifier(self) -> PoolClassifier:
+        """Tells pools that suffice, as published."""
+        return PoolClassifier(self.language, self.encoder, self.relevance, self.stop_weights)
 
     @cached_property
     def sessions(self) -> SessionService:
@@ -267,9 +302,13 @@ class Application(Asking):
         self.check_dimension()
         if self.database.replica is not None:
             self.database.replica.start()
+        if self.settings.cross_encoder or self.settings.stop_weights:
+            _ = self.classifier
         self._name_others()
         self.language.analyse_question("Where was Marie Curie born?")
         self.embedder.embed(["warm-up"])
+        if self.embedder_also is not None:
+            self.embedder_also.embed(["warm-up"])
         # What is loaded by now stays: the collector need not look through it again and again.
         gc.collect()
         gc.freeze()
@@ -277,7 +316,7 @@ class Application(Asking):
     def _name_others(self) -> None:
         """Say which collections this process cannot serve: better now than with the first question."""
         with self.database.read() as reader:
-            others = collections.of_other_encoders(reader, self.encoder.id, OTHERS_NAMED + 1)
+            others = collections.of_other_encoders(reader, self.encoder.fingerprints, OTHERS_NAMED + 1)
         if others:
             log.warning(
                 "collections of other encoders: what embeds text for them is refused",

@@ -18,7 +18,7 @@ from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.dependencies import Needs
 from app.api.drain import Drain
-from app.api.facts import facts
+from app.api.facts import facts, graphs
 from app.api.jobs import jobs
 from app.api.keys import keys
 from app.api.learning import feedback, judges
@@ -32,7 +32,7 @@ from app.api.serving import chat, serving
 from app.api.sessions import sessions
 from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
-from app.api.upkeep import audit, health, metrics
+from app.api.upkeep import audit, health, metrics, reembed
 from app.composition import Application
 from app.settings import Settings
 
@@ -53,9 +53,11 @@ ROUTERS = tuple(
         keys,
         past,
         facts,
+        graphs,
         health,
         metrics,
         audit,
+        reembed,
         access,
     )
 )

@@ -9,6 +9,7 @@ from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
 from app.providers.prior import RankingPrior, load_prior
+from app.providers.stop import CrossEncoder, Relevance, StopWeights, load_stop
 from app.providers.tokens import Tokens
 from app.services.access.encoder import Encoder
 from app.services.keys.attribution import KeyLearning
@@ -26,9 +27,12 @@ class Parts:
     @cached_property
     def embedder(self) -> Embedder:
         """The configured encoder."""
+        return self._load(self.settings.embedding_model)
+
+    def _load(self, model: str) -> Embedder:
         settings = self.settings
         return load_embedder(
-            settings.embedding_model,
+            model,
             settings.embedding_runtime,
             Path(settings.data_dir).resolve(),
             settings.embedding_threads,
@@ -36,9 +40,15 @@ class Parts:
         )
 
     @cached_property
+    def embedder_also(self) -> Embedder | None:
+        """The second one, or None."""
+        model = self.settings.embedding_also
+        return None if model is None else self._load(model)
+
+    @cached_property
     def encoder(self) -> Encoder:
-        """The same, for the collections that it made the vectors of."""
-        return Encoder(self.embedder)
+        """Both, for the collections that they made the vectors of."""
+        return Encoder(self.embedder, *([self.embedder_also] if self.embedder_also else []))
 
     @cached_property
     def language(self) -> Language:
@@ -76,6 +86,17 @@ class Parts:
     def prior(self) -> RankingPrior:
         """What is believed of the ranking weights before any verdict."""
         return load_prior(self.settings.ranking_prior)
+
+    @cached_property
+    def stop_weights(self) -> StopWeights:
+        """By which the published classifier tells pools that suffice."""
+        return load_stop(self.settings.stop_weights)
+
+    @cached_property
+    def relevance(self) -> Relevance | None:
+        """The configured cross-encoder, or None."""
+        folder = self.settings.cross_encoder
+        return None if folder is None else CrossEncoder(folder)
 
     @cached_property
     def limits(self) -> GraphLimits:

@@ -10,6 +10,7 @@ from app.services.access.rates import Rates
 from app.services.access.reads import Reads
 from app.services.upkeep.acts import ActsService
 from app.services.upkeep.backup import BackupService
+from app.services.upkeep.closing import ClosingService
 from app.services.upkeep.doctor import DoctorService
 from app.services.upkeep.health import HealthService
 from app.services.upkeep.maintain import MaintainService, Thresholds
@@ -127,6 +128,11 @@ class Upkeep(Parts):
         return BackupService(self.database, self._database_url, self.settings.postgres_programs)
 
     @cached_property
+    def closing(self) -> ClosingService:
+        """Removes tenants."""
+        return ClosingService(self.database)
+
+    @cached_property
     def doctor(self) -> DoctorService:
         """Looks whether anything is wrong."""
         return DoctorService(self.settings, self.database, self.stream, lambda: self.encoder, self.check_dimension)
@@ -150,7 +156,12 @@ class Upkeep(Parts):
         Raises:
             ConfigurationError: the dimension configured, migrated for and given by the encoder do not agree.
         """
-        encoder = self.embedder
+        encoder, also = self.embedder, self.embedder_also
+        if also is not None and also.dimension != encoder.dimension:
+            raise ConfigurationError(
+                f"ENGRAM_EMBEDDING_ALSO: {also.model} gives {also.dimension}-dimensional vectors, but all vectors "
+                f"of a database have one dimension, here {encoder.dimension}."
+            )
         if encoder.dimension != self.settings.embedding_dimension:
             raise ConfigurationError(
                 f"{encoder.model} gives {encoder.dimension}-dimensional vectors, but "

@@ -21,7 +21,9 @@ LEFT_MS = 50
 """The same while verdicts on a collection wait that another worker learns."""
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
+NAMES_SECONDS = 1.0
 STATISTICS_SECONDS = 2.0
+CLOSING_SECONDS = 5.0
 RETENTION_SECONDS = 3600.0
 HELD_SECONDS = 60.0
 """Until a worker that found another at retention looks for what is left to do: that one may have been lost."""
@@ -51,7 +53,12 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
-        beside = {"statistics": self._analyse, "retention": self._retire}
+        beside = {
+            "statistics": self._analyse,
+            "retention": self._retire,
+            "names": self._name,
+            "closing": self._close_tenants,
+        }
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
         threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
@@ -141,6 +148,10 @@ class Worker:
 
             self._forever("jobs", step)
 
+    def _name(self) -> None:
+        self._app.names.run(self._stopping.is_set, aside=True)
+        self._stopping.wait(NAMES_SECONDS)
+
     def _analyse(self) -> None:
         self._app.statistics.run(self._stopping.is_set)
         self._stopping.wait(STATISTICS_SECONDS)
@@ -148,6 +159,10 @@ class Worker:
     def _retire(self) -> None:
         retired = self._app.retention.run(should_stop=self._stopping.is_set)
         self._stopping.wait(HELD_SECONDS if retired is None else RETENTION_SECONDS)
+
+    def _close_tenants(self) -> None:
+        self._app.closing.run(self._stopping.is_set)
+        self._stopping.wait(CLOSING_SECONDS)
 
     def _maintain(self) -> None:
         if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):

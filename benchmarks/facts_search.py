@@ -30,8 +30,8 @@ def generated(app: Application, scope: Scope, facts: int, hub: int) -> int:
         writer.execute("SET LOCAL statement_timeout = 0")
         writer.execute(
             """
-            INSERT INTO fact_entity (collection_id, id, name, bare, surface)
-            SELECT %(c)s, n, name, name, name FROM (
+            INSERT INTO fact_entity (collection_id, id, name, bare, tail, surface)
+            SELECT %(c)s, n, name, name, name, name FROM (
                 SELECT n, lower(CASE WHEN n > %(people)s THEN 'Ruritania' ELSE 'Person ' || n END) AS name
                 FROM generate_series(1, %(people)s + 1) AS n
             ) AS named

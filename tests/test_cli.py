@@ -213,6 +213,16 @@ def test_a_collection_is_rekeyed(cli: Cli, curie: str, http: TestClient) -> None
     assert "cannot be sent" in cli.fails("rekey", curie, "--key-building", "title", "--key", "schlüssel")
 
 
+def test_a_collection_is_reembedded(cli: Cli, curie: str) -> None:
+    assert "runs all-MiniLM-L6-v2" in cli.fails("reembed", curie)
+    assert "--drop and --model do not go together" in cli.fails("reembed", curie, "--drop", "--model", "x")
+    assert "no collection 'nowhere'" in cli.fails("reembed", "nowhere", "--drop")
+    done = cli("reembed", curie, "--model", "all-MiniLM-L6-v2")  # which it is of already
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{curie}: all-MiniLM-L6-v2 serves, 0 vectors\n"
+    assert cli("reembed", curie, "--drop").stdout == f"{curie}: 0 vectors that did not serve are gone\n"
+
+
 def test_refusals_of_the_service_are_one_line(cli: Cli, curie: str) -> None:
     unknown = str(uuid.uuid4())
     assert "no collection 'nowhere'" in cli.fails("query", QUESTION, "-c", "nowhere")

@@ -38,6 +38,14 @@ def test_tenants_have_quotas(cli: Cli, env: dict[str, str], collection: str) -> 
     (own,) = [row for row in shown if row["name"] == collection]
     assert (own["quotas"]["passages"], own["quotas"]["queries"]) == (5, None)
     assert collection in cli("access", "tenants", **env).stdout
+    assert cli("access", "tenant", collection, "--judges", "3", **env).returncode == 0
+    assert "confirm it by its name" in cli.fails("access", "remove-tenant", collection, **env)
+    assert "is that of requests without a key" in cli.fails(
+        "access", "remove-tenant", "local", "--confirm", "local", **env
+    )
+    gone = cli("access", "remove-tenant", collection, "--confirm", collection, **env)
+    assert (gone.returncode, gone.stdout) == (0, f"tenant {collection}: removed\n"), gone.stderr
+    assert collection not in cli("access", "tenants", **env).stdout
 
 
 @pytest.mark.parametrize(

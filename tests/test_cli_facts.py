@@ -30,7 +30,22 @@ def test_two_sources_disagree_and_a_verdict_decides(cli: Cli, ingest: Ingest, co
     assert "[1] gazette: Acme chair Ana Diaz" in found
     assert "source by blog speaks against it: belief 0.50" in run("fact", fact)
     event = judged.partition(":")[0].removeprefix("event ")
+    told = run("unsay", "--judge", "me", "--preview")
+    assert told.startswith("1 confirm would be revoked\n2 facts change, 0 become doubted, 1 are doubted no more")
+    revoked = run("unsay", "--judge", "me")
+    revocation = revoked.partition(":")[0].removeprefix("event ")
+    assert run("unsay", revocation) == f"event {revocation}: revoked\n"
+    assert "belief 0.75" in run("fact", fact)
     assert run("unsay", event) == f"event {event}: revoked\n"
+
+
+def test_a_graph_is_merged_and_names_are_aligned(cli: Cli, ingest: Ingest, collection: str) -> None:
+    ingest({"id": "river", "text": "The river flows."})
+    assert cli("state", "wire", "Acme", "chair", "Eve Hall", "--graph", "mine", "-c", collection).returncode == 0
+    merged = cli("adopt", "mine", "-c", collection)
+    assert merged.stdout.endswith("merged mine: 1 facts, 1 sentences, 0 verdicts, 0 joins\n"), merged.stderr
+    assert "Eve Hall" in cli("facts", "Who is the chair of Acme?", "-c", collection).stdout
+    assert cli("align", "--preview", "-c", collection).stdout == f"{collection}: 0 names would join\n"
 
 
 def test_with_a_key_it_is_the_keys_word(
@@ -48,4 +63,6 @@ def test_with_a_key_it_is_the_keys_word(
 
 def test_what_cannot_be_done_is_one_line(cli: Cli, ingest: Ingest, collection: str) -> None:
     ingest({"id": "river", "text": "The river flows."})
+    assert "Say which" in cli.fails("unsay", "-c", collection)
+    assert "no graph" in cli.fails("adopt", "none", "-c", collection)
     assert "LLM" in cli.fails("revise", "Ana is the chair.", "-c", collection)

@@ -24,12 +24,16 @@ from app.services.access.quotas import QuotaService, Taken
 from app.services.access.reads import Reads
 from app.services.access.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
+from app.services.facts.adopt import AdoptService
+from app.services.facts.align import AlignService
 from app.services.facts.instruct import InstructService
 from app.services.facts.join import JoinService
 from app.services.facts.predicates import PredicatesService
+from app.services.facts.reading import TextService
 from app.services.facts.revise import FactsService
 from app.services.facts.search import FactSearch
 from app.services.facts.show import ShowService
+from app.services.facts.withdraw import WithdrawService
 from app.services.jobs.jobs import JobsService
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import KeyViewService
@@ -50,7 +54,9 @@ from app.services.sessions.teach import Teacher
 from app.services.undo.as_of import PastService
 from app.services.undo.revoke import RevokeService
 from app.services.upkeep.acts import ActsService
+from app.services.upkeep.closing import ClosingService
 from app.services.upkeep.health import HealthService
+from app.services.upkeep.reembed import ReembedService
 from app.services.upkeep.state import StateService
 from app.settings import Settings
 
@@ -76,6 +82,10 @@ class Services(Protocol):
     def jobs(self) -> JobsService: ...
     @property
     def rekey(self) -> RekeyService: ...
+    @property
+    def reembed(self) -> ReembedService: ...
+    @property
+    def closing(self) -> ClosingService: ...
     @property
     def past(self) -> PastService: ...
     @property
@@ -113,11 +123,19 @@ class Services(Protocol):
     @property
     def facts(self) -> FactsService: ...
     @property
+    def texts(self) -> TextService: ...
+    @property
     def fact_search(self) -> FactSearch: ...
     @property
     def show(self) -> ShowService: ...
     @property
     def join(self) -> JoinService: ...
+    @property
+    def align(self) -> AlignService: ...
+    @property
+    def adopt(self) -> AdoptService: ...
+    @property
+    def withdraw(self) -> WithdrawService: ...
     @property
     def predicates(self) -> PredicatesService: ...
     @property

@@ -14,6 +14,8 @@ from app.cli import (
     explain,
     facts,
     fit,
+    fit_stop,
+    graphs,
     importing,
     ingest,
     jobs,
@@ -27,6 +29,7 @@ from app.cli import (
     report,
     requests,
     serving,
+    sessions,
     trajectories,
     undo,
 )
@@ -45,6 +48,8 @@ __all__ = [
     "explain",
     "facts",
     "fit",
+    "fit_stop",
+    "graphs",
     "importing",
     "ingest",
     "jobs",
@@ -59,6 +64,7 @@ __all__ = [
     "report",
     "requests",
     "serving",
+    "sessions",
     "trajectories",
     "undo",
 ]

@@ -18,7 +18,7 @@ cli.add_typer(access, name="access", rich_help_panel=RUN)
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
 HEADINGS = ("id", "name", "judge", "ends in", "scopes", "expires", "state")
-QUOTAS = ("passages", "queries", "verdicts", "llm_tokens", "jobs")
+QUOTAS = ("passages", "queries", "verdicts", "llm_tokens", "jobs", "judges")
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def list_tenants(as_json: JsonOption = False) -> None:
         for one in found
     ]
     say_table(
-        [("tenant", "collections", "passages", "keys", *(f"max {name}" for name in QUOTAS)), *rows], "<" + ">" * 8
+        [("tenant", "collections", "passages", "keys", *(f"max {name}" for name in QUOTAS)), *rows], "<" + ">" * 9
     )
 
 
@@ -147,13 +147,30 @@ def set_tenant(
     verdicts: Annotated[int | None, typer.Option(min=0, help="Verdicts a day.")] = None,
     llm_tokens: Annotated[int | None, typer.Option(min=0, help="Tokens a day of a language model.")] = None,
     jobs: Annotated[int | None, typer.Option(min=0, help="Jobs open at a time.")] = None,
+    judges: Annotated[int | None, typer.Option(min=0, help="Judges that it may have.")] = None,
 ) -> None:
     """Make a tenant, or set its quotas anew: what is left out is not bounded."""
     from app.storage.access.tenants import Quotas
 
     with _keys("set tenant", name) as service:
-        service.set_tenant(name, Quotas(passages, queries, verdicts, llm_tokens, jobs))
+        service.set_tenant(name, Quotas(passages, queries, verdicts, llm_tokens, jobs, judges))
     say(f"tenant {name}: set")
+
+
+@access.command("remove-tenant")
+def remove_tenant(
+    name: Annotated[str, typer.Argument(help="The tenant's name.")],
+    confirm: Annotated[str, typer.Option(help="Its name once more: there is no way back.")] = "",
+) -> None:
+    """Remove a tenant with all that it has: collections and what they learned, keys, quotas, acts."""
+    from app.composition import application
+
+    with application(settings()) as services, services.acts.on_command("remove tenant", name):
+        services.closing.close(name, confirm)
+        while name not in services.closing.run():  # a worker may be at it as well
+            if name not in {tenant.name for tenant in services.access_keys.tenants()}:
+                break
+    say(f"tenant {name}: removed")
 
 
 def _scopes(given: Sequence[str]) -> dict[str, list[str]]:

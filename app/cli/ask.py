@@ -25,10 +25,12 @@ def ask(
     planner: Annotated[
         str,
         typer.Option(
-            help="auto, pool (by rules, or with an LLM if one is configured), socratic or tree (with one)."
+            help="auto, pool (by rules, or with an LLM if one is configured), socratic, tree or agent (with one)."
         ),
     ] = "auto",
-    rounds: Annotated[int | None, typer.Option(min=1, max=50, help="Rounds at most; 3 by default.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, max=50, help="Rounds at most; 3 by default, of an agent 24.")
+    ] = None,
     llm_calls: Annotated[
         int | None, typer.Option(min=0, max=1_000, help="Calls of the LLM at most; 0: rules alone.")
     ] = None,
@@ -36,7 +38,8 @@ def ask(
     seconds: Annotated[float | None, typer.Option(min=0.001, help="Seconds of work at most.")] = None,
     passages: Annotated[int | None, typer.Option(min=1, max=1_000, help="Passages read at most.")] = None,
     stop: Annotated[
-        str, typer.Option(help="What may stop it sooner: planner, enough, covered, llm or rounds (nothing).")
+        str,
+        typer.Option(help="What may stop it sooner: planner, enough, covered, published, llm or rounds (nothing)."),
     ] = "planner",
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages that each query shows.")] = 5,
     answer: Annotated[bool, typer.Option("--answer", help="End with an answer in words, by the LLM.")] = False,
@@ -91,7 +94,9 @@ def _say_round(one: dict[str, Any]) -> None:
     repeated = curated["exact"] + curated["near"] + curated["contained"]
     also = f", {repeated} repeated" if repeated else ""
     told = [f"{name} {one[name]:.2f}" for name in ("enough", "covered") if one[name] is not None]
-    say(f"round {one['number']}: {'; '.join(one['queries']) or one['action']}")
+    turn = one["said"].get("content")  # of an agent
+    did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
+    say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")
     say(f"     {curated['kept']} sentences{also}{''.join(', ' + text for text in told)}")
     for warning in one["warnings"]:
         complain(f"     {warning['type']}: {warning['detail']}")

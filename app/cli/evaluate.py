@@ -30,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "adapt, human, answers, sweep, extraction, facts or session: docs/evaluation.md."
+            "adapt, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -82,25 +82,35 @@ def evaluate(
         ),
     ] = 5,
     planners: Annotated[
-        str, typer.Option(help="session: what decides on rounds, of pool, socratic and tree.")
+        str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree and agent.")
     ] = "pool",
     rounds: Annotated[int, typer.Option(help="session: rounds at most.")] = 3,
     llm_calls: Annotated[int, typer.Option(help="session: calls of the language model at most.")] = 100,
     oracle_errors: Annotated[
         float | None,
         typer.Option(
-            help="session: an oracle that knows the data set's decompositions replies instead of the configured "
-            "endpoint, and errs at this rate: an upper bound."
+            help="session, agent: an oracle that knows the data set's decompositions replies instead of the "
+            "configured endpoint, and errs at this rate: an upper bound."
         ),
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="session: also without this: consolidation, update or extractor; repeatable."),
+        typer.Option(
+            help="session: also without this; repeatable. Of socratic and tree: consolidation, update, extractor. "
+            "Of pool by rules: walk, gaps, binding."
+        ),
     ] = None,
     paraphrased: Annotated[
         bool,
         typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
     ] = False,
+    stops: Annotated[
+        str,
+        typer.Option(
+            help="session: what may end sessions of pool: planner, rounds (nothing), enough, covered, published."
+        ),
+    ] = "planner,rounds",
+    at_least: Annotated[int, typer.Option(help="session: only questions with so many relevant passages.")] = 1,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path(
         "evaluation"
     ),
@@ -135,6 +145,8 @@ def evaluate(
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
         "paraphrased": paraphrased,
+        "stops": tuple(stops.split(",")),
+        "at_least": at_least,
         "prior": None if prior is None else prior.name if prior.is_absolute() else prior.as_posix(),
     }
     options = Options(**given)
@@ -144,6 +156,9 @@ def evaluate(
         return
     if options.protocol == "facts":
         _facts(loaded, options, folder)
+        return
+    if options.protocol == "agent":
+        _agent(loaded, options, folder)
         return
     settings = Settings()
     if prior is not None:
@@ -192,6 +207,21 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
 
     with engine(Settings()) as (services, _), progress(err()) as bars:
         report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
+    Console(width=WIDTH).print(report.table())
+    say(report.note())
+    say(str(report.write(folder, options.slug(dataset.name))))
+
+
+def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
+    """The protocol ``agent``: an environment is played, which takes no server."""
+    from rich.console import Console
+
+    from app.evaluation.playing import playing
+    from app.evaluation.progress import progress, steps
+    from app.providers.language import load_language
+
+    with progress(err()) as bars:
+        report = playing(dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total))
     Console(width=WIDTH).print(report.table())
     say(report.note())
     say(str(report.write(folder, options.slug(dataset.name))))

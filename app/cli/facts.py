@@ -143,22 +143,6 @@ def fact(
 
 
 @cli.command(rich_help_panel=LEARNT)
-def unsay(
-    event_id: Annotated[int, typer.Argument(metavar="EVENT", help="As `state`, `revise` and `fact` name it.")],
-    collection: CollectionOption = "default",
-    url: UrlOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Revoke what was said of facts, as if it had never come."""
-    with client_of(url) as client:
-        done = client.send("DELETE", f"/facts/events/{event_id}", params={"collection": collection})
-    if as_json:
-        say_json(done)
-    else:
-        say(f"event {done['event_id']}: {done['status']}")
-
-
-@cli.command(rich_help_panel=LEARNT)
 def predicate(
     name: Annotated[str | None, typer.Argument(help="Without one all are counted and shown.")] = None,
     one: Annotated[bool | None, typer.Option("--one/--several", help="Objects at a time.")] = None,

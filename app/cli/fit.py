@@ -3,13 +3,18 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import MEASURE, cli, err, say
+from app.cli.console import MEASURE, cli, err, say, say_table
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.evaluation.linked import Compared
 
 
 @cli.command(rich_help_panel=MEASURE)
@@ -20,25 +25,46 @@ def fit(
     out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_RANKING_PRIOR.")] = Path(
         "ranking_prior.json"
     ),
+    facts: Annotated[
+        bool,
+        typer.Option("--facts", help="Only measure what facts would add, each data set by weights of the others."),
+    ] = False,
 ) -> None:
     """Fit the weights that collections start from to data sets with known relevant passages."""
     from app.evaluation.fit import fit_enough, fit_looks
     from app.evaluation.harness import open_harness
+    from app.evaluation.linked import compare
     from app.evaluation.progress import progress, steps, ticks
     from app.providers.prior import as_json, no_preference
     from app.settings import Settings
 
     loaded = [load_dataset(folder) for folder in datasets]
     with engine(Settings()) as (services, _), progress(err()) as bars:
-        # A prior over other features must not stand in the way of its successor.
-        services.prior = no_preference()
+        if not facts:  # a prior over other features must not stand in the way of its successor
+            services.prior = no_preference()
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
         told = partial(steps, bars)
+        if facts:
+            _say_facts(compare(corpora, services.language, services.prior.first, told))
+            return
         first, second = fit_looks(corpora, told)
         enough = fit_enough(corpora, first, second, told)
     content = as_json(first, second, tuple(dataset.name for dataset in loaded), enough)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))
+
+
+def _say_facts(found: "Sequence[Compared]") -> None:
+    rows = [
+        [
+            one.dataset,
+            str(one.questions),
+            *(f"{value:.3f}" for pair in zip(one.without, one.with_facts, strict=True) for value in pair),
+            ", ".join(f"{name} {weight:.2f}" for name, weight in one.weights.items()),
+        ]
+        for one in found
+    ]
+    say_table([["data set", "questions", "R@2", "with facts", "R@5", "with facts", "weights"], *rows], "<>>>>><")

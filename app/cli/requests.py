@@ -103,6 +103,40 @@ def rekey(
     say(f"{collection}: keys are made of {key_building}, {job['updated']} updated, {job['unchanged']} unchanged")
 
 
+@cli.command(rich_help_panel=STOCK)
+def reembed(
+    collection: Annotated[str, typer.Argument(help="The collection's name.")],
+    model: Annotated[
+        str | None, typer.Option(help="The encoder; by default that of the service that the collection is not of.")
+    ] = None,
+    drop: Annotated[
+        bool, typer.Option("--drop", help="Give up the vectors that do not serve: there is no going back then.")
+    ] = False,
+    key: Annotated[str | None, typer.Option(help="Idempotency-Key; none by default.")] = None,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a collection the vectors of another encoder, and wait until they serve; queries go on meanwhile."""
+    if drop and model is not None:
+        raise ClientError("--drop and --model do not go together.")
+    path, headers = path_of("collections", collection, "reembed"), {} if key is None else {"idempotency-key": key}
+    with client_of(url) as client:
+        if drop:
+            accepted = client.send("DELETE", path, headers=headers)
+        else:
+            body = {} if model is None else {"model": model}
+            accepted = client.send("POST", path, json=body, headers=headers)
+        with progress_bar() as progress:
+            job = followed(client, accepted, progress, progress.add_task(collection, total=None), collection)
+    succeeded(job)
+    if as_json:
+        say_json(job)
+    elif drop:
+        say(f"{collection}: {job['updated']} vectors that did not serve are gone")
+    else:
+        say(f"{collection}: {job['result']['model']} serves, {job['updated']} vectors")
+
+
 @cli.command(rich_help_panel=ASK)
 def query(
     text: Annotated[str, typer.Argument(help="The question.")],

@@ -7,7 +7,7 @@ mentions', brought back to length 1.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +30,7 @@ _TITLES = frozenset(
     president mr mrs ms the""".split()
 )
 _ENDINGS = frozenset("jr sr esq ltd inc co corp corporation company llc plc pty gmbh".split())
+_GENERATIONS = frozenset(("jr", "sr"))
 _ORDINALS = {
     word: str(number)
     for number, word in enumerate(
@@ -122,6 +123,33 @@ def align(
     return Joined(None, "new", similarity)
 
 
+ALSO = "also known as"
+"""Of an entity and a name of it."""
+_PERSONS = frozenset(
+    ("date of birth", "place of birth", "date of death", "place of death", "spouse", "child", "father", "mother",
+     "sibling", "citizenship")
+)  # fmt: skip
+_WORKS = frozenset(("directed by", "written by", "produced by", "release date", "starring", "country of origin"))
+_PLACES = frozenset(("located in", "population", "capital", "country"))
+_ONE_EACH = frozenset(
+    ("date of birth", "place of birth", "date of death", "place of death", "father", "mother", "release date",
+     "directed by")
+)  # fmt: skip
+
+
+def kind_of(predicates: Iterable[str]) -> str | None:
+    """What something is of which facts of these predicates are told; None if they do not say, or differ."""
+    told = set(predicates)
+    kinds = {"person": _PERSONS, "work": _WORKS, "place": _PLACES}
+    found = [kind for kind, said in kinds.items() if said & told]
+    return found[0] if len(found) == 1 else None
+
+
+def differ(one: Mapping[str, Collection[Hashable]], other: Mapping[str, Collection[Hashable]]) -> bool:
+    """Whether what is told of two, predicate -> objects, cannot be told of one: two births, two fathers."""
+    return any(set(one[said]).isdisjoint(other[said]) for said in _ONE_EACH & one.keys() & other.keys())
+
+
 def aggregate(vectors: Sequence[Vector]) -> Vector:
     """A node's vector from its mentions' (Aggr of Eq. 1): their mean, of length 1; the first if they cancel out.
 
@@ -156,6 +184,42 @@ def agree(one: str, other: str) -> bool:
     odd, others = ([word for word in words if word not in shared] for words in (first, second))
     fewer, more = sorted((odd, others), key=len)
     return bool(shared) and all(any(_short_form(word, longer) for longer in more) for word in fewer)
+
+
+def one_thing(one: str, other: str, *, person: bool) -> bool:
+    """Whether names that ``agree`` may be taken for one thing's in a graph of anything, not of ten pages.
+
+    They have several words, and tell the same in brackets, behind a comma and by "Jr."; only a person's name is
+    still the same without a middle name ("Rayen District" is not "Rayen Rural District"), and an initial is no
+    first name.
+    """
+    if _told_apart(one) != _told_apart(other):
+        return False
+    first, second = _words(one), _words(other)
+    if not first or not second:
+        return False
+    if first == second:
+        return len(first) > 1
+    several = len(first) > 1 and len(second) > 1
+    return person and several and (first[0] == second[0] or min(len(first[0]), len(second[0])) > 1)
+
+
+def _told_apart(name: str) -> tuple[str, str, frozenset[str]]:
+    """What stands in brackets, what behind a comma, and which of several of a name it is."""
+    brackets = _QUALIFIER.search(name)
+    bare = _QUALIFIER.sub("", name)
+    _, _, behind = bare.partition(",")
+    return brackets[0].strip() if brackets else "", behind.strip(), _GENERATIONS & set(_WORD.findall(bare))
+
+
+def ends(name: str) -> tuple[str, str]:
+    """First and last word of a normalised name, but for titles, endings, numbers and what stands in brackets.
+
+    Names of several words that ``agree`` have the same last one; of one word and several, that is the first one of
+    the longer. What has no words is its own first and last.
+    """
+    words = _without_numerals(_words(name))
+    return (words[0], words[-1]) if words else (name, name)
 
 
 def _short_form(one: str, other: str) -> bool:

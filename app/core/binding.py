@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from app.core.coverage import content_words
 from app.core.curation import words
-from app.core.question_triples import Triple
+from app.core.question_triples import ANSWER, Triple
 
 _SAID: Mapping[str, str] = {
     "director": "directed director directorial",
@@ -99,6 +99,20 @@ def bind(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str
         if found is not None and (best is None or found[1] > best.strength):
             best = Binding(triple.unknown, found[0], sentence.sentence_id, found[1])
     return best
+
+
+def binds(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str] = ()) -> float:
+    """How well sentences of one passage tell what the triple asks, in [0, 1]; 0 if none is about what is known.
+
+    Of an unknown in the middle of a chain that is the strength of the best binding; of what the question itself
+    asks for, whose words are many, the most that one sentence has of them.
+    """
+    if triple.unknown != ANSWER:
+        best = bind(triple, known, told, taken)
+        return 0.0 if best is None else best.strength
+    wanted = {_stem(word) for word in content_words(triple.relation)}
+    about = [{_stem(word) for word in words(one.text)} for one in told if _about(one, known)]
+    return max((len(wanted & said) / len(wanted) for said in about), default=0.0) if wanted else 0.0
 
 
 def saying(relation: str, kind: str | None = None) -> frozenset[str]:

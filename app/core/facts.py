@@ -26,6 +26,7 @@ import numpy as np
 from app.core.caps import UNTOUCHED, Pulled, allowed_gain, with_word
 from app.core.caps import Said as Words
 from app.core.kalman import update_supports
+from app.core.standing import NEWCOMERS
 
 ALWAYS, NEVER = 0, 3_652_060
 """Before the first day that a date can name, and after the last."""
@@ -102,7 +103,7 @@ class Word:
 
     Attributes:
         sequence: its place among all that was said in the collection.
-        who: a judge, or a source; one source that repeats itself says nothing new.
+        who: a judge, ``NEWCOMERS`` for a new one, or a source; a source that repeats itself says nothing new.
         day, at: when, the day in UTC as 2026-05-01.
         positive, negative: observation noise R > 0 of what it supports and of what it speaks against.
         process_noise: Q, in (0, 1).
@@ -273,12 +274,17 @@ def _most(standing: _Standing, word: Word, target: int) -> float:
 
 
 def _close(group: Group, facts: Mapping[int, Fact]) -> None:
-    """Close what is said to be over, and what a believed later fact of a functional predicate ended."""
+    """Close what is said to be over, and what a believed later fact of a functional predicate ended.
+
+    A new judge closes nothing: there is no way to close a little.
+    """
     begun: dict[int, datetime] = {}
     for word in group.words:
         fact = facts.get(word.fact_id)
         if word.kind == SOURCE:
             begun.setdefault(word.fact_id, word.at)
+        elif word.who == NEWCOMERS:
+            continue
         elif fact is not None and word.kind in {SUPERSEDE, CLOSE} and fact.closed_at is None:
             if word.until is not None:
                 fact.held_until = word.until

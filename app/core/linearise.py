@@ -50,7 +50,10 @@ def count_tokens(text: str) -> int:
 
 
 def linearise(
-    statements: Sequence[Statement], budget: int | None = None, count: Callable[[str], int] = count_tokens
+    statements: Sequence[Statement],
+    budget: int | None = None,
+    count: Callable[[str], int] = count_tokens,
+    known: Sequence[Hashable] = (),
 ) -> Linearised:
     """The statements as lines, as many of the first as fit ``budget`` tokens.
 
@@ -61,13 +64,14 @@ def linearise(
         budget: tokens at most; None for no bound.
         count: tokens of a piece of text. The text's own are at most the sum over its pieces, which is what the
             budget is held against.
+        known: what has its number already, from 1; others are numbered after these.
 
     Raises:
         ValueError: the budget is negative.
     """
     if budget is not None and budget < 0:
         raise ValueError(f"a budget of {budget} tokens is below none")
-    numbers: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {source: number for number, source in enumerate(known, start=1)}
     # subject -> predicate -> (object, when) -> numbers of what it is cited by
     lines: dict[str, dict[str, dict[tuple[str, str], list[int]]]] = {}
     tokens = kept = 0

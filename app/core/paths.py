@@ -69,11 +69,12 @@ def extend(paths: Sequence[Path], links: Iterable[Link], starts: frozenset[int],
     Args:
         starts: all that the question names.
     """
-    at: dict[int, list[Link]] = {}
+    at: dict[int, list[Link]] = {path.end: [] for path in paths if path.end}
     for link in links:
-        at.setdefault(link.subject_id, []).append(link)
-        if link.object_id and link.object_id != link.subject_id:
-            at.setdefault(link.object_id, []).append(link)
+        if link.subject_id in at:
+            at[link.subject_id].append(link)
+        if link.object_id != link.subject_id and link.object_id in at:
+            at[link.object_id].append(link)
     found: dict[int, list[_Longer]] = {}
     for path in paths:
         onwards = at.get(path.end, ()) if path.end else ()

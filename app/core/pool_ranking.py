@@ -24,13 +24,21 @@ Scored = Sequence[tuple[int, float]]
 """Passage and score, best first."""
 
 
-def order(own: Scored, later: Sequence[Scored], binding: Collection[int] = (), margin: float = MARGIN) -> list[int]:
+def order(
+    own: Scored,
+    later: Sequence[Scored],
+    binding: Collection[int] = (),
+    telling: Collection[int] = (),
+    margin: float = MARGIN,
+) -> list[int]:
     """All passages, best first.
 
     Args:
         own: what the session's own question found.
         later: what each later query found, in order.
         binding: passages by which an unknown of the question is known: none of them gives its place away.
+        telling: passages that tell what the query which found them asked for: the first of a later query that does
+            takes a place whatever its score, before those that are only alike.
     """
     first = list(own[:FIRST])
     held = {passage for passage, _ in first}
@@ -40,12 +48,12 @@ def order(own: Scored, later: Sequence[Scored], binding: Collection[int] = (), m
             if passage not in held:
                 tops[passage] = max(score, tops.get(passage, score))
     taken: list[int] = []
-    for passage, score in sorted(tops.items(), key=lambda pair: (-pair[1], pair[0])):
+    for passage, score in sorted(tops.items(), key=lambda pair: (pair[0] not in telling, -pair[1], pair[0])):
         if len(first) + len(taken) < FIRST:
             taken.append(passage)
         else:
             at = next((at for at in range(len(first) - 1, KEPT - 1, -1) if first[at][0] not in binding), None)
-            if at is not None and score - first[at][1] >= margin:
+            if at is not None and (passage in telling or score - first[at][1] >= margin):
                 first.pop(at)
                 taken.append(passage)
     best = [*(passage for passage, _ in first), *taken]

@@ -97,6 +97,11 @@ class Triple:
         return self.object if _UNKNOWN.fullmatch(self.object) else self.subject
 
     @property
+    def ends(self) -> tuple[str, str, str]:
+        """Subject, relation and object."""
+        return self.subject, self.relation, self.object
+
+    @property
     def known(self) -> str:
         """The other end."""
         return self.subject if self.unknown == self.object else self.object

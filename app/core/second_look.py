@@ -26,6 +26,9 @@ POOL = 4
 FIFTH = 4
 """The place, from 0, whose score stands for even odds: five passages are shown."""
 
+NO_GAP = 0.05
+"""Length up to which a gap vector is no direction: the sentence has a cosine of .9987 or more with the question."""
+
 LINKS = ("named", "names", "shared", "shared_new", "sided", "unsaid", "gap", "joined")
 """What candidate j adds to pool member i, in [-1, 1]:
 
@@ -105,6 +108,25 @@ class Pointed:
     keys: Floats
     sentences: Floats
     across: Floats
+
+
+def gaps(question: Floats, sentences: Floats) -> Floats:
+    """The gap vector of each sentence, q - (q·s) s, as a unit vector: what the question asks beside what it says.
+
+    A sentence that says all of the question, or all but all of it, leaves no gap.
+
+    Args:
+        question: q, unit length, (d,).
+        sentences: s, unit length, (m, d).
+
+    Returns:
+        (k, d), k <= m, in the order of the sentences.
+    """
+    left = question - (sentences @ question)[:, None] * sentences
+    size = np.linalg.norm(left, axis=1)
+    there = size > NO_GAP
+    found: Floats = left[there] / size[there, None]
+    return found
 
 
 def standing(scores: Floats) -> Floats:

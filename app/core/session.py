@@ -12,12 +12,15 @@ from uuid import UUID
 
 Status = Literal["running", "stopped", "cancelled", "failed"]
 """``stopped`` is the end of all that went well; a round that is asked for has it run again."""
-StopRule = Literal["planner", "enough", "covered", "llm", "rounds"]
-"""What may stop a session before its budget does; ``planner``: what its planner goes by; ``rounds``: nothing."""
+StopRule = Literal["planner", "enough", "covered", "published", "llm", "rounds"]
+"""What may stop a session before its budget does; ``planner``: what its planner goes by; ``published``: the
+classifier of RFM-RAG (``core.feedback_stop``); ``rounds``: nothing.
+"""
 StopReason = Literal[
     "enough",
     "covered",
     "answered",
+    "sufficient",
     "no_gap",
     "nothing_new",
     "asked",
@@ -32,9 +35,10 @@ StopReason = Literal[
 ]
 """Why it stopped. ``enough``: the best passages hold all the evidence, by the learned sense of that. ``covered``:
 the pool names all that the question names and asks for. ``answered``: an LLM says that the pool answers the
-question. ``no_gap``: nothing is known to ask for. ``nothing_new``: a round found nothing that was not there.
-``asked``: it did the rounds that its caller asked for. ``erased``: a passage that it had read was deleted. The
-rest are budgets that are spent, or what became of its job.
+question. ``sufficient``: the published classifier says that the pool suffices. ``no_gap``: nothing is known to ask
+for. ``nothing_new``: a round found nothing that was not there. ``asked``: it did the rounds that its caller asked
+for. ``erased``: a passage that it had read was deleted. The rest are budgets that are spent, or what became of its
+job.
 """
 NoteKind = Literal["binding", "fact", "contradiction", "answer"]
 
@@ -175,6 +179,7 @@ class Round:
         enough, covered: of the session after it.
         cost: its own.
         created_at: None before it is stored.
+        walk: where its queries would have gone on, in JSON, ids and numbers alone; None where none walked.
     """
 
     number: int
@@ -187,6 +192,7 @@ class Round:
     cost: Mapping[str, Any]
     warnings: Sequence[Mapping[str, Any]]
     created_at: datetime | None = None
+    walk: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +202,27 @@ class Conclusion:
     text: str
     sufficient: bool
     cites: Sequence[int] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A session in a list: what it is and how it ended, without what it found; see ``Round`` and ``Cost``.
+
+    Attributes:
+        principal: whose request it was.
+        rounds: how many.
+        finished_at: None while it runs.
+    """
+
+    id: UUID
+    principal: str
+    question: str
+    planner: str
+    status: Status
+    stop_reason: StopReason | None
+    rounds: int
+    cost: Mapping[str, Any]
+    enough: float | None
+    covered: float | None
+    created_at: datetime
+    finished_at: datetime | None

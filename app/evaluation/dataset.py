@@ -33,6 +33,7 @@ class Question:
         evidences: gold facts that lead to the answer: subject, relation, object.
         page: what it is about, where the data set names it.
         hops: how the data set itself takes it apart; empty where it does not.
+        context: ids of the passages that the data set gives with it, in its order.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Question:
     evidences: tuple[tuple[str, str, str], ...] = ()
     page: str = ""
     hops: tuple[Hop, ...] = ()
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +211,18 @@ def _question(where: str, row: dict[str, Any], relevant: set[str], known: set[st
         _evidences(where, metadata),
         str(metadata.get("page") or ""),
         hops(where, metadata),
+        _context(where, metadata, known),
     )
+
+
+def _context(where: str, metadata: Mapping[str, Any], known: set[str]) -> tuple[str, ...]:
+    given = metadata.get("context_ids") or []
+    if not (isinstance(given, list) and all(isinstance(one, str) for one in given)):
+        raise DatasetError(f"{where}: metadata.context_ids must be a list of strings.")
+    missing = [one for one in given if one not in known]
+    if missing:
+        raise DatasetError(f"{where}: metadata.context_ids names passage {missing[0]!r}, which does not exist.")
+    return tuple(dict.fromkeys(given))
 
 
 def _evidences(where: str, metadata: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:

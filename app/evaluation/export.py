@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from app.core import agent_turns
 from app.core.rewards import (
     objective,
     outcome_reward,
@@ -23,10 +24,11 @@ from app.errors import InvalidRequestError
 from app.evaluation import wording
 from app.evaluation.dataset import Dataset, Gold, Question
 from app.evaluation.metrics import same
-from app.providers.llm import Llm, prompts, reasoning, session_prompts
+from app.providers.llm import Llm, agent_prompts, prompts, reasoning, session_prompts
 from app.services.sessions.trajectories import Line, Taken, Trajectory
 
 Shape = Literal["steps", "sft", "grpo"]
+AGENT = "agent"
 SHAPES: tuple[Shape, ...] = get_args(Shape)
 
 
@@ -127,6 +129,9 @@ def export(
 
 
 def _lines(trajectory: Trajectory, question: Question, shape: Shape, rewards: Rewards) -> Iterator[dict[str, Any]]:
+    if trajectory.planner == AGENT:
+        yield from _turns(trajectory, question, shape)
+        return
     for at, (step, path) in enumerate(zip(trajectory.steps, rewards.path, strict=True)):
         named = {
             "session": str(trajectory.session_id),
@@ -140,6 +145,37 @@ def _lines(trajectory: Trajectory, question: Question, shape: Shape, rewards: Re
             yield {**named, **_whole(trajectory, step), "reward": reward}
         elif step.seen:
             yield _sifting(trajectory, question, step, shape, named, reward)
+
+
+def _turns(trajectory: Trajectory, question: Question, shape: Shape) -> Iterator[dict[str, Any]]:
+    """The turns of an agent, with the reward that the environment gives for them (GRAM, Eqs. 6 and 7).
+
+    Where rules took a turn the model's had no form. Such a turn is nothing to learn from, and has no line but in
+    ``steps``.
+    """
+    f1 = wording.token_f1(trajectory.answer, question.answers)
+    valid = all(step.reply is not None for step in trajectory.steps)
+    worth = {"outcome": f1, "format": float(valid), "objective": agent_turns.reward(f1, valid)}
+    system = {"role": "system", "content": agent_prompts.system(insert_only=trajectory.insert_only)}
+    for at, step in enumerate(trajectory.steps):
+        named = {"session": str(trajectory.session_id), "question_id": question.id, "planner": AGENT, "step": at}
+        if shape == "steps":
+            said = {"observed": step.observation, "reply": step.reply}
+            yield {**named, "path": 0, **_whole(trajectory, step), **said, "reward": worth}
+        elif step.reply is not None and step.observation is not None:
+            prompt = [system, {"role": "user", "content": step.observation}]
+            reply = {"role": "assistant", "content": step.reply}
+            if shape == "sft":
+                yield {"messages": [*prompt, reply], **named}
+            else:
+                yield {
+                    "prompt": prompt,
+                    "completion": [reply],
+                    "reward": worth["objective"],
+                    "rewards": worth,
+                    "answers": list(question.answers),
+                    **named,
+                }
 
 
 def _whole(trajectory: Trajectory, step: Taken) -> dict[str, Any]:

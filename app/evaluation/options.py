@@ -10,6 +10,7 @@ from app.errors import InvalidRequestError
 from app.evaluation.judges import JudgeName, Verdicts
 from app.evaluation.metrics import DEPTH
 from app.services.retrieval.query import Strategy, Sufficiency
+from app.services.sessions.tree_options import Part
 
 Protocol = Literal[
     "cold",
@@ -30,15 +31,18 @@ Protocol = Literal[
     "extraction",
     "facts",
     "session",
+    "agent",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
-PlannerName = Literal["pool", "socratic", "tree"]
+PlannerName = Literal["pool", "socratic", "tree", "agent"]
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
-Part = Literal["consolidation", "update", "extractor"]
+StopName = Literal["planner", "rounds", "enough", "covered", "published"]
+STOPS: tuple[StopName, ...] = get_args(StopName)
+STOPPED: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
 RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
 FRACTIONS = (0.3, 0.5, 0.8)
@@ -48,8 +52,10 @@ ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
 ANSWERING = {"top_k"}
 """Options of ``answers``."""
-REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased"}
+REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased", "stops", "at_least"}
 """Options of ``session``."""
+SERVERLESS = ("extraction", "facts", "agent")
+"""Protocols in which no question is retrieved for, so that no profile means anything."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
     "human": ADAPTING | ANSWERING | REASONING | {"turns", "verdicts", "judge"},
@@ -58,6 +64,7 @@ FOREIGN: Mapping[str, set[str]] = {
     "session": ADAPTING | LEARNING - {"profile"} | {"sufficiency"},
     "extraction": ADAPTING | ANSWERING | LEARNING | REASONING | {"seeds", "sufficiency", "prior"},
     "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
+    "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"sufficiency", "prior"},
 }
 """Options that mean nothing to a protocol; to those that are not named, those of particular protocols."""
 ROUNDS = 3
@@ -109,8 +116,10 @@ class Options:
         llm_calls: of a session at most.
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
-        without: parts of memory management that are left out, one at a time.
+        without: parts of sessions that are left out, one at a time.
         paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
+        stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
+        at_least: only questions with so many relevant passages.
     """
 
     protocol: Protocol
@@ -134,6 +143,8 @@ class Options:
     oracle_errors: float | None = None
     without: tuple[Part, ...] = ()
     paraphrased: bool = False
+    stops: tuple[StopName, ...] = STOPPED
+    at_least: int = 1
 
     def __post_init__(self) -> None:
         choices: Mapping[str, tuple[str, ...]] = {
@@ -169,8 +180,8 @@ class Options:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
 
     def _check_reasoning(self) -> None:
-        if self.rounds < 1 or self.llm_calls < 1:
-            raise InvalidRequestError("--rounds and --llm-calls must be at least 1.")
+        if self.rounds < 1 or self.llm_calls < 1 or self.at_least < 1:
+            raise InvalidRequestError("--rounds, --llm-calls and --at-least must be at least 1.")
         if self.protocol == "session" and len(self.seeds) > 1:
             raise InvalidRequestError(
                 "--seed is given once with --protocol session: it decides how an oracle errs."
@@ -179,7 +190,12 @@ class Options:
             raise InvalidRequestError("--oracle-errors must lie between 0 and 1.")
 
     def _check_lists(self) -> None:
-        lists: Mapping[str, tuple[str, ...]] = {"retrievers": RETRIEVERS, "ways": WAYS, "planners": PLANNERS}
+        lists: Mapping[str, tuple[str, ...]] = {
+            "retrievers": RETRIEVERS,
+            "ways": WAYS,
+            "planners": PLANNERS,
+            "stops": STOPS,
+        }
         for name, allowed in {**lists, "without": PARTS}.items():
             for value in getattr(self, name):
                 if value not in allowed:
@@ -212,9 +228,9 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt", "sweep", "extraction", "facts"}:
+        if self.protocol not in {"cold", "adapt", "sweep", *SERVERLESS}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "extraction", "facts", "session"}:
+        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "session", *SERVERLESS}:
             words += ["--turns", str(self.turns)]
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
@@ -246,7 +262,10 @@ class Options:
         words = []
         if self.protocol == "session":
             words += ["--planners", ",".join(self.planners)]
-        for name, default in (("rounds", ROUNDS), ("llm_calls", LLM_CALLS), ("oracle_errors", None)):
+        if self.stops != STOPPED:
+            words += ["--stops", ",".join(self.stops)]
+        numbers = (("rounds", ROUNDS), ("llm_calls", LLM_CALLS), ("oracle_errors", None), ("at_least", 1))
+        for name, default in numbers:
             if getattr(self, name) != default:
                 words += [_option(name), f"{getattr(self, name):g}"]
         words += [word for part in self.without for word in ("--without", part)]

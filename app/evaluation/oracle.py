@@ -13,9 +13,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.core.agent_turns import written
 from app.errors import InvalidRequestError
 from app.evaluation import wording
 from app.evaluation.dataset import Dataset
+from app.evaluation.oracle_agent import AGENT, act, spoiled
 from app.evaluation.oracle_knowledge import Knowledge
 from app.evaluation.oracle_reasoning import REASONING, Fields, Parts, lines
 from app.evaluation.oracle_server import Messages
@@ -56,11 +58,17 @@ class Oracle:
             LookupError: it is no prompt that the oracle knows.
         """
         parts = dict(_PART.findall(messages[1]["content"])) if len(messages) > 1 else {}
-        reply = _named(messages[0]["content"] if messages else "")(self._knowledge, parts)
+        system = messages[0]["content"] if messages else ""
         draw = random.Random(json.dumps([self._seed, messages]))  # noqa: S311 - repeatable, not secret
-        if draw.random() >= self._error_rate:
+        errs, breaks = draw.random() < self._error_rate, draw.random() < BROKEN
+        if AGENT in system:
+            turn = act(self._knowledge, parts)
+            wrong = spoiled(self._knowledge, turn, parts, draw) if errs else turn
+            return turn.content if errs and breaks else written(wrong)
+        reply = _named(system)(self._knowledge, parts)
+        if not errs:
             return json.dumps(reply)
-        if draw.random() < BROKEN:
+        if breaks:
             return f"Let me think about this. {next(iter(reply.values()), '')}"
         return json.dumps(self._spoiled(reply, parts, draw))
 

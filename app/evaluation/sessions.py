@@ -16,7 +16,7 @@ from app.errors import EngramError, InvalidRequestError, LlmError, LlmNotConfigu
 from app.evaluation.answers import evidence, marks
 from app.evaluation.dataset import Gold, Question
 from app.evaluation.metrics import SHOWN, Observation, Scored, same, score, supporting_recall
-from app.evaluation.options import PARTS, Part, PlannerName
+from app.evaluation.options import PARTS, PlannerName, StopName
 from app.evaluation.phases import Phase
 from app.evaluation.protocols import Run
 from app.providers.llm import Usage
@@ -25,19 +25,23 @@ from app.services.retrieval.query import Query
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
 from app.services.sessions.state import Asked
+from app.services.sessions.tree_options import Part
 
 GROUP = "all questions"
 QUERY = "query"
 RULES = "by rules"
-NEEDS_LLM: Sequence[PlannerName] = ("socratic", "tree")
 SECONDS, TOKENS, PASSAGES = 600.0, 1_000_000, 200
 """Budgets that are not varied, wide enough to stop nothing that rounds and calls do not."""
 
 
+TURNS = 24
+"""Rounds of an agent, whose rounds are turns."""
 TREES = 2
 """Questions whose trees a report keeps, to be drawn."""
 LEFT_OUT = {part: [part] for part in PARTS} | {"extractor": ["consolidation", "update"]}
 """What a planner is told to leave out; without the extractor nothing manages memory."""
+OF_ROUNDS: Sequence[Part] = ("walk", "gaps", "binding")
+"""Parts of rounds by rules; the others are of memory as a model manages it."""
 
 
 class SessionNotFinishedError(EngramError):
@@ -64,8 +68,10 @@ class Arm:
     options: dict[str, Any] | None = None
 
 
-def arms(planners: Sequence[PlannerName], rounds: int, without: Sequence[Part], *, llm: bool) -> list[Arm]:
-    """What is compared: planners as they are, in a fixed number of rounds, and with parts left out.
+def arms(
+    planners: Sequence[PlannerName], rounds: int, without: Sequence[Part], stops: Sequence[StopName], *, llm: bool
+) -> list[Arm]:
+    """What is compared: planners as they are, ``pool`` with each of these stops, others with parts left out.
 
     Raises:
         LlmNotConfiguredError: a planner needs an endpoint and there is none.
@@ -73,21 +79,35 @@ def arms(planners: Sequence[PlannerName], rounds: int, without: Sequence[Part], 
     found: list[Arm] = []
     for planner in planners:
         if planner == "pool":
-            found += [Arm(f"pool, {RULES}", planner, False), Arm(_fixed(rounds), planner, False, "rounds")]
-            found += [Arm(planner, planner, True)] if llm else []
+            named = [(f"pool, {RULES}", False)] + ([("pool", True)] if llm else [])
+            for name, with_llm in named:  # where a model says what is missing, fixed rounds are no alternative
+                told = [stop for stop in stops if not with_llm or stop not in ("rounds", "covered")]
+                found += [Arm(_stopped(name, stop, rounds), planner, with_llm, stop) for stop in told]
+            found += [
+                Arm(f"pool, {RULES} without {part}", planner, False, options=_left_out(planner, part))
+                for part in without
+                if part in OF_ROUNDS
+            ]
         elif not llm:
             raise LlmNotConfiguredError(f"Planner {planner!r} needs ENGRAM_LLM_BASE_URL or --oracle-errors.")
         else:
             found.append(Arm(planner, planner, True))
             found += [
-                Arm(f"{planner} without {part}", planner, True, options={"without": LEFT_OUT[part]})
+                Arm(f"{planner} without {part}", planner, True, options=_left_out(planner, part))
                 for part in without
+                if part not in OF_ROUNDS and (planner != "agent" or part == "update")
             ]
     return found
 
 
-def _fixed(rounds: int) -> str:
-    return f"pool, {RULES}, always {rounds} rounds"
+def _left_out(planner: PlannerName, part: Part) -> dict[str, Any]:
+    """What a planner is told; an agent has one part that can be left out, and another word for it."""
+    return {"insert_only": True} if planner == "agent" else {"without": LEFT_OUT[part]}
+
+
+def _stopped(name: str, stop: StopName, rounds: int) -> str:
+    said = {"planner": "", "rounds": f", always {rounds} rounds", "published": ", published stop"}
+    return name + said.get(stop, f", until {stop}")
 
 
 def sessions(run: Run) -> list[Phase]:
@@ -99,7 +119,9 @@ def sessions(run: Run) -> list[Phase]:
     """
     options = run.options
     questions = chosen(run)
-    compared = arms(options.planners, options.rounds, options.without, llm=run.harness.services.llm is not None)
+    compared = arms(
+        options.planners, options.rounds, options.without, options.stops, llm=run.harness.services.llm is not None
+    )
     found = [_phase(run, QUERY, questions, {}, lambda question: _asked(run, question, SHOWN))]
     for arm in compared:
         parameters = asdict(arm) | {"rounds": options.rounds, "llm_calls": options.llm_calls}
@@ -117,7 +139,8 @@ def chosen(run: Run) -> list[Question]:
     """The first questions of the data set, or their paraphrases, which accept the same answers.
 
     Raises:
-        InvalidRequestError: paraphrases were asked for and there are none.
+        InvalidRequestError: paraphrases were asked for and there are none, or no question has so many relevant
+            passages.
     """
     questions = list(run.dataset.questions)
     if run.options.paraphrased:
@@ -127,6 +150,9 @@ def chosen(run: Run) -> list[Question]:
         ]
         if not questions:
             raise InvalidRequestError(f"{run.dataset.name} has no paraphrases, which --paraphrased needs.")
+    questions = [question for question in questions if len(question.relevant) >= run.options.at_least]
+    if not questions:
+        raise InvalidRequestError(f"{run.dataset.name} has no question for --at-least {run.options.at_least}.")
     return questions[: run.options.limit]
 
 
@@ -204,7 +230,13 @@ def _session(run: Run, arm: Arm, question: Question) -> Scored:
             answer=arm.llm,
             options=arm.options,
         ),
-        budget=Budget(options.rounds, llm_calls, TOKENS if arm.llm else 0, SECONDS, PASSAGES),
+        budget=Budget(
+            TURNS if arm.planner == "agent" else options.rounds,
+            llm_calls,
+            TOKENS if arm.llm else 0,
+            SECONDS,
+            PASSAGES,
+        ),
     )
     began = time.perf_counter()
     session = service.start(scope, new)

@@ -104,6 +104,7 @@ SYBILS = 200
 SYBIL = (
     Variation("new judges", attacked=True, sybils=SYBILS),
     Variation("all trusted", attacked=True, sybils=SYBILS, trusted=True),
+    Variation("without caps", attacked=True, sybils=SYBILS, trusted=True, uncapped=True),
 )
 COMPARED = {"ablation": ABLATION, "noise": NOISE, "hostile": HOSTILE, "sybil": SYBIL, "time": TIME}
 """Protocol -> the ways to learn that it compares."""

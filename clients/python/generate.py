@@ -25,6 +25,7 @@ POSITIONAL = {
     "SessionIn": ["question"],
     "FeedbackIn": ["query_id"],
     "FactsIn": ["source"],
+    "GraphMergeIn": ["graph"],
     "PredicateIn": ["predicate"],
 }
 """What methods take by position, and so not as one of their options."""

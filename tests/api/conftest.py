@@ -84,8 +84,9 @@ def with_another_encoder(application: Application, variant: Variant, llm_server:
 
 @pytest.fixture
 def rekeying(application: Application, curie: str) -> Iterator[str]:
-    """A collection with a re-key job that no worker has begun."""
+    """A collection with a re-key job that no worker has begun, and one that drops vectors."""
     application.rekey.request(application.access.scope(curie), "abstract")
+    application.reembed.request_drop(application.access.scope(curie))
     yield curie
     application.ingest.delete_collection(application.access.scope(curie))
 

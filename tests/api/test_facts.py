@@ -1,5 +1,6 @@
 """Facts over HTTP: two sources disagree, a verdict decides, the past stays askable, and words serve as well."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +13,11 @@ from app.providers.llm import Llm
 from app.services.access.keys import Wanted
 from app.services.access.scope import LOCAL
 from app.services.facts.instruct import InstructService
+from app.services.facts.reading import TextService
 from tests.api.conftest import Variant
 from tests.conftest import Ingest
 from tests.support import past
-from tests.support.openai_server import OpenAiServer
+from tests.support.openai_server import OpenAiServer, Reply
 
 
 @pytest.fixture
@@ -127,9 +129,43 @@ def test_an_entity_is_read_merged_and_split(http: TestClient, there: str) -> Non
     assert {fact["object"] for fact in split["facts"]} == {"Warsaw"}
 
 
+def test_a_graph_is_merged_and_a_judges_words_are_revoked(http: TestClient, there: str) -> None:
+    body = {"collection": there, "source": "a", "graph": "mine"}
+    (fact,) = send(
+        http, "POST", "/facts", **body, facts=[{"subject": "Acme", "predicate": "chair", "object": "Eve"}]
+    )["facts"]
+    wrong = [{"action": "contradict", "fact_id": fact["fact_id"]}]
+    send(http, "POST", "/facts/revise", "1", collection=there, judge="crawler", revisions=wrong)
+    merged = send(http, "POST", "/facts/merge", "2", collection=there, graph="mine")
+    assert {name: merged[name] for name in ("facts", "sentences", "verdicts", "joins")} == {
+        "facts": 1,
+        "sentences": 1,
+        "verdicts": 1,
+        "joins": 0,
+    }
+    (found,) = send(http, "POST", "/facts/search", collection=there, subject="Acme")["facts"]
+    assert found["doubted"]
+    which = {"collection": there, "judge": "crawler"}
+    told = send(http, "POST", "/facts/revoke", **which, preview=True)
+    assert (told["event"], told["revoked"], told["believed"]) == (None, 2, 2)
+    done = send(http, "POST", "/facts/revoke", "3", **which)
+    assert (done["revoked"], done["changed"]) == (2, told["changed"])
+    (found,) = send(http, "POST", "/facts/search", collection=there, subject="Acme")["facts"]
+    assert not found["doubted"]
+    assert send(http, "POST", "/entities/align", collection=there) == {
+        "collection": there,
+        "joined": 0,
+        "joins": [],
+    }
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
+        ("/facts/merge", {"graph": "mine", "into": ""}),
+        ("/facts/revoke", {}),
+        ("/facts/revoke", {"all": True, "judge": "a"}),
+        ("/facts/revoke", {"judge": "a", "kinds": ["assert"]}),
         ("/facts", {"source": "a"}),
         ("/facts", {"source": "a", "text": "x", "facts": [{"subject": "a", "predicate": "b", "object": "c"}]}),
         (
@@ -200,3 +236,91 @@ def test_an_instruction_needs_a_model(http: TestClient, there: str) -> None:
     response = http.post("/facts/revise", json=body, headers={"idempotency-key": "1"})
     assert response.status_code == 503
     assert response.json()["type"] == "urn:engram:problem:llm-not-configured"
+
+
+TEXT = "Ada Berg was born in Lund. She taught in Oslo."
+NAMES = json.dumps({"entities": ["Ada Berg", "Lund", "Oslo"]})
+TAUGHT = {"subject": "Ada Berg", "relation": "taught in", "object": "Oslo", "sentence": 2}
+READ = json.dumps({"facts": [TAUGHT]})
+
+
+@pytest.fixture
+def reading(application: Application) -> Iterator[OpenAiServer]:
+    """A model that reads texts where a request asks for it."""
+    with (
+        OpenAiServer() as server,
+        Llm(base_url=server.base_url, api_key=None, model="small", max_attempts=1) as llm,
+    ):
+        application.__dict__["texts"] = TextService(application.language, llm, "rules")
+        yield server
+        del application.__dict__["texts"]
+
+
+def test_a_model_reads_a_text_once_and_only_where_that_is_asked_for(
+    http: TestClient, there: str, reading: OpenAiServer
+) -> None:
+    body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
+    ruled = send(http, "POST", "/facts", **body)
+    assert (ruled["extraction"], reading.requests) == ("rules", [])
+    reading.queue(NAMES, READ)
+    read = send(http, "POST", "/facts", "1", **body, extraction="llm")
+    assert (read["extraction"], read["warnings"]) == ("llm", [])
+    assert [(one["predicate"], one["object"]) for one in read["facts"]] == [("taught in", "Oslo")]
+    shown = http.get(f"/facts/{read['facts'][0]['fact_id']}", params={"collection": there}).json()
+    assert {source["text"] for source in shown["sources"]} == {"She taught in Oslo."}
+    again = send(http, "POST", "/facts", "1", **body, extraction="llm")
+    assert (again["events"], again["extraction"], len(reading.requests)) == (read["events"], None, 2)
+
+
+@pytest.mark.parametrize(
+    ("said", "budget", "calls"),
+    [
+        ([Reply("no", status=400)], {}, 1),
+        (["no", "no"], {}, 2),
+        ([NAMES, "no", "no"], {}, 3),
+        ([], {"llm_calls": 0}, 0),
+        ([NAMES], {"llm_calls": 1}, 1),
+    ],
+)
+def test_the_rules_read_what_the_model_fails_and_that_is_said(
+    http: TestClient, there: str, reading: OpenAiServer, said: list[str | Reply], budget: dict[str, int], calls: int
+) -> None:
+    reading.queue(*said)
+    body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
+    read = send(http, "POST", "/facts", **body, extraction="llm", budget=budget)
+    assert read["extraction"] == "rules"
+    assert [warning["type"] for warning in read["warnings"]] == ["read-by-rules"]
+    assert ("place of birth", "Lund") in {(one["predicate"], one["object"]) for one in read["facts"]}
+    assert len(reading.requests) == calls
+
+
+def test_a_long_text_is_read_in_pieces_and_a_piece_that_fails_by_rules(
+    http: TestClient, there: str, reading: OpenAiServer
+) -> None:
+    filler = "".join(f" Line {number} says {'nothing ' * 12}of note." for number in range(260))
+    text = f"Ada Berg was born in Lund.{filler} Cara Lind was born in Malmö."
+    fact = {"subject": "Ada Berg", "relation": "native of", "object": "Lund", "sentence": 1}
+    reading.queue(NAMES, json.dumps({"facts": [fact]}), Reply("no", status=400))
+    read = send(http, "POST", "/facts", collection=there, source="a page", text=text, extraction="llm")
+    assert (read["extraction"], len(read["warnings"]), len(reading.requests)) == ("llm", 1, 3)
+    said = {(one["subject"]["name"], one["predicate"], one["object"]) for one in read["facts"]}
+    assert {("Ada Berg", "native of", "Lund"), ("Cara Lind", "place of birth", "Malmö")} <= said
+    assert ("Ada Berg", "place of birth", "Lund") not in said
+
+
+def test_a_model_that_reads_takes_its_scope_and_an_endpoint(
+    http: TestClient, variant: Variant, there: str, reading: OpenAiServer
+) -> None:
+    guarded = variant(access="keys", llm_base_url=reading.base_url, llm_max_attempts=1, facts_extraction="llm")
+    body = {"collection": there, "source": "a page", "title": "Ada Berg", "text": TEXT}
+    found = {}
+    for name, scopes in (("without", ["ingest"]), ("with", ["ingest", "llm"])):
+        made = guarded.access_keys.make(LOCAL, Wanted(name=f"{name}-{there[-8:]}", scopes={there: scopes}))
+        client = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
+        found[name] = client.post("/facts", json=body).json()
+        refused = client.post("/facts", json={**body, "extraction": "llm"})
+        assert refused.status_code == (403 if name == "without" else 200), refused.text
+    assert (found["without"]["extraction"], found["without"]["warnings"]) == ("rules", [])
+    assert found["with"]["warnings"]  # as it is set, the model is asked, and says nothing of use
+    silent = TestClient(create_app(variant(llm_base_url=None))).post("/facts", json={**body, "extraction": "llm"})
+    assert (silent.status_code, silent.json()["type"]) == (503, "urn:engram:problem:llm-not-configured")

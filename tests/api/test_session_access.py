@@ -69,3 +69,15 @@ def test_whoever_needs_no_key_is_on_no_budget(variant: Variant, model: OpenAiSer
     client = TestClient(create_app(variant(llm_base_url=model.base_url, llm_max_attempts=1)))
     body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}
     assert client.post("/sessions", json=body).json()["cost"]["llm_calls"] > 1
+
+
+def test_a_key_lists_its_own_sessions_and_an_auditor_all(keyed: Keyed, curie: str) -> None:
+    asked = {}
+    for name in ("asker", "other"):
+        client = keyed(name, "query")
+        body = {"collection": curie, "question": QUESTION, "planner": "caller"}
+        asked[name] = client.post("/sessions", json=body).json()["session_id"]
+        listed = client.get("/sessions", params={"collection": curie}).json()["sessions"]
+        assert [one["session_id"] for one in listed] == [asked[name]]
+    every = keyed("auditor", "query", "audit").get("/sessions", params={"collection": curie}).json()["sessions"]
+    assert [one["session_id"] for one in every] == [asked["other"], asked["asker"]]

@@ -64,6 +64,33 @@ def test_a_session_asks_for_what_is_missing_until_nothing_is(
         assert kept["query"] == one["queries"][0]
 
 
+def test_a_round_resumes_the_walk_of_the_one_before(http: TestClient, application: Application, curie: str) -> None:
+    def entities(session: Any) -> set[str]:
+        asked = session["rounds"][1]["query_ids"][0]
+        kept = http.get(f"/queries/{asked}", params={"collection": curie}).json()
+        return set(kept["trace"]["hops"][0]["entities"])
+
+    resumed, alone = (
+        start(http, curie, **STEPS | {"options": {"without": left_out}}) for left_out in ([], ["walk"])
+    )
+    first = state.rows(application, curie, "session_round")[0]["walk"]
+    assert first["hops"] == []
+    assert {name for _, name, _ in first["frontier"]} == {""}
+    assert entities(alone) < entities(resumed)
+
+
+def test_the_published_stop_says_what_it_goes_by(http: TestClient, curie: str) -> None:
+    session = start(http, curie, **STEPS | {"stop": {"rule": "published", "threshold": 0.01}})
+    (one,) = session["rounds"]
+    assert (session["stop_reason"], len(session["rounds"])) == ("sufficient", 1)
+    assert one["said"]["published"]["entities"] == 1.0
+    assert 0.0 < one["said"]["published"]["relevance"] < 1.0
+    assert 0.01 < one["said"]["published"]["probability"] < 1.0
+    never = start(http, curie, **STEPS | {"stop": {"rule": "published", "threshold": 1}})
+    assert never["stop_reason"] != "sufficient"
+    assert len(never["rounds"]) > 1
+
+
 def _of(application: Application, collection: str, passage: str) -> Any:
     return state.sentences(application, collection, passage).items()
 
@@ -212,3 +239,22 @@ def test_of_two_who_wait_each_gets_its_own(http: TestClient, application: Applic
     assert application.sessions.wait(scope, second).stored.question == "Where was Marie Curie born?"
     assert application.sessions.wait(scope, first).stored.status == "stopped"
     assert isinstance(first, UUID)
+
+
+def test_sessions_are_listed_by_pages_the_latest_first(http: TestClient, curie: str) -> None:
+    stopped = [start(http, curie, planner="pool", budget={"rounds": 1}) for _ in range(2)]
+    waiting = http.post("/sessions", json={"collection": curie, "question": CHAIN}).json()
+
+    def listed(**where: Any) -> Any:
+        return http.get("/sessions", params={"collection": curie} | where).json()
+
+    ids = [waiting["session_id"], *(one["session_id"] for one in reversed(stopped))]
+    assert [one["session_id"] for one in listed()["sessions"]] == ids
+    first = listed(limit=2)
+    assert [one["session_id"] for one in first["sessions"]] == ids[:2]
+    second = listed(limit=2, before=first["next_before"])
+    assert ([one["session_id"] for one in second["sessions"]], second["next_before"]) == (ids[2:], None)
+    assert [one["session_id"] for one in listed(status="running")["sessions"]] == ids[:1]
+    (one,) = [one for one in listed()["sessions"] if one["session_id"] == ids[1]]
+    assert one == {key: stopped[1][key] for key in one if key != "rounds"} | {"rounds": 1}
+    assert http.get("/sessions", params={"collection": curie, "status": "over"}).status_code == 422

@@ -38,7 +38,9 @@ CALLED = {
     "delete_feedback": "revoke",
     "delete_job": "cancel",
     "delete_passage": "delete_passage",
+    "delete_reembed": "drop_vectors",
     "delete_session": "cancel_session",
+    "delete_tenant": "remove_tenant",
     "get_access_keys": "access_keys",
     "get_audit": "audit",
     "get_collection": "get_collection",
@@ -63,9 +65,11 @@ CALLED = {
     "get_readiness": "ready",
     "get_sentence_memory": "memory",
     "get_session": "session",
+    "get_sessions": "sessions",
     "list_feedback": "verdicts",
     "patch_collection": "change_collection",
     "post_access_key": "make_access_key",
+    "post_align": "align_entities",
     "post_answer": "answer",
     "post_compare": "compare",
     "post_count": "count_predicates",
@@ -73,12 +77,15 @@ CALLED = {
     "post_expand": "expand",
     "post_facts": "state_facts",
     "post_facts_revise": "revise_facts",
+    "post_facts_revoke": "revoke_facts",
     "post_facts_search": "search_facts",
     "post_feedback": "feedback",
+    "post_graph_merge": "merge_graph",
     "post_merge": "merge_entities",
     "post_passages": "ingest",
     "post_queries": "batch",
     "post_query": "query",
+    "post_reembed": "reembed",
     "post_rekey": "rekey",
     "post_replay": "replay",
     "post_retry": "retry_many",
@@ -165,6 +172,7 @@ class TestService:
         judged = engram.feedback(session_id=session.session_id, supporting=[sentence])
         assert judged.session_id == session.session_id
         assert engram.cancel_session(session.session_id).status == "stopped"
+        assert [one.session_id for one in engram.sessions(status="stopped")] == [session.session_id]
         with pytest.raises(NotFoundError):
             list(engram.session_rounds(uuid4()))
 

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from app.core.alignment import Joined, Node, aggregate, agree, align
+from app.core.alignment import (
+    Joined,
+    Node,
+    aggregate,
+    agree,
+    align,
+    differ,
+    ends,
+    kind_of,
+    one_thing,
+)
 
 EAST = np.array([1.0, 0.0], dtype=np.float32)
 NEAR_EAST = np.array([0.8, 0.6], dtype=np.float32)
@@ -97,3 +107,47 @@ def test_a_node_s_vector_is_the_mean_of_its_mentions() -> None:
 def test_delta_is_a_cosine() -> None:
     with pytest.raises(ValueError, match="delta"):
         align("x", None, EAST, (), [], 1.5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "person"),
+    [
+        ("juha watt vainio", "juha vainio", True),
+        ("sir francis hyde villiers", "francis hyde villiers", False),
+        ("ed solomon", "edward james solomon", True),
+    ],
+)
+def test_names_that_may_be_taken_for_one_things(one: str, other: str, person: bool) -> None:
+    assert agree(one, other)
+    assert one_thing(one, other, person=person)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "person"),
+    [
+        ("rayen district", "rayen rural district", False),
+        ("mary cotton", "mary", True),
+        ("daddy long legs (1931 film)", "daddy long legs (2005 film)", False),
+        ("andrew jackson (visual effects)", "andrew jackson", True),
+        ("n. t. rama rao jr.", "n. t. rama rao", True),
+        ("charles warren", "c. denier warren", True),
+        ("humphrey stafford, colbert", "humphrey colbert", True),
+    ],
+)
+def test_names_that_agree_and_tell_nothing_of_that(one: str, other: str, person: bool) -> None:
+    assert agree(one, other)
+    assert not one_thing(one, other, person=person)
+
+
+def test_a_kind_follows_from_what_is_told_and_two_lives_are_two_people() -> None:
+    assert kind_of({"date of birth", "is a"}) == "person"
+    assert kind_of({"is a"}) is None
+    assert kind_of({"directed by", "spouse"}) is None
+    assert differ({"father": {1}}, {"father": {2}})
+    assert not differ({"father": {1}}, {"father": {1, 2}, "mother": {3}})
+
+
+def test_what_names_begin_and_end_with() -> None:
+    assert ends("sir francis hyde villiers") == ("francis", "villiers")
+    assert ends("green (album)") == ("green", "green")
+    assert ends("1917") == ("1917", "1917")

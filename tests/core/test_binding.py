@@ -1,7 +1,7 @@
 """Unknowns bound by sentences that say the relation."""
 
-from app.core.binding import Told, bind
-from app.core.question_triples import Triple
+from app.core.binding import Told, bind, binds
+from app.core.question_triples import ANSWER, Triple
 
 DIRECTOR = Triple("The Salt Road", "director", "?1", "the director of The Salt Road")
 
@@ -50,3 +50,14 @@ def test_of_two_the_nearer_counts() -> None:
     found = bind(DIRECTOR, "The Salt Road", [far, near])
     assert found is not None
     assert (found.value, found.sentence_id) == ("Ada Brandt", 1)
+
+
+def test_passages_bind_as_their_best_sentence_does() -> None:
+    said = told("The Salt Road was directed by Ada Brandt.", "The Salt Road", "Ada Brandt")
+    other = told("Ada Brandt was born in Emden.", "Ada Brandt", "Emden")
+    assert binds(DIRECTOR, "The Salt Road", [other, said]) == 1 / 2
+    assert binds(DIRECTOR, "The Salt Road", [other]) == 0.0
+    born = Triple("?1", "where was born", ANSWER, "where was ?1 born")
+    assert binds(born, "Ada Brandt", [other]) == 1.0
+    assert binds(born, "Ada Brandt", [said]) == 0.0
+    assert binds(born, "Kurt Ahrens", [other, said]) == 0.0

@@ -59,3 +59,11 @@ def test_every_statement_can_be_found_in_the_text(statements: list[Statement]) -
 def test_a_budget_is_not_below_none() -> None:
     with pytest.raises(ValueError, match="budget"):
         linearise(BERG, -1)
+
+
+def test_what_has_its_number_keeps_it() -> None:
+    said = Statement("Ada", "born in", "Lund", "b")
+    told = linearise([said], known=["a", "b"])
+
+    assert told.text == "Ada | born in: Lund [2]"
+    assert told.sources == ("a", "b")

@@ -40,3 +40,10 @@ def test_each_passage_stands_once_and_the_kept_stay(
     found = order(own, later)
     assert sorted(found) == sorted({passage for some in (own, *later) for passage, _ in some})
     assert found[: min(KEPT, len(own))] == [passage for passage, _ in own[:KEPT]]
+
+
+def test_a_passage_that_tells_what_was_asked_takes_a_place_whatever_its_score() -> None:
+    assert order(OWN, [[(7, -9.0)]], telling={7})[:FIRST] == [1, 2, 3, 4, 7]
+    assert order(OWN, [[(7, -9.0)], [(8, 20.0)]], telling={7})[:FIRST] == [1, 2, 3, 7, 8]
+    assert order(OWN, [[(7, -9.0)]], binding={4, 5}, telling={7})[:FIRST] == [1, 2, 3, 4, 5]
+    assert order(OWN, [[(8, 5.0), (7, -9.0)]], telling={7})[:FIRST] == [1, 2, 3, 4, 5]

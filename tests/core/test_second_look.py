@@ -16,6 +16,7 @@ from app.core.second_look import (
     Pool,
     Said,
     completed,
+    gaps,
     look,
     members,
     pool,
@@ -143,3 +144,11 @@ def test_what_completes_a_member() -> None:
     assert completed(made, np.array([0.9, 0.8, 0.1]), weights).tolist() == [-1, -1, 0]
     # the likelier one, though it adds less
     assert completed(made, np.array([0.3, 0.8, 0.1]), weights).tolist() == [-1, -1, 1]
+
+
+def test_a_gap_is_what_the_question_asks_beside_a_sentence() -> None:
+    question = np.array([0.6, 0.8, 0.0])
+    sentences = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.6, 0.8, 0.0]])
+    found = gaps(question, sentences)
+    assert found == pytest.approx(np.array([[0.0, 1.0, 0.0], [0.6, 0.8, 0.0]]))  # the last leaves none
+    assert gaps(question, np.zeros((0, 3))).shape == (0, 3)

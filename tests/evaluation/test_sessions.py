@@ -129,7 +129,7 @@ def test_without_an_endpoint_the_pool_goes_by_rules(run_protocol: Evaluate, data
     assert [line.arm for line in report.lines()][1::2] == ["pool, by rules", "pool, by rules, always 2 rounds"]
     assert values(report, "pool, by rules, always 2 rounds")["llm_calls"] == 0.0
     with pytest.raises(LlmNotConfiguredError, match="--oracle-errors"):
-        arms(["tree"], 3, (), llm=False)
+        arms(["tree"], 3, (), (), llm=False)
 
 
 def test_paraphrases_need_some(run_protocol: Evaluate, dataset: Dataset) -> None:

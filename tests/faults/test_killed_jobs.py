@@ -9,11 +9,16 @@ from uuid import UUID
 import pytest
 
 from app.composition import Application
+from app.core.agent_turns import Turn, written
+from app.core.session import Budget
+from app.providers.llm import Llm
+from app.services.facts.memory import Memory
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.state import Asked
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
+from tests.support.openai_server import OpenAiServer
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
 
@@ -50,12 +55,13 @@ Killed = Callable[..., dict[str, Any]]
 def killed_and_made_good(application: Application, start: Start, working: Working) -> Killed:
     """Has a worker die at a job, and another do it; the job's row at the end."""
 
-    def run(collection: str, job: UUID, *where: str) -> dict[str, Any]:
-        dying = start("worker", *where, **QUICK)
+    def run(collection: str, job: UUID, *where: str, **settings: str) -> dict[str, Any]:
+        env = {f"ENGRAM_{name.upper()}": value for name, value in settings.items()}
+        dying = start("worker", *where, **QUICK, **env)
         assert dying.ended() == -signal.SIGKILL, dying.output
         left = row(application, collection, job)
         assert (left["status"], left["attempts"], left["error"]) == ("running", 0, None)
-        with working(job_lease_seconds=1.0, ingest_batch_size=2):
+        with working(job_lease_seconds=1.0, ingest_batch_size=2, **settings):
             eventually(lambda: row(application, collection, job)["status"] not in {"running", "queued"})
         done = row(application, collection, job)
         assert (done["status"], done["error"], done["claimant"]) == ("succeeded", None, None)
@@ -197,3 +203,36 @@ def test_killed_in_the_middle_of_a_session(
     once = application.sessions.wait(scope, straight)
     assert [one.sentence_id for one in read.evidence] == [one.sentence_id for one in once.evidence]
     assert [one.said for one in read.rounds] == [one.said for one in once.rounds]
+
+
+def test_killed_between_the_turns_of_an_agent(
+    application: Application, curie: str, killed_and_made_good: Killed
+) -> None:
+    """The graph that it keeps is as it was when the last turn was written, and no turn is taken twice."""
+    users: list[str] = []
+
+    def agent(request: dict[str, Any]) -> str:
+        users.append(str(request["messages"][1]["content"]))
+        document = users[-1].partition("<document_obs>\n")[2].partition("\n</document_obs>")[0].partition("\n")[2]
+        act = Turn("insert", document) if document else Turn("answer", "the Baltic Sea")
+        return written(act)
+
+    scope = application.access.scope(curie)
+    asked = Asked(options={"documents": ["curie", "warsaw", "vistula"]})
+    new = NewSession(question="Where does it flow?", planner="agent", asked=asked, budget=Budget(rounds=9))
+    with OpenAiServer(agent) as server, Llm(base_url=server.base_url, api_key=None, model="test") as llm:
+        application.sessions.__dict__["_llm"] = llm
+        try:
+            session = application.sessions.start(scope, new)
+        finally:
+            application.sessions.__dict__["_llm"] = None
+        step = ("app.services.sessions.runner:SessionRunner._step", "after", "2")
+        killed_and_made_good(curie, session, *step, llm_base_url=server.base_url)
+    read = application.sessions.read(scope, session)
+    assert [one.action for one in read.rounds] == ["insert", "insert", "insert", "answer"]
+    assert len(users) == 4
+    assert [user.count("place of birth: Warsaw") for user in users] == [0, 1, 1, 1]
+    memory = Memory.loaded(read.stored.plan_state)
+    assert memory.line(0).startswith("Marie Curie | ")
+    assert len(memory.remarks) == len({(one.fact, one.source) for one in memory.remarks})
+    assert {source.key for source in memory.sources} == {one.sentence_id for one in read.evidence}

@@ -1,11 +1,16 @@
 """The encoder as all tests have it: asked once about each text."""
 
-from collections.abc import Sequence
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
 
 from app.providers.embedder import Embedder
+from app.providers.embedder.folder import DEFAULT_MODEL, open_model
 from app.storage.corpus.collections import EncoderId
 
 SOME = EncoderId("some", "5" * 64)
@@ -40,3 +45,34 @@ class Remembering:
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]
         return vectors
+
+
+class Watched:
+    """An encoder whose calls are counted, with something happening before each."""
+
+    def __init__(self, encoder: Embedder, before: Callable[[Sequence[str]], None] = lambda _: None) -> None:
+        self._encoder, self.before = encoder, before
+        self.model, self.fingerprint, self.dimension = encoder.model, encoder.fingerprint, encoder.dimension
+        self.texts = 0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As the encoder's."""
+        if texts:
+            self.before(texts)
+        self.texts += len(texts)
+        return self._encoder.embed(texts)
+
+
+def shallow(folder: Path, layers: int = 2) -> Path:
+    """A model folder of the default encoder's first layers: other weights, other vectors, the same dimension."""
+    source = open_model(DEFAULT_MODEL).path
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.safetensors", "*.md", "data_config.json"))
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": layers}), encoding="utf-8")
+    kept = tuple(f"encoder.layer.{layer}." for layer in range(layers))
+    weights = load_file(source / "model.safetensors")
+    save_file(
+        {name: array for name, array in weights.items() if "encoder.layer." not in name or name.startswith(kept)},
+        folder / "model.safetensors",
+    )
+    return folder

@@ -123,3 +123,9 @@ def _row(key: Key) -> dict[str, object]:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
     }
+
+
+class TenantClosed(BaseModel):
+    """A tenant that is being removed."""
+
+    tenant: str

@@ -4,14 +4,24 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, status
 
-from app.api.access.key_schemas import AccessKeyIn, AccessKeyMade, AccessKeyOut, AccessKeysOut, RotateIn, WhoOut
+from app.api.access.key_schemas import (
+    AccessKeyIn,
+    AccessKeyMade,
+    AccessKeyOut,
+    AccessKeysOut,
+    RotateIn,
+    TenantClosed,
+    WhoOut,
+)
 from app.api.dependencies import App, Asker, EventId, Limit, json_body, needs
 from app.api.problems import responses
 from app.api.reading import Route
-from app.api.schemas import MAX_ID
+from app.api.schemas import MAX_ID, JudgeName
 from app.core.access_keys import ADMIN
 
 router = APIRouter(tags=["access"], route_class=Route)
+
+ConfirmQuery = Annotated[JudgeName, Query(description="The tenant's name, as there is no way back.")]
 
 
 @router.get("/access/me", response_model=WhoOut, responses=responses(401), summary="Whose key is this?")
@@ -80,3 +90,20 @@ def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Ask
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
     """Have the key count no more. Each process notices within ENGRAM_ACCESS_REMEMBER_SECONDS."""
     return AccessKeyOut.of(app.access_keys.revoke(asker, key_id))
+
+
+@router.delete(
+    "/access/tenant",
+    status_code=status.HTTP_202_ACCEPTED,
+    response_model=TenantClosed,
+    dependencies=[needs(ADMIN, everywhere=True)],
+    responses=responses(409, 422, 503),
+    summary="Remove one's own tenant with all that it has",
+)
+def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantClosed:
+    """Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+
+    From now on none of its keys counts; a worker removes the rest. There is no way back.
+    """
+    app.closing.close(asker.tenant, confirm)
+    return TenantClosed(tenant=asker.tenant)

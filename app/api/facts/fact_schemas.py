@@ -18,7 +18,9 @@ from app.api.schemas import (
     Whole,
 )
 from app.core.facts import ALWAYS, HELD, NEVER
+from app.core.session import Budget
 from app.core.triples import Triple
+from app.services.facts.reading import Extraction, Read
 from app.services.facts.revise import Applied, Revision, Stated
 from app.services.facts.search import Found, Wanted
 from app.services.facts.show import FactRow, Shown, SourceRow
@@ -75,8 +77,20 @@ class FactIn(Model):
         return Stated(triple, self.sentence)
 
 
+class ReadingBudgetIn(Model):
+    """What reading a text by the language model may cost at most; what is beyond it the rules read."""
+
+    llm_calls: Annotated[int, Field(ge=0, le=1_000, strict=True), Whole] = Field(
+        default=Budget().llm_calls, description="Completions, repetitions included; a text takes two a piece."
+    )
+    tokens: Annotated[int, Field(ge=0, le=10_000_000, strict=True), Whole] = Field(
+        default=Budget().tokens, description="Of prompts and completions, as far as the endpoint tells."
+    )
+    seconds: Annotated[float, Field(gt=0, le=3_600, strict=True)] = Budget().seconds
+
+
 class FactsIn(Model):
-    """What a source states: facts, or a text that rules read facts from."""
+    """What a source states: facts, or a text that facts are read from, by rules or by a language model."""
 
     model_config = ConfigDict(json_schema_extra={"examples": CURIE})
 
@@ -86,12 +100,24 @@ class FactsIn(Model):
     facts: list[FactIn] = Field(default_factory=list, max_length=MAX_FACTS)
     title: Name | None = Field(default=None, description="What the text is about.")
     text: Annotated[Text, Field(max_length=MAX_TEXT)] | None = None
+    extraction: Extraction | None = Field(
+        default=None,
+        description=(
+            "What reads the text: the rules, or the language model, which takes the scope `llm`. By default as "
+            "ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used."
+        ),
+    )
+    budget: ReadingBudgetIn = Field(default_factory=ReadingBudgetIn)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if bool(self.facts) == (self.text is not None):
             raise ValueError("needs either facts or a text")
         return self
+
+    def asked(self) -> dict[str, Any]:
+        """What a request is told from another by, under one key."""
+        return self.model_dump(mode="json")
 
 
 class RevisionIn(Model):
@@ -335,17 +361,32 @@ class EventOut(BaseModel):
         )
 
 
+class FactWarningOut(BaseModel):
+    """A part of a text that the language model was to read and the rules read instead."""
+
+    type: Literal["read-by-rules"] = "read-by-rules"
+    detail: str = Field(description="How the endpoint failed, or which budget was spent.")
+
+
 class FactsOut(BaseModel):
     """What a statement or a revision came to."""
 
     collection: str
     events: list[EventOut]
+    extraction: Extraction | None = Field(
+        default=None, description="What read the text; null where there was none, or for a repeated request."
+    )
+    warnings: list[FactWarningOut] = Field(default_factory=list)
     facts: list[FactOut] = Field(description="As they stand now; those that nobody states any more are left out.")
 
     @classmethod
-    def of(cls, collection: str, applied: list[Applied], rows: list[FactRow]) -> "FactsOut":
-        """As the wire has it."""
+    def of(
+        cls, collection: str, applied: list[Applied], rows: list[FactRow], read: Read | None = None
+    ) -> "FactsOut":
+        """As the wire has it; ``read``: the text, if one was."""
         return cls(
+            extraction=None if read is None else read.by,
+            warnings=[] if read is None else [FactWarningOut(detail=detail) for detail in read.failed],
             collection=collection,
             events=[EventOut.of(one.event) for one in applied],
             facts=[FactOut.of(row) for row in rows],

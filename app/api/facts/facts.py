@@ -1,5 +1,6 @@
 """Facts: what sources state, what judges say of it, and what can be found of it."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -40,17 +41,20 @@ from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import MAX_ID, CollectionName
 from app.core.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
+from app.core.session import Budget
+from app.services.facts.reading import BY_LLM
 
-NO_IDS = frozenset({"revise", "search"})
+NO_IDS = frozenset({"align", "merge", "revise", "revoke", "search"})
 
 
 class FactRoute(Route):
-    """A route on facts. ``/facts/revise`` and ``/facts/search`` are routes of their own and name none."""
+    """A route on facts. ``/facts/revise`` and their like are routes of their own and name none."""
 
     def matches(self, scope: RequestScope) -> tuple[Match, RequestScope]:
         """As for every route, but for those names."""
         match, child = super().matches(scope)
-        if match is not Match.NONE and child["path_params"].get("fact_id") in NO_IDS:
+        named = child.get("path_params", {})
+        if match is not Match.NONE and {named.get("fact_id"), named.get("entity_id")} & NO_IDS:
             return Match.NONE, {}
         return match, child
 
@@ -69,21 +73,28 @@ Graph = Annotated[CollectionName | None, Query(description="A graph of its own; 
     summary="State facts",
 )
 def post_facts(sent: Annotated[Posted[FactsIn], Depends(posted(FactsIn))], app: App, key: OptionalKey) -> FactsOut:
-    """Have a source state facts, as they are or as a text that rules read them from.
+    """Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
 
     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
     """
-    body = sent.body
-    stated = app.facts.read(body.title, body.text) if body.text else [fact.stated() for fact in body.facts]
-    applied = app.facts.state(
-        sent.scope,
-        stated,
-        source=body.source,
-        graph_name=body.graph,
-        key=key,
-        fingerprint=body.model_dump(mode="json"),
+    body, scope = sent.body, sent.scope
+    state = partial(
+        app.facts.state, scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
     )
-    return FactsOut.of(body.collection, [applied], app.show.facts(sent.scope, applied.facts))
+    if body.text is None:
+        applied = state([fact.stated() for fact in body.facts])
+        return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts))
+    if body.extraction == BY_LLM:
+        scope.need(LLM, "A language model that reads facts")
+    known = app.facts.stated_before(
+        scope, source=body.source, graph_name=body.graph, key=key, fingerprint=body.asked()
+    )
+    if known is not None:  # the model is not asked twice for what counts once
+        return FactsOut.of(body.collection, [known], app.show.facts(scope, known.facts))
+    by = app.texts.chosen(body.extraction, allowed=scope.may(LLM))
+    read = app.texts.read(body.title, body.text, by, Budget(**body.budget.model_dump()))
+    applied = state(read.stated)
+    return FactsOut.of(body.collection, [applied], app.show.facts(scope, applied.facts), read)
 
 
 @router.post(
@@ -149,9 +160,10 @@ def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
 def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App, scope: QueryScope) -> EventOut:
     """Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
 
-    Of a statement the sentences are removed, and facts that nobody else states.
+    Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
+    along. Revoking a revocation in bulk has what it took back count again.
     """
-    return EventOut.of(app.facts.revoke(scope, event_id))
+    return EventOut.of(app.withdraw.revoke(scope, event_id))
 
 
 @router.get(

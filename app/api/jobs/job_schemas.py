@@ -46,7 +46,7 @@ class JobOut(BaseModel):
 
     job_id: UUID
     collection: str
-    kind: str = Field(description="ingest, rekey, revocation, replay or session")
+    kind: str = Field(description="ingest, rekey, reembed, revocation, replay or session")
     key_building: KeyBuilding | None = Field(
         description="Of a re-key job: what keys are made of once it has succeeded; null: another job."
     )
@@ -64,7 +64,9 @@ class JobOut(BaseModel):
     rejected: int
     waiting: int
     error: str | None = Field(description="The last failure; a job still queued or running is tried again.")
-    result: dict[str, Any] | None = Field(description="Of a replay that succeeded: what the collection holds.")
+    result: dict[str, Any] | None = Field(
+        description="Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is."
+    )
     cancel_requested_at: datetime | None = Field(
         description="When its end was asked for; a job still running ends as soon as what is in hand is whole."
     )

@@ -40,6 +40,7 @@ from app.api.problems import responses
 from app.api.schemas import MAX_ID
 from app.core.access_keys import JUDGE, MODERATE
 from app.errors import EmbeddingSpaceMismatchError, GoneError
+from app.services.access.scope import LOCAL, Scope
 from app.services.learning.feedback import Detail, Receipt
 from app.services.learning.intake import Accepted
 
@@ -192,14 +193,23 @@ def _applied(app: App, stored: Accepted) -> Receipt:
 def _on_session(app: App, sent: Posted[FeedbackIn], session: UUID, key: str, response: Response) -> FeedbackOut:
     """Judge a session; answered as the verdict on its own question is, with the ids of all."""
     scope = app.access.scope(sent.body.collection, sent.scope.principal)
+    _admit(app, scope, sent.body.judge)
     verdict = sent.body.to_verdict(scope)
-    receipts = app.teacher.judge(scope, app.sessions.state(scope, session), verdict, key, wait=sent.body.wait)
+    state = app.sessions.state(scope, session)
+    receipts = app.teacher.judge(scope, state, verdict, key, wait=sent.body.wait)
     if sent.body.wait:
         app.reads.told(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
     said = _out(receipts[0], sent.body.collection)
-    return FeedbackOut(**said, session_id=session, session_feedback_ids=[one.event.id for one in receipts])
+    complete_at = app.teacher.complete_at(scope, state, verdict)
+    ids = [one.event.id for one in receipts]
+    return FeedbackOut(**said, session_id=session, session_feedback_ids=ids, session_complete_at=complete_at)
+
+
+def _admit(app: App, scope: Scope, claimed: str | None) -> None:
+    judge, _ = scope.judge(claimed)
+    app.quotas.admit(scope.principal, judge)
 
 
 def _detail(found: Detail, collection: str) -> FeedbackDetail:
@@ -207,6 +217,8 @@ def _detail(found: Detail, collection: str) -> FeedbackDetail:
 
 
 async def _stored(app: App, sent: Posted[FeedbackIn], key: str) -> Accepted:
+    if sent.scope.principal is not LOCAL:
+        await run_in_threadpool(_admit, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)
     return await asyncio.wrap_future(app.intake.submit(verdict, key, announced=not sent.body.wait))
 

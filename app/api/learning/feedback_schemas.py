@@ -221,6 +221,13 @@ class FeedbackOut(BaseModel):
     session_feedback_ids: list[int] = Field(
         default_factory=list, description="All that a verdict on a session became, this one first; for revoking."
     )
+    session_complete_at: int | None = Field(
+        default=None,
+        description=(
+            "The round after which its pool held all passages that a complete verdict supports; null: none, or the "
+            "verdict does not say."
+        ),
+    )
     collection: str
     status: str = Field(description="pending, applied, parked or revoked")
     judge: str

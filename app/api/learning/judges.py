@@ -46,4 +46,5 @@ def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> Ju
 
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """
+    app.quotas.admit(scope.principal, judge)
     return JudgeOut.of(app.judges.set(scope, judge, **body.own()))

@@ -4,20 +4,23 @@ from typing import Annotated
 
 from pydantic import Field, StrictInt
 
-from app.api.schemas import Model, Whole
-from app.services.sessions.tree_options import Combine, Part, TreeOptions
+from app.api.schemas import CollectionName, Flag, Model, Text, Whole
+from app.services.facts.reading import Extraction
+from app.services.sessions.tree_options import MOST_DOCUMENTS, Combine, Part, TreeOptions
 
 _BY_DEFAULT = TreeOptions()
 
 
 class OptionsIn(Model):
-    """What a planner may be asked for; a planner that goes one way heeds ``without`` alone."""
+    """What a planner may be asked for; one that goes one way heeds ``without`` alone."""
 
-    without: Annotated[list[Part], Field(max_length=3)] = Field(
+    without: Annotated[list[Part], Field(max_length=6)] = Field(
         default_factory=list,
         description=(
-            "Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is "
-            "sifted. 'update': nothing is noted. 'extractor': neither."
+            "Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; "
+            "'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the "
+            "walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by "
+            "likeness alone."
         ),
     )
     depth: Annotated[StrictInt, Field(ge=1, le=10), Whole] = Field(
@@ -41,4 +44,21 @@ class OptionsIn(Model):
     combine: Combine = Field(
         default=_BY_DEFAULT.combine,
         description="'tree': several conclusions become one by a vote, weighed by ratings, or by the LLM.",
+    )
+    documents: Annotated[list[Annotated[Text, Field(max_length=200)]], Field(max_length=MOST_DOCUMENTS)] = Field(
+        default_factory=list,
+        description="'agent': passages that go by, in this order; by default those that the question finds.",
+    )
+    insert_only: Flag = Field(
+        default=False, description="'agent': it may insert and search, but not update what it inserted."
+    )
+    extraction: Extraction = Field(
+        default="rules", description="'agent': what reads facts from what it inserts: the rules, or the LLM."
+    )
+    graph: CollectionName | None = Field(
+        default=None,
+        description=(
+            "'agent': when the session ends, its facts are stated in the collection's graph of this name, to be "
+            "searched and merged; takes the scopes `ingest` and `judge`."
+        ),
     )

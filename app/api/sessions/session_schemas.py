@@ -1,5 +1,6 @@
 """Sessions on the wire."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -10,14 +11,16 @@ from app.api.learning.references import SentenceList, named
 from app.api.retrieval.query_schemas import ArmIn
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JsonObject, Model, Question, Text, Whole
 from app.api.sessions.option_schemas import OptionsIn
-from app.core.session import Budget, NoteKind, Round, Status, StopReason, StopRule
+from app.core.session import Budget, Listed, NoteKind, Round, Status, StopReason, StopRule
 from app.services.learning.verdict import Named
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
 from app.services.sessions.state import Asked
 
-PlannerName = Literal["auto", "pool", "socratic", "tree", "caller"]
+PlannerName = Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+TURNS = 24
+"""Rounds of an agent by default: two for each of ten documents, and some to spare."""
 SESSION_EXAMPLES: list[JsonValue] = [
     {"collection": "sample", "question": QUESTION, "wait": True},
     {
@@ -34,7 +37,8 @@ class BudgetIn(Model):
     """What a session may cost at most."""
 
     rounds: Annotated[StrictInt, Field(ge=1, le=50), Whole] = Field(
-        default=Budget().rounds, description="Rounds that retrieve."
+        default=Budget().rounds,
+        description=f"Rounds that retrieve; of planner 'agent' turns, of which it has {TURNS} by default.",
     )
     llm_calls: Annotated[StrictInt, Field(ge=0, le=1_000), Whole] = Field(
         default=Budget().llm_calls, description="Completions, repetitions included; 0: no LLM, rules alone."
@@ -57,12 +61,14 @@ class StopIn(Model):
         default="planner",
         description=(
             "'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the "
-            "learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM "
-            "says that the pool answers the question. 'rounds': nothing."
+            "learned probability. 'covered': the pool names every content word of the question. 'published': "
+            "RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': "
+            "nothing."
         ),
     )
-    threshold: Annotated[float, Field(ge=0, le=1, strict=True)] = Field(
-        default=Asked().threshold, description="Probability from which on the evidence is enough."
+    threshold: Annotated[float, Field(ge=0, le=1, strict=True)] | None = Field(
+        default=None,
+        description="Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.",
     )
 
 
@@ -78,7 +84,8 @@ class SessionIn(Model):
         description=(
             "'pool': queries for what the question's triples lack, by rules, or with an LLM where one is "
             "configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. "
-            "'tree': tree search over steps of an LLM. 'auto': picks one. "
+            "'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps "
+            "what it needs of them in a graph of facts. 'auto': picks one of the first three. "
             "'caller': you do, by POST /sessions/{id}/rounds."
         ),
     )
@@ -102,6 +109,13 @@ class SessionIn(Model):
     )
     wait: Flag = Field(default=False, description="Have this request do the rounds, or wait for who does.")
 
+    def _budget(self) -> Budget:
+        """As it is given; an agent's rounds are turns, of which it takes more."""
+        said = self.budget.model_dump()
+        if self.planner == "agent" and "rounds" not in self.budget.model_fields_set:
+            said["rounds"] = TURNS
+        return Budget(**said)
+
     def to_session(self) -> NewSession:
         """The session as the service takes it."""
         return NewSession(
@@ -118,7 +132,7 @@ class SessionIn(Model):
                 learn=self.learn,
                 options=None if self.options is None else self.options.model_dump(exclude_unset=True),
             ),
-            budget=Budget(**self.budget.model_dump()),
+            budget=self._budget(),
         )
 
 
@@ -203,7 +217,14 @@ class RoundOut(BaseModel):
     def of(cls, one: Round) -> "RoundOut":
         """The round as it is kept."""
         said = dict(one.said)
-        said.pop("shown", None)  # ids and scores that the order of passages follows from
+        for kept in (
+            "shown",
+            "telling",
+            "passage",
+            "observation",
+            "reply",
+        ):  # for the order of passages, and to be exported
+            said.pop(kept, None)
         return cls(
             number=one.number,
             action=one.action,
@@ -228,7 +249,9 @@ class EvidenceOut(Out):
     passage_id: str
     text: str
     round: int
-    query: str | None = Field(description="Null: the caller brought it.")
+    query: str | None = Field(
+        description="Null: the caller brought it, or an agent kept it of a document that went by."
+    )
     gap: str | None
     score: float | None
 
@@ -310,6 +333,37 @@ class SessionOut(BaseModel):
             created_at=stored.created_at,
             finished_at=stored.finished_at,
         )
+
+
+class ListedSessionOut(BaseModel):
+    """A session in a list; `GET /sessions/{session_id}` has what it found."""
+
+    session_id: UUID
+    question: str
+    planner: PlannerName
+    status: Status
+    stop_reason: StopReason | None
+    rounds: int
+    enough: float | None
+    covered: float | None
+    cost: CostOut
+    created_at: datetime
+    finished_at: datetime | None
+
+    @classmethod
+    def of(cls, listed: Listed) -> "ListedSessionOut":
+        """The session as the list has it."""
+        held = asdict(listed)
+        del held["principal"]
+        return cls(session_id=held.pop("id"), **held)
+
+
+class SessionsOut(BaseModel):
+    """A page of a collection's sessions, the latest first."""
+
+    collection: str
+    sessions: list[ListedSessionOut]
+    next_before: UUID | None = Field(description="Pass as before for the next page; null at the end.")
 
 
 class SessionAccepted(BaseModel):

@@ -5,15 +5,24 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Header, Response, status
+from fastapi import APIRouter, Depends, Header, Query, Response, status
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from app.api.dependencies import App, OptionalKey, Posted, QueryScope, json_body, needs, posted
+from app.api.dependencies import App, Limit, OptionalKey, Posted, QueryScope, json_body, needs, posted
 from app.api.problems import responses
 from app.api.reading import Route
-from app.api.sessions.session_schemas import RoundIn, RoundOut, SessionAccepted, SessionIn, SessionOut
+from app.api.sessions.session_schemas import (
+    ListedSessionOut,
+    RoundIn,
+    RoundOut,
+    SessionAccepted,
+    SessionIn,
+    SessionOut,
+    SessionsOut,
+)
 from app.core.access_keys import QUERY
+from app.core.session import Status
 from app.services.access.scope import Scope
 from app.services.sessions.shown import Progress
 
@@ -67,6 +76,29 @@ def post_session(
     """
     session = app.sessions.start(sent.scope, sent.body.to_session(), key)
     return _answered(app, sent.scope, session, response, wait=sent.body.wait)
+
+
+@router.get(
+    "/sessions",
+    response_model=SessionsOut,
+    dependencies=[needs(QUERY)],
+    responses=responses(404, 422, 503),
+    summary="List sessions",
+)
+def get_sessions(
+    app: App,
+    scope: QueryScope,
+    status: Annotated[Status | None, Query()] = None,
+    before: Annotated[UUID | None, Query(description="A session: only those begun before it.")] = None,
+    limit: Limit = 100,
+) -> SessionsOut:
+    """The collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
+    found = app.sessions.page(scope, status, before, limit)
+    return SessionsOut(
+        collection=scope.collection.name,
+        sessions=[ListedSessionOut.of(one) for one in found],
+        next_before=found[-1].id if len(found) == limit else None,
+    )
 
 
 @router.get(

@@ -228,29 +228,39 @@ class Llm:
             lambda reply: fact_replies.read_maintenance(reply, len(evidence.ids)),
         )
 
-    def ask(self, use: str, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
-        """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first."""
-        with stages.asking(use):
-            return self._read(messages, read)
+    def ask(
+        self,
+        use: str,
+        messages: list[prompts.Message],
+        read: Callable[[str], _ReadT],
+        form: str = prompts.JSON_FORM,
+    ) -> _ReadT:
+        """Return what ``read`` makes of the reply, asking once more, with the reason, if it rejects the first.
 
-    def _read(self, messages: list[prompts.Message], read: Callable[[str], _ReadT]) -> _ReadT:
-        reply = self._complete(messages)
+        ``form`` names what the messages ask for; of an endpoint that can, JSON is demanded where it is that.
+        """
+        with stages.asking(use):
+            return self._read(messages, read, form)
+
+    def _read(self, messages: list[prompts.Message], read: Callable[[str], _ReadT], form: str) -> _ReadT:
+        free = frozenset() if form == prompts.JSON_FORM else frozenset({"response_format"})
+        reply = self._complete(messages, free)
         try:
             return read(reply)
         except UnusableReplyError as error:
-            again = prompts.ask_again(messages, reply, str(error))
+            again = prompts.ask_again(messages, reply, str(error), form)
         try:
-            return read(self._complete(again))
+            return read(self._complete(again, free))
         except UnusableReplyError as error:
             raise LlmError(f"The LLM twice replied with something unusable ({error}).") from error
 
-    def _complete(self, messages: list[prompts.Message]) -> str:
+    def _complete(self, messages: list[prompts.Message], without: frozenset[str] = frozenset()) -> str:
         """Return the model's text, leaving out options that the endpoint refuses, then and from then on."""
         meter.check()
         if self._meter is not None:
             self._meter.check()
         while True:
-            sent = {name: value for name, value in _OPTIONS.items() if name not in self._refused}
+            sent = {name: value for name, value in _OPTIONS.items() if name not in self._refused | without}
             status, body = self._send({"model": self._model, "messages": messages, **sent})
             refused = replies.refused_options(sent, status, body)
             if not refused:

@@ -9,9 +9,12 @@ from app.core.triples import Kind, Triple
 from app.errors import LlmError
 from app.providers.language import SentenceAnalysis, extract_facts
 from app.providers.llm.client import Llm
+from app.providers.llm.fact_replies import Relation
+from app.providers.llm.prompts import MAX_EVIDENCE_CHARACTERS, quote
 
 CONFIDENCE = 0.9
 """Of a fact that the model gave; the model's own word on how sure it is would be no measurement."""
+_NUMBERED = len("[1000] \n")
 
 _log = structlog.get_logger(__name__)
 
@@ -19,8 +22,7 @@ _log = structlog.get_logger(__name__)
 def extract_facts_with(llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
     """What the sentences of one passage say, as the model reads them, in the order of the text.
 
-    Two requests. Names are those that the model lists, and the title; a fact has both of its ends among them. Where
-    the endpoint fails or twice replies with something else, the rules read the passage, which the log says.
+    Where the endpoint fails or twice replies with something else, the rules read the passage, which the log says.
 
     Args:
         llm: the endpoint.
@@ -28,24 +30,56 @@ def extract_facts_with(llm: Llm, title: str | None, sentences: Sequence[Sentence
         sentences: all of its sentences, in order.
     """
     try:
-        entities = llm.extract_entities(title, [sentence.text for sentence in sentences])
-        relations = llm.extract_relations(
-            title, [(ordinal, sentence.text) for ordinal, sentence in enumerate(sentences)], entities
-        )
+        return facts_by_model(llm, title, sentences)
     except LlmError as error:
         _log.warning("facts_by_rules_instead", reason=str(error))
         return extract_facts(title, sentences)
-    triples = []
-    for relation in relations:
-        if relation.sentence is not None:
-            ordinal = relation.sentence
-            start, end = _days(sentences[ordinal].text, relation.object)
-            kind = _kind(relation.object)
-            days = (None, None) if kind == "date" else (start, end)
-            triples.append(
-                Triple(relation.subject, relation.relation, relation.object, ordinal, kind, *days, CONFIDENCE)
-            )
+
+
+def facts_by_model(
+    llm: Llm, title: str | None, sentences: Sequence[SentenceAnalysis], first: int = 0
+) -> list[Triple]:
+    """The same by the model alone: two requests, for the names and then for what is said of them.
+
+    Names are those that the model lists, and the title; a fact has both of its ends among them.
+
+    Args:
+        llm: the endpoint.
+        title: of the passage; None where it has none.
+        sentences: those of it that are to be read, as many as one request holds (``pieces``).
+        first: place of the first of them in the passage.
+
+    Raises:
+        LlmError: the endpoint failed, or twice replied with something else.
+    """
+    entities = llm.extract_entities(title, [sentence.text for sentence in sentences])
+    relations = llm.extract_relations(title, [(at, one.text) for at, one in enumerate(sentences)], entities)
+    triples = [
+        triple_of(relation, sentences[relation.sentence].text, first + relation.sentence)
+        for relation in relations
+        if relation.sentence is not None
+    ]
     return sorted(triples, key=lambda triple: triple.sentence)
+
+
+def pieces(sentences: Sequence[SentenceAnalysis]) -> list[tuple[int, Sequence[SentenceAnalysis]]]:
+    """A long passage in pieces that one request holds, each with the place of its first sentence."""
+    found: list[tuple[int, Sequence[SentenceAnalysis]]] = []
+    first = room = 0
+    for at, sentence in enumerate(sentences):
+        room -= len(quote(sentence.text)) + _NUMBERED
+        if room < 0:
+            if at > first:
+                found.append((first, sentences[first:at]))
+            first, room = at, MAX_EVIDENCE_CHARACTERS - len(quote(sentence.text)) - _NUMBERED
+    return [*found, (first, sentences[first:])] if sentences else []
+
+
+def triple_of(relation: Relation, sentence: str, ordinal: int) -> Triple:
+    """A relation as a fact, with the days that the sentence which says it speaks of."""
+    kind = _kind(relation.object)
+    days = (None, None) if kind == "date" else _days(sentence, relation.object)
+    return Triple(relation.subject, relation.relation, relation.object, ordinal, kind, *days, CONFIDENCE)
 
 
 def _kind(thing: str) -> Kind:

@@ -20,6 +20,9 @@ an 8,192-token context. Sentences beyond it are left out from the end."""
 MAX_QUOTE_CHARACTERS = 4_000
 """Longest question, answer or statement quoted in a prompt, in characters; the rest is cut off."""
 
+JSON_FORM = "the JSON object"
+"""What replies are, but for those in tags."""
+
 Message = dict[str, str]
 
 _BRACKETS = str.maketrans({"<": "‹", ">": "›", "\x00": None})
@@ -202,12 +205,12 @@ def _titled(title: str | None) -> dict[str, str]:
     return {} if title is None else {"title": cut(title)}
 
 
-def ask_again(messages: Sequence[Message], reply: str, problem: str) -> list[Message]:
-    """Extend the conversation by the unusable ``reply`` and what is wrong with it."""
+def ask_again(messages: Sequence[Message], reply: str, problem: str, form: str = JSON_FORM) -> list[Message]:
+    """Extend the conversation by the unusable ``reply``, what is wrong with it and what was to be replied."""
     said = [{"role": "assistant", "content": reply[:MAX_QUOTE_CHARACTERS]}] if reply.strip() else []
     request = (
         f"That reply cannot be used ({problem}). "
-        "Reply again with only the JSON object described at the beginning, in that exact form."
+        f"Reply again with only {form} described at the beginning, in that exact form."
     )
     return [*messages, *said, {"role": "user", "content": request}]
 

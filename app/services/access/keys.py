@@ -96,6 +96,8 @@ class KeysService:
         with tenancy.of(None), self._database.write() as writer:
             if by == LOCAL:
                 tenants.make(writer, owner)
+            if not tenants.exists(writer, owner):
+                raise ConflictError(f"Tenant {owner!r} is being removed.")
             if keys.judge_taken(writer, owner, judge, name):
                 raise ConflictError(f"Another principal than {name!r} judges as {judge!r}.")
             stored = keys.insert(writer, new)

@@ -37,6 +37,7 @@ class QuotaService:
         self._database = database
         self._remember_seconds = remember_seconds
         self._known: dict[str, tuple[Quotas, float]] = {}
+        self._admitted: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
     def bound(self, principal: Principal) -> Quotas | None:
@@ -101,6 +102,31 @@ class QuotaService:
         if passages >= quotas.passages:
             raise too_many_passages(quotas.passages)
         return quotas.passages - passages
+
+    def admit(self, principal: Principal, judge: str) -> None:
+        """See that the tenant may have this judge.
+
+        One that it has already, it may; of several new ones at the same moment each is counted without the others.
+
+        Raises:
+            QuotaExceededError: it has as many as it may.
+        """
+        quota = self.quotas(principal).judges
+        at = principal.tenant, judge
+        if quota is None or at in self._admitted:
+            return
+        with tenancy.of(None), self._database.read() as reader:
+            known = tenants.judges(reader, principal.tenant)
+        if judge not in known and len(known) >= quota:
+            raise QuotaExceededError(
+                f"Tenant {principal.tenant!r} has {len(known)} judges, of {quota} that it may.",
+                None,
+                quota="judges",
+                limit=quota,
+            )
+        if judge in known:
+            with self._lock:
+                self._admitted.add(at)
 
     def meter(self, principal: Principal) -> Meter | None:
         """What the principal's calls of a language model are put on; None where nobody counts."""

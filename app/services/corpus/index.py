@@ -35,6 +35,7 @@ from app.services.corpus.drafts import (
     with_llm_times,
 )
 from app.services.facts import learn
+from app.services.facts.align import AlignService
 from app.services.jobs.work import Work
 from app.services.keys.rekey import Rebase
 from app.storage.corpus import collections, graph, lexical, passages, staged_lines
@@ -46,6 +47,7 @@ from app.storage.database import Database, Writer
 from app.storage.facts import graph as fact_graph
 from app.storage.jobs.jobs import Job
 from app.storage.sessions import erasure
+from app.storage.upkeep import spare_vectors
 from app.telemetry.stages import stage
 
 MAX_REPLANS = 5
@@ -60,13 +62,14 @@ class _StaleError(Exception):
 class _Plan:
     """A batch, analysed and with everything it needs embedded, and the state of things it was planned against."""
 
+    space: int
     lines: list[int]
     versions: dict[str, tuple[int, bytes]]
     drafts: list[Draft]
     metadata_only: dict[int, dict[str, Any]]
     terms: dict[str, Counter[str]] = field(default_factory=dict)
     texts: Vectors = field(default_factory=dict)
-    names: dict[str, tuple[str, NDArray[np.float32]]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
     facts: dict[str, list[Triple]] = field(default_factory=dict)
 
@@ -84,12 +87,14 @@ class IndexService:
         time_llm: Llm | None = None,
         rebase: Rebase | None = None,
         facts: Constants | None = None,
+        align: AlignService | None = None,
     ) -> None:
-        """Passages give no facts unless ``facts`` says by which noises."""
+        """Passages give no facts unless ``facts`` says by which noises; ``align`` joins names of theirs."""
         self._database = database
         self._encoder = encoder
         self._language = language
         self._facts = None if facts is None else learn.as_source(facts)
+        self._align = align
         self._batch_size = batch_size
         self._time_llm = time_llm
         self._rebase = rebase
@@ -104,14 +109,14 @@ class IndexService:
         """
         job = work.job
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
-            planned = ahead.submit(copy_context().run, self._plan, job, 0, frozenset())
+            planned = ahead.submit(copy_context().run, self._plan, job, 0)
             while not work.should_stop():
                 plan = planned.result()
                 if plan is None:
                     with self._database.write() as writer:
                         work.finish(writer)
                     return
-                planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1], frozenset(plan.names))
+                planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1])
                 self._write(work, plan)
 
     def let_go(self, writer: Writer, job: Job) -> None:
@@ -126,20 +131,19 @@ class IndexService:
                 return
             try:
                 with stage("write"), self._database.write() as writer:
-                    self._write_plan(writer, work, current)
+                    new = self._write_plan(writer, work, current)
             except _StaleError:
-                current = self._plan(work.job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
+                current = self._plan(work.job, plan.lines[0] - 1, limit=len(plan.lines))
             else:
+                if new and self._align is not None:
+                    with stage("align"), self._database.read() as reader:
+                        collection = collections.by_id(reader, work.job.collection_id)
+                    self._align.join_new(collection, new)
                 return
         raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
 
-    def _plan(
-        self, job: Job, after_line: int, arriving: frozenset[str], *, limit: int | None = None
-    ) -> _Plan | None:
-        """The next batch after ``after_line``, analysed and embedded; None if no lines are left.
-
-        ``arriving`` are entity names that the batch being written brings along.
-        """
+    def _plan(self, job: Job, after_line: int, *, limit: int | None = None) -> _Plan | None:
+        """The next batch after ``after_line``, analysed and embedded; None if no lines are left."""
         collection_id = job.collection_id
         with self._database.read() as reader:
             staged = _without_repeats(
@@ -153,14 +157,13 @@ class IndexService:
             collection = collections.by_id(reader, collection_id)
         self._encoder.check(collection)
         with stage("draft"):
-            return self._drafted(collection, staged, versions, arriving, whole=limit is not None)
+            return self._drafted(collection, staged, versions, whole=limit is not None)
 
     def _drafted(
         self,
         collection: Collection,
         staged: list[tuple[int, dict[str, Any]]],
         versions: dict[str, tuple[int, bytes]],
-        arriving: frozenset[str],
         *,
         whole: bool,
     ) -> _Plan:
@@ -171,6 +174,7 @@ class IndexService:
         if not whole:  # what is planned anew has to be the same lines
             staged = _fitting(staged, analyses)
         plan = _Plan(
+            space=collection.space,
             lines=[line for line, _ in staged],
             versions=versions,
             drafts=[
@@ -187,11 +191,11 @@ class IndexService:
         if self._facts is not None:
             plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
-        self._embed(collection, plan, arriving)
+        self._embed(collection, plan)
         return plan
 
-    def _embed(self, collection: Collection, plan: _Plan, arriving: frozenset[str]) -> None:
-        """Embed what is not stored yet: passages, new sentences, new names, new time expressions."""
+    def _embed(self, collection: Collection, plan: _Plan) -> None:
+        """Embed what is not stored yet: passages, new sentences, new time expressions; not names, see ``names``."""
         with self._database.read() as reader:
             stored = passages.sentences_of(reader, collection.id, [known[0] for known in plan.versions.values()])
             surfaces = surfaces_of(plan.drafts)
@@ -205,36 +209,35 @@ class IndexService:
             for text, times in Counter(sentence.text for sentence in draft.sentences).items()
             if times > kept[plan.versions.get(draft.external_id, (0,))[0], text]
         }
-        names = {name: surface for name, surface in surfaces.items() if name not in known and name not in arriving}
+        plan.names = {name: surface for name, surface in surfaces.items() if name not in known}
         times = sorted(expressions - dated)
         keys = [draft.key_text for draft in plan.drafts]
-        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *names.values(), *times]))
+        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *times]))
         plan.texts = dict(zip(wanted, self._encoder.embed(collection, wanted), strict=True))
-        plan.names = {name: (surface, plan.texts[surface]) for name, surface in names.items()}
         for text in times:
             span = time_constraint(text)
             plan.times[text] = TimeRow(
                 text, span.start if span else None, span.end if span else None, plan.texts[text]
             )
 
-    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> None:
+    def _write_plan(self, writer: Writer, work: Work, plan: _Plan) -> dict[int, str]:
+        """Write a batch; the entities of facts that are new, with their names."""
         collection_id = work.job.collection_id
-        collections.lock_graph(writer, collection_id)
+        if collections.lock_graph_in(writer, collection_id) not in {plan.space, None}:
+            raise _StaleError
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
             raise _StaleError
         updated = passages.set_metadata(writer, collection_id, plan.metadata_only) if plan.metadata_only else 0
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
-        if plan.drafts:
-            self._write_drafts(writer, collection_id, plan, created)
+        new = self._write_drafts(writer, collection_id, plan, created) if plan.drafts else {}
         staged_lines.take(writer, collection_id, work.job.id, plan.lines)
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
+        return new
 
-    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
-        entities = graph.insert_entities(
-            writer, collection_id, [(name, surface, vector) for name, (surface, vector) in plan.names.items()]
-        )
+    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> dict[int, str]:
+        entities = graph.insert_entities(writer, collection_id, plan.names)
         graph.insert_times(writer, collection_id, list(plan.times.values()))
         placed = passages.upsert(
             writer,
@@ -280,7 +283,7 @@ class IndexService:
         ids.update(zip(fresh_places, inserted, strict=True))
         links.update((sentence, names_of(names)) for sentence, names in zip(inserted, fresh_entities, strict=True))
         orphan_entities += graph.set_links(writer, collection_id, links)
-        self._write_facts(writer, collection_id, plan, placed, ids, losing)
+        new = self._write_facts(writer, collection_id, plan, placed, ids, losing)
         gone = graph.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         if graph.known_names(writer, collection_id, surfaces_of(plan.drafts)) != set(surfaces_of(plan.drafts)):
             raise _StaleError
@@ -302,8 +305,15 @@ class IndexService:
             lexical_length=length,
         )
         known = [placed[draft.external_id] for draft in plan.drafts if draft.external_id in plan.versions]
-        if known and self._rebase is not None:
-            self._rebase(writer, collection_id, known)
+        if known:
+            self._rekeyed(writer, collection_id, known)
+        return new
+
+    def _rekeyed(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        """Have what rests on these passages' keys follow them."""
+        spare_vectors.forget_passages(writer, collection_id, passages)
+        if self._rebase is not None:
+            self._rebase(writer, collection_id, passages)
 
     def _write_facts(
         self,
@@ -313,19 +323,19 @@ class IndexService:
         placed: Mapping[str, int],
         sentences: Mapping[tuple[str, int], int],
         losing: set[int],
-    ) -> None:
-        """Have the passages' sentences say what they say now, and nothing else."""
+    ) -> dict[int, str]:
+        """Have the passages' sentences say what they say now, and nothing else; the entities that are new."""
         if self._facts is None:
             if losing:
                 learn.settle_facts(writer, collection_id, losing)
-            return
+            return {}
         spoken: dict[int, tuple[int, list[Triple]]] = {
             sentence: (placed[external_id], []) for (external_id, _), sentence in sentences.items()
         }
         for external_id, triples in plan.facts.items():
             for triple in triples:
                 spoken[sentences[external_id, triple.sentence]][1].append(triple)
-        learn.of_sentences(writer, collection_id, spoken, losing, self._facts)
+        return learn.of_sentences(writer, collection_id, spoken, losing, self._facts)
 
 
 def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

@@ -19,6 +19,7 @@ from app.storage.corpus import collections, graph, lexical, passages, staged_lin
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database
+from app.storage.facts import events
 from app.storage.facts import graph as fact_graph
 from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
@@ -85,6 +86,7 @@ class Reception:
                 self._database,
                 collection_id,
                 self._opening.name,
+                self._opening.principal.name,
                 self._key,
                 self._digest.digest(),
                 self.job_id,
@@ -199,7 +201,11 @@ class IngestService:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
             sentences = [sentence.id for sentence in passages.sentences_of(writer, target.id, [found[0]])]
             fact_graph.lock(writer, target.id)
+            stated = fact_graph.statements_of_passage(writer, target.id, found[0])
             facts = learn.facts_of(writer, target.id, sentences)
+            facts |= set(fact_graph.said_by_statements(writer, target.id, stated))
+            if stated:
+                events.remove_statements(writer, target.id, stated)
             entities, times = graph.delete_sentences(writer, target.id, sentences)
             if facts:
                 learn.settle_facts(writer, target.id, facts)

@@ -5,18 +5,22 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from app.core.constants import Constants
 from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.scope import Scope
+from app.services.facts.learn import as_source
 from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection
 from app.storage.database import Database, Reader, Writer
 from app.storage.facts import events, graph
 from app.storage.facts.events import NewEvent, StoredEvent
 from app.storage.facts.graph import OWN
 from app.storage.learning import judges
+from app.storage.log import fact_standings
 
 
 @contextmanager
@@ -26,7 +30,13 @@ def begun(database: Database, scope: Scope) -> Iterator[tuple[Writer, int]]:
     Raises:
         NotFoundError: the collection was deleted meanwhile.
     """
-    target = scope.collection
+    with having(database, scope.collection) as begun_here:
+        yield begun_here
+
+
+@contextmanager
+def having(database: Database, target: Collection) -> Iterator[tuple[Writer, int]]:
+    """The same, of a collection that nobody has to be asked for."""
     with database.write() as writer:
         if not collections.keep(writer, target.id):
             raise collections.gone(target.name)
@@ -57,25 +67,47 @@ class Author:
         constants: by which it counts.
         key: the Idempotency-Key; None: there is none.
         digest: of the request, which a repeated key must match.
+        principal: whose key it is.
     """
 
     judge: str
     constants: Constants
     key: str | None
     digest: bytes
+    principal: str
 
     @classmethod
     def of(
-        cls, reader: Reader, collection_id: int, judge: str, constants: Constants, key: str | None, body: Any
+        cls,
+        reader: Reader,
+        scope: Scope,
+        judge: tuple[str, bool],
+        constants: Constants,
+        key: str | None,
+        body: Any,
     ) -> "Author":
-        """With what is set for the judge."""
-        own = judges.find(reader, collection_id, [judge]).get(judge)
-        return cls(judge, constants if own is None else replace(constants, **own.said()), key, _digest(body))
+        """With what is set for the judge, and as far as it is trusted.
+
+        Args:
+            judge: its name, and whether whoever sends this vouches for it (``Scope.judge``).
+        """
+        name, trusted = judge
+        own = judges.find(reader, scope.collection.id, [name]).get(name)
+        counts = constants if own is None else replace(constants, **own.own())
+        if not trusted and not (own is not None and own.trusted):
+            counts = counts.of_new(
+                fact_standings.standing(reader, scope.collection.id, name, datetime.now(UTC).date())
+            )
+        return cls(name, counts, key, _digest(body), scope.principal.name)
 
     @classmethod
-    def source(cls, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
+    def source(cls, scope: Scope, name: str, constants: Constants, key: str | None, body: Any) -> "Author":
         """Of a source, of which nothing is set, as it may be called like a judge."""
-        return cls(name, constants, key, _digest(body))
+        return cls(name, constants, key, _digest(body), scope.principal.name)
+
+    def stating(self) -> "Author":
+        """The same as a source of what it states itself."""
+        return replace(self, constants=as_source(self.constants))
 
     def at(self, place: int) -> "Author":
         """For one of several events of one request."""
@@ -87,7 +119,7 @@ class Author:
         Raises:
             IdempotencyConflictError: the key was used before with another request.
         """
-        known = None if self.key is None else events.by_key(reader, collection_id, self.key)
+        known = None if self.key is None else events.by_key(reader, collection_id, self.principal, self.key)
         if known is not None and known.body_hash != self.digest:
             raise IdempotencyConflictError("The Idempotency-Key was used before with another request.")
         return known
@@ -97,6 +129,7 @@ class Author:
     ) -> StoredEvent:
         """Append an event."""
         constants = self.constants
+        surety = confidence * constants.standing
         return events.append(
             writer,
             collection_id,
@@ -104,13 +137,15 @@ class Author:
                 graph_id=graph_id,
                 kind=kind,
                 judge=self.judge,
+                principal=self.principal,
                 idempotency_key=self.key or uuid4().hex,
                 body_hash=self.digest,
-                positive=constants.positive / confidence,
-                negative=constants.negative / confidence,
+                positive=constants.positive / surety,
+                negative=constants.negative / surety,
                 process_noise=constants.process,
                 share=constants.share,
                 contested_share=constants.contested,
+                standing=constants.standing,
                 **more,
             ),
         )

@@ -1,8 +1,9 @@
 """An instruction in words: a language model says what it changes, and that is applied as any revision is."""
 
-from app.core.triples import Triple
+from dataclasses import replace
+
 from app.errors import LlmNotConfiguredError
-from app.providers.llm import Llm
+from app.providers.llm import Llm, triple_of
 from app.services.access.scope import Scope
 from app.services.facts.revise import Applied, Correction, FactsService, Stated
 from app.services.facts.search import FactSearch, Wanted
@@ -45,9 +46,6 @@ class InstructService:
         seen = self._search.search(scope, wanted).facts
         known = list(seen.values())
         said = self._llm.maintain_facts([(row.subject, row.predicate, row.object) for row in known], instruction)
-        added = [
-            Stated(Triple(one.subject, one.relation, one.object, 0, "entity", None, None, 1.0), instruction)
-            for one in said.add
-        ]
+        added = [Stated(replace(triple_of(one, instruction, 0), confidence=1.0), instruction) for one in said.add]
         correction = Correction(instruction, graph, added, [known[place].id for place in said.remove])
         return self._facts.correct(scope, correction, judge=judge, key=key)

@@ -1,15 +1,16 @@
-"""Entities that are one: merged, so that facts by either name are of one entity, and taken apart again."""
+"""Entities that are one: joined, so that facts by either name are of one entity, and taken apart again."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from app.core.constants import Constants
+from app.core.joins import roots
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.access.scope import Scope
 from app.services.facts import learn
 from app.services.facts.begin import Author, begun
 from app.storage.database import Database, Writer
-from app.storage.facts import beliefs, events, view
-from app.storage.facts.events import StoredEvent
+from app.storage.facts import beliefs, events, joins, view
 
 
 class JoinService:
@@ -27,9 +28,9 @@ class JoinService:
             InvalidRequestError: they are of different graphs, or one is merged with itself.
             IdempotencyConflictError: the key was used before with another request.
         """
-        name, _ = scope.judge(judge)
+        said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, name, self._constants, key, [name, entity_id, list(others)])
+            author = Author.of(writer, scope, said_by, self._constants, key, [said_by[0], entity_id, list(others)])
             if author.at(0).repeated(writer, target) is not None:
                 return
             found = view.entities(writer, target, [entity_id, *others])
@@ -49,7 +50,7 @@ class JoinService:
                     entity_id=root,
                     other_id=found[other].stands_for or other,
                 )
-                _join(writer, target, found[other].stands_for or other, root)
+            settle(writer, target, [root, *others])
 
     def split(self, scope: Scope, entity_id: int) -> int:
         """Take apart what was merged into this entity, or, if it stands for another, it from that; how many.
@@ -61,28 +62,48 @@ class JoinService:
             found = view.entities(writer, target, [entity_id]).get(entity_id)
             if found is None:
                 raise NotFoundError(f"There is no entity {entity_id}.")
-            joined = events.merges(writer, target, [found.stands_for or entity_id])
-            wanted = [event for event in joined if found.stands_for is None or event.other_id == entity_id]
-            for event in reversed(wanted):
-                events.revoke(writer, target, event.id)
-                part(writer, target, event)
+            side = joins.side(writer, target, [entity_id])
+            wanted = [
+                join.event_id
+                for join in joins.among(writer, target, side)
+                if join.counts and (join.joining if found.stands_for is not None else join.staying) == entity_id
+            ]
+            events.revoke(writer, target, wanted)
+            settle(writer, target, side)
             return len(wanted)
 
 
-def part(writer: Writer, collection_id: int, event: StoredEvent) -> None:
-    """Undo one merge, which counts no more; what was merged into the other entity before stays with that."""
-    other, root = event.other_id, event.entity_id
-    if other is None or root is None:
-        return
-    own = [joined.other_id for joined in events.merges(writer, collection_id, [other])]
-    before = beliefs.keys_of(writer, collection_id, view.facts_of_entities(writer, collection_id, [root]))
-    changed = events.stand_for(writer, collection_id, [other], None)
-    changed += events.stand_for(writer, collection_id, [one for one in own if one is not None], other)
-    learn.settle(writer, collection_id, before | beliefs.keys_of(writer, collection_id, changed))
+def join(writer: Writer, collection_id: int, graph_id: int, wanted: Sequence[joins.Wanted]) -> int:
+    """Record joins and have them count, but for those that are one already and those that somebody took apart.
+
+    Returns:
+        How many there were.
+    """
+    held = joins.side(writer, collection_id, {entity for one in wanted for entity in (one.joining, one.staying)})
+    root = {entity: stands_for or entity for entity, stands_for in held.items()}
+    apart = {
+        frozenset((one.joining, one.staying)) for one in joins.among(writer, collection_id, held) if one.undone
+    }
+    kept: list[joins.Wanted] = []
+    for one in wanted:
+        joining, staying = root[one.joining], root[one.staying]
+        if joining == staying or {frozenset((one.joining, one.staying)), frozenset((joining, staying))} & apart:
+            continue
+        kept.append(replace(one, joining=joining, staying=staying))
+        root = {entity: staying if above == joining else above for entity, above in root.items()}
+    if kept:
+        joins.append(writer, collection_id, graph_id, kept)
+        settle(writer, collection_id, held)
+    return len(kept)
 
 
-def _join(writer: Writer, collection_id: int, other: int, root: int) -> None:
-    before = beliefs.keys_of(writer, collection_id, view.facts_of_entities(writer, collection_id, [other]))
-    members = [other, *view.members(writer, collection_id, [other])]
-    changed = events.stand_for(writer, collection_id, members, root)
-    learn.settle(writer, collection_id, before | beliefs.keys_of(writer, collection_id, changed))
+def settle(writer: Writer, collection_id: int, entities: Iterable[int]) -> None:
+    """Have these entities, and what is or was one with them, stand for what the joins that count say."""
+    held = joins.side(writer, collection_id, entities)
+    said = roots((join.joining, join.staying) for join in joins.among(writer, collection_id, held) if join.counts)
+    changed = {entity: said.get(entity) for entity, root in held.items() if root != said.get(entity)}
+    if changed:
+        facts = joins.facts_named(writer, collection_id, changed)
+        before = beliefs.keys_of(writer, collection_id, facts)
+        joins.stand_for(writer, collection_id, changed)
+        learn.settle(writer, collection_id, before | beliefs.keys_of(writer, collection_id, facts))

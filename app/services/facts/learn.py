@@ -35,8 +35,9 @@ class Origin:
 
 
 def as_source(constants: Constants) -> Constants:
-    """By what a source counts for which nothing is set."""
-    return replace(constants, positive=SOURCE_NOISE, negative=SOURCE_NOISE)
+    """By what a source counts for which nothing is set; what a new judge states counts less."""
+    noise = SOURCE_NOISE / constants.standing
+    return replace(constants, positive=noise, negative=noise)
 
 
 def said_by(triple: Triple, origin: Origin, noise: Constants) -> Said | None:
@@ -78,14 +79,17 @@ def _days(triple: Triple) -> Days | None:
     return Days(found.start.toordinal(), found.end.toordinal())
 
 
-def add(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]) -> list[int]:
-    """Have these be said; the fact of each, in the given order."""
+def add(
+    writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]
+) -> tuple[list[int], dict[int, str]]:
+    """Have these be said; the fact of each, in the given order, and the entities that are new, with their names."""
     if not said:
-        return []
+        return [], {}
+    new = graph.put_entities(writer, collection_id, graph_id, said)
     facts = graph.put(writer, collection_id, graph_id, said)
     graph.add_sources(writer, collection_id, facts, said)
     settle(writer, collection_id, beliefs.keys_of(writer, collection_id, facts))
-    return facts
+    return facts, new
 
 
 def of_sentences(
@@ -94,8 +98,8 @@ def of_sentences(
     spoken: Mapping[int, tuple[int, Sequence[Triple]]],
     losing: Iterable[int],
     noise: Constants,
-) -> None:
-    """Make what sentences say exactly this.
+) -> dict[int, str]:
+    """Make what sentences say exactly this; the entities that are new, with their names.
 
     Args:
         spoken: sentence -> its passage and what it says.
@@ -107,6 +111,7 @@ def of_sentences(
         for triple in triples
         if (row := said_by(triple, Origin(sentence, passage), noise)) is not None
     ]
+    new = graph.put_entities(writer, collection_id, OWN, rows) if rows else {}
     facts = graph.put(writer, collection_id, OWN, rows) if rows else []
     held = graph.said_by_sentences(writer, collection_id, spoken)
     wanted = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
@@ -119,6 +124,7 @@ def of_sentences(
         graph.add_sources(writer, collection_id, [fact for _, fact in fresh], [row for row, _ in fresh])
     if touched:
         settle_facts(writer, collection_id, touched)
+    return new
 
 
 def facts_of(writer: Writer, collection_id: int, sentences: Sequence[int]) -> set[int]:

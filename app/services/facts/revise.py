@@ -11,9 +11,11 @@ from app.errors import InvalidRequestError, NotFoundError
 from app.providers.language import Language, PassageText
 from app.providers.language.facts import extract_facts
 from app.services.access.scope import Scope
-from app.services.facts import join, learn
+from app.services.facts import learn
+from app.services.facts.align import AlignService
 from app.services.facts.begin import Author, begun
 from app.services.facts.learn import Origin
+from app.storage.corpus import passages
 from app.storage.database import Database, Reader, Writer
 from app.storage.facts import events, graph, view
 from app.storage.facts.events import StoredEvent
@@ -74,10 +76,11 @@ class Correction:
 class FactsService:
     """Takes in what is said of facts, and takes it back."""
 
-    def __init__(self, database: Database, language: Language, constants: Constants) -> None:
+    def __init__(self, database: Database, language: Language, constants: Constants, align: AlignService) -> None:
         self._database = database
         self._language = language
         self._constants = constants
+        self._align = align
 
     def read(self, title: str | None, text: str) -> list[Stated]:
         """What a text says, by the rules of extraction."""
@@ -107,13 +110,28 @@ class FactsService:
             IdempotencyConflictError: the key was used before with another request.
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
-        body = [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
+        body = _asked(stated, source, graph_name, fingerprint)
         with begun(self._database, scope) as (writer, target):
-            author = Author.source(source, learn.as_source(self._constants), key, body)
+            author = Author.source(scope, source, learn.as_source(self._constants), key, body)
             known = author.repeated(writer, target)
             if known is not None:
                 return Applied(known, _stated_by(writer, target, known))
-            return _state(writer, target, author, stated, graph_name)
+            applied, new = _state(writer, target, author, stated, graph_name)
+        self._align.join_new(scope.collection, new, applied.event.graph_id)
+        return applied
+
+    def stated_before(
+        self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
+    ) -> Applied | None:
+        """What the same request came to when it was made under this key before; None if it was not.
+
+        Raises:
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        author = Author.source(scope, source, self._constants, key, _asked((), source, graph_name, fingerprint))
+        with self._database.read() as reader:
+            known = author.repeated(reader, scope.collection.id)
+            return None if known is None else Applied(known, _stated_by(reader, scope.collection.id, known))
 
     def revise(self, scope: Scope, revisions: Sequence[Revision], *, judge: str, key: str) -> list[Applied]:
         """Apply what a judge says of facts, all of it or nothing.
@@ -123,10 +141,10 @@ class FactsService:
             InvalidRequestError: a fact is to be superseded by itself, or by one of another graph.
             IdempotencyConflictError: the key was used before with another request.
         """
-        name, _ = scope.judge(judge)
+        said_by = scope.judge(judge)
         with begun(self._database, scope) as (writer, target):
-            body = [name, [asdict(one) for one in revisions]]
-            author = Author.of(writer, target, name, self._constants, key, body)
+            body = [said_by[0], [asdict(one) for one in revisions]]
+            author = Author.of(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             return done or _revise(writer, target, author, revisions)
 
@@ -138,10 +156,10 @@ class FactsService:
         Raises:
             IdempotencyConflictError: the key was used before with another request.
         """
-        name, _ = scope.judge(judge)
+        said_by = scope.judge(judge)
         with self._database.read() as reader:
             target = scope.collection.id
-            author = Author.of(reader, target, name, self._constants, key, [name, instruction, graph_name])
+            author = Author.of(reader, scope, said_by, self._constants, key, [said_by[0], instruction, graph_name])
             return _repeated(reader, target, author)
 
     def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[Applied]:
@@ -150,53 +168,53 @@ class FactsService:
         Raises:
             NotFoundError, IdempotencyConflictError, InvalidRequestError: as for ``state`` and ``revise``.
         """
-        name, _ = scope.judge(judge)
-        body = [name, correction.instruction, correction.graph]
+        said_by = scope.judge(judge)
+        body = [said_by[0], correction.instruction, correction.graph]
         with begun(self._database, scope) as (writer, target):
-            author = Author.of(writer, target, name, self._constants, key, body)
+            author = Author.of(writer, scope, said_by, self._constants, key, body)
             done = _repeated(writer, target, author)
             if done:
                 return done
+            new: dict[int, str] = {}
             if correction.added:
-                source = Author.source(name, learn.as_source(self._constants), key, body)
-                done = [_state(writer, target, source.at(0), correction.added, correction.graph)]
+                source = author.stating().at(0)
+                stated, new = _state(writer, target, source, correction.added, correction.graph)
+                done = [stated]
             why = correction.instruction[:500]
             revisions = [Revision(CONTRADICT, fact, reason=why) for fact in correction.wrong]
-            return done + _revise(writer, target, author, revisions, first=len(done))
+            done += _revise(writer, target, author, revisions, first=len(done))
+        if new:
+            self._align.join_new(scope.collection, new, done[0].event.graph_id)
+        return done
 
-    def revoke(self, scope: Scope, event_id: int) -> StoredEvent:
-        """Have an event count no more: what is believed is then as if it had never come.
 
-        Of an assertion, its sentences go, and facts that nobody else states. One that is revoked stays so.
-
-        Raises:
-            NotFoundError: there is no such event, or the collection was deleted meanwhile.
-        """
-        with begun(self._database, scope) as (writer, target):
-            event = events.find(writer, target, event_id)
-            if event is not None and event.status == "applied":
-                _take_back(writer, target, event)
-                event = events.find(writer, target, event_id)
-        if event is None:
-            raise NotFoundError(f"There is no event {event_id} in the log of facts.")
-        return event
+def _asked(stated: Sequence[Stated], source: str, graph_name: str | None, fingerprint: Any) -> list[Any]:
+    """What a statement is told from another by."""
+    return [source, graph_name, fingerprint or [[asdict(one.triple), one.sentence] for one in stated]]
 
 
 def _state(
     writer: Writer, target: int, author: Author, stated: Sequence[Stated], graph_name: str | None
-) -> Applied:
+) -> tuple[Applied, dict[int, str]]:
+    """Have a source state facts; what came of it, and the entities that are new, with their names.
+
+    A source that is called as a passage is that passage: what both say is said once, and goes with it.
+    """
     graph_id = OWN if graph_name is None else graph.open_graph(writer, target, graph_name)
     event = author.append(writer, target, graph_id, "assert")
     texts = list(dict.fromkeys(one.words for one in stated))
     kept = events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
     statements = dict(zip(texts, kept, strict=True))
+    passage, _ = passages.versions(writer, target, [author.judge]).get(author.judge, (None, None))
     rows = []
     for one in stated:
-        row = learn.said_by(one.triple, Origin(statement_id=statements[one.words]), author.constants)
+        origin = Origin(passage_id=passage, statement_id=statements[one.words])
+        row = learn.said_by(one.triple, origin, author.constants)
         if row is None:
             raise InvalidRequestError(f"{one.words!r} cannot be kept as a fact.")
         rows.append(row)
-    return Applied(event, learn.add(writer, target, graph_id, rows))
+    facts, new = learn.add(writer, target, graph_id, rows)
+    return Applied(event, facts), new
 
 
 def _revise(
@@ -247,18 +265,4 @@ def _repeated(reader: Reader, target: int, author: Author) -> list[Applied]:
 
 
 def _stated_by(reader: Reader, target: int, event: StoredEvent) -> list[int]:
-    return graph.said_by_statements(reader, target, events.statements_of(reader, target, event.id))
-
-
-def _take_back(writer: Writer, target: int, event: StoredEvent) -> None:
-    events.revoke(writer, target, event.id)
-    touched: set[int] = set()
-    if event.kind == "assert":
-        touched.update(_stated_by(writer, target, event))
-        events.remove_statements(writer, target, event.id)
-    elif event.kind == "merge":
-        join.part(writer, target, event)
-    elif event.fact_id is not None:
-        touched.add(event.fact_id)
-    if touched:
-        learn.settle_facts(writer, target, touched)
+    return graph.said_by_statements(reader, target, events.given_by(reader, target, event.id))

@@ -68,7 +68,7 @@ def open_job(
 
     request = f"{kind.name} {json.dumps(payload, sort_keys=True)}"
     body_hash = hashlib.sha256(request.encode()).digest()
-    found, opened = once(database, target.id, target.name, key, body_hash, job_id, start)
+    found, opened = once(database, target.id, target.name, scope.principal.name, key, body_hash, job_id, start)
     if opened:
         log.info("job accepted", job_id=str(found), kind=kind.name, collection=target.name, **payload)
     return found
@@ -78,12 +78,13 @@ def once(
     database: Database,
     collection_id: int,
     name: str,
+    principal: str,
     key: str | None,
     body_hash: bytes,
     job_id: UUID,
     start: Callable[[Writer], None],
 ) -> tuple[UUID, bool]:
-    """Have ``start`` begin the job, unless the key was answered with another one; the job, and whether it began.
+    """Have ``start`` begin the job, unless the principal's key was answered with another; it, and whether it began.
 
     Raises:
         NotFoundError: the collection was deleted meanwhile.
@@ -92,11 +93,12 @@ def once(
     with database.write() as writer:
         if not collections.keep(writer, collection_id):
             raise collections.gone(name)
-        if key is None or idempotency.remember(writer, collection_id, key, body_hash, {"job_id": str(job_id)}):
+        answer = {"job_id": str(job_id)}
+        if key is None or idempotency.remember(writer, collection_id, principal, key, body_hash, answer):
             start(writer)
             return job_id, True
     with database.read() as reader:
-        first = idempotency.first_answer(reader, collection_id, key, body_hash)
+        first = idempotency.first_answer(reader, collection_id, principal, key, body_hash)
     if first is None:
         raise collections.gone(name)
     return UUID(first["job_id"]), False

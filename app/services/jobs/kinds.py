@@ -10,6 +10,8 @@ REKEY = Kind("rekey", "corpus", single=True)
 # In a lane of its own: what poisons the memory is not to wait for an ingest of hours.
 REVOCATION = Kind("revocation", "learning")
 REPLAY = Kind("replay", "copies")
+# Passages and verdicts go on meanwhile.
+REEMBED = Kind("reembed", "vectors", single=True)
 # Sessions have nothing to do with each other; so many of a collection may run at a time, as most of it is waiting.
 SESSIONS = tuple(Kind("session", f"sessions-{lane}") for lane in range(4))
 

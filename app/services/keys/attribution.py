@@ -20,7 +20,7 @@ from app.storage.database import Database, Reader, Writer
 from app.storage.keys import evolved_keys, key_credits, key_log
 from app.storage.keys.evolved_keys import Progress
 from app.storage.keys.key_credits import Credit, Evidence, Unit
-from app.storage.log import verdicts
+from app.storage.log import judged, verdicts
 from app.storage.log.feedback import PendingEvent
 from app.storage.retrieval import keyed
 from app.storage.retrieval.focus import GraphLimits, Vector
@@ -85,8 +85,11 @@ class Attribution:
         self._limits = limits
         self._learning = learning
 
-    def prepare(self, collection_id: int, events: Sequence[int]) -> Units:
+    def prepare(self, collection_id: int, events: Sequence[int]) -> tuple[Units, int | None]:
         """The expansion units of these events, embedded where they are new; no transaction is open meanwhile.
+
+        Returns:
+            And the space that their vectors are of; None: there are none.
 
         Raises:
             NotFoundError: the collection is gone.
@@ -98,11 +101,30 @@ class Attribution:
                 for expansion in expansions:
                     wanted.setdefault(text_hash(expansion.text), expansion)
             if not wanted:
-                return {}
-            known = key_credits.stored_units(reader, collection_id, list(wanted))
+                return {}, None
             collection = collections.by_id(reader, collection_id)
+            known = key_credits.stored_units(reader, collection_id, list(wanted))
         new = {digest: wanted[digest] for digest in wanted.keys() - known.keys()}
-        return {**known, **self.embedded(collection, new)}
+        return {**known, **self.embedded(collection, new)}, collection.space
+
+    def ask_anew(self, collection_id: int, events: Sequence[int]) -> None:
+        """Embed the questions of these events by the collection's encoder where another one did.
+
+        They were asked before it changed, and nothing was learned of them yet.
+
+        Raises:
+            NotFoundError: the collection is gone.
+            EmbeddingSpaceMismatchError: its vectors are of another encoder than this process runs.
+        """
+        with self._database.read() as reader:
+            collection = collections.by_id(reader, collection_id)
+            asked = judged.of_other_spaces(reader, collection_id, events, collection.space)
+        texts = sorted({text for one in asked for text in (one.question, one.time_constraint) if text is not None})
+        vectors = {text: self.encoder.embed(collection, [text])[0] for text in texts}
+        with self._database.write() as writer:
+            if not collections.keep(writer, collection_id):
+                raise collections.gone(collection.name)
+            judged.put(writer, collection_id, asked, vectors, collection.space)
 
     def embedded(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
         """The units of these expansions, by text hash; no transaction is open meanwhile.

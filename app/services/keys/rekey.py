@@ -112,10 +112,14 @@ class RekeyService:
                 StagedKey(source.passage_id, source.content_hash, vector)
                 for source, vector in zip(batch, vectors, strict=True)
             ]
-            staged += len(keys)
             with self._database.write() as writer:
-                if not collections.keep(writer, job.collection_id):
+                space = collections.lock_graph_in(writer, job.collection_id)
+                if space is None:
                     raise collections.gone(job.collection)
+                if space != collection.space:  # other vectors have taken the place of those that these go with
+                    collection, staged = collections.by_id(writer, job.collection_id), 0
+                    continue
+                staged += len(keys)
                 work.report(writer, received=max(collection.passage_count, staged), updated=staged)
                 staged_keys.stage(writer, job, keys)
             after = batch[-1].passage_id

@@ -215,8 +215,9 @@ class Intake:
             As ``accept``.
         """
         verdict, key, target = arriving.verdict, arriving.key, arriving.verdict.scope.collection
+        principal = verdict.scope.principal.name
         with self._database.read() as reader:
-            met = intake.arrival(reader, target.id, key, verdict.query_id)
+            met = intake.arrival(reader, target.id, principal, key, verdict.query_id)
             if met is None:
                 raise collections.gone(target.name)
             if met.first is not None:
@@ -229,7 +230,7 @@ class Intake:
             self._announce([accepted] if arriving.announced else [])
             return accepted
         with self._database.read() as reader:  # the same key, at the same time
-            first = intake.by_key(reader, target.id, key)
+            first = intake.by_key(reader, target.id, principal, key)
         if first is None:
             raise collections.gone(target.name)
         return _checked(arriving, Accepted(target.id, first))

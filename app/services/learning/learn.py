@@ -28,12 +28,17 @@ from app.telemetry.stages import stage
 
 log = structlog.get_logger(__name__)
 
+MAX_MOVES = 5
 WEIGHTS = "weights"
 KEYS = "keys"
 
 
 class _TakenError(Exception):
     """Another worker applies events to the collection."""
+
+
+class _MovedError(Exception):
+    """Vectors that were read or made for these events are not comparable with the collection's any more."""
 
 
 class LearnService:
@@ -108,7 +113,7 @@ class LearnService:
     def apply_overdue(self, age_seconds: float, limit: int) -> int:
         """Apply events whose wake-up was lost and that another encoder need not embed; how many there were."""
         with self._database.read() as reader:
-            overdue = feedback.overdue(reader, age_seconds, limit, self._attribution.encoder.id.fingerprint)
+            overdue = feedback.overdue(reader, age_seconds, limit, self._attribution.encoder.fingerprints)
         by_collection: dict[int, list[int]] = {}
         for collection_id, event in overdue:
             by_collection.setdefault(collection_id, []).append(event)
@@ -125,8 +130,23 @@ class LearnService:
             return 0
 
     def _apply(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
+        for _ in range(MAX_MOVES):
+            try:
+                return self._apply_in(collection_id, events, alone=alone)
+            except _MovedError:
+                self._attribution.ask_anew(collection_id, events)
+        raise UnavailableError("The collection is given other vectors again and again.")
+
+    def _apply_in(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
+        """Apply the events by vectors of the space that the collection is in.
+
+        Raises:
+            _TakenError: it is to be alone, and another worker is at the collection.
+            _MovedError: the questions' vectors are of another one, or the expansions' are.
+        """
         with stage("attribute"):
-            units = {} if KEYS in self._noise.frozen else self._attribution.prepare(collection_id, events)
+            frozen = KEYS in self._noise.frozen
+            units, space = ({}, None) if frozen else self._attribution.prepare(collection_id, events)
         with stage("learn"), self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 return 0
@@ -136,6 +156,8 @@ class LearnService:
             pending = feedback.lock_pending(writer, collection_id, events)
             if not pending:
                 return 0
+            if any(event.space != event.served or space not in {event.served, None} for event in pending):
+                raise _MovedError
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             noises = self._noises(writer, collection_id, pending, targets)
             application = Batch(writer, collection_id, noises, pending, targets)
@@ -225,6 +247,10 @@ def _count(events: Sequence[PendingEvent], audit: Sequence[Audit], contested: Co
     metrics.ended_verdicts([("applied", len(events)), ("contested", len(contested))])
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
+    # To find a label takes longer than to count.
+    channels = {row.channel for row in audit}
+    of = {channel: (metrics.GAIN.labels(channel), metrics.PERPLEXITY.labels(channel)) for channel in channels}
     for row in audit:
-        metrics.GAIN.labels(row.channel).observe(row.gain)
-        metrics.PERPLEXITY.labels(row.channel).observe(row.perplexity_after)
+        gain, perplexity = of[row.channel]
+        gain.observe(row.gain)
+        perplexity.observe(row.perplexity_after)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 from app.core.constants import Constants
-from app.core.standing import FULL, Standing
 from app.storage.learning.judges import JudgeSettings
 
 
@@ -12,32 +11,16 @@ class Noise(Constants):
     """How far verdicts move what is learned: the filter's constants, and caps per judge and day (``core.caps``).
 
     Attributes:
-        newcomers: what all new judges together may close of the distance between one memory and their verdicts in a
-            day, in [0, 1].
         fixed_gain: for ablations: moves every state by the same share whatever its perplexity.
         frozen: for ablations: scopes ("task", "time", "recall", "weights", "keys") that verdicts leave alone.
     """
 
-    newcomers: float = 1.0
     fixed_gain: float | None = None
     frozen: frozenset[str] = frozenset()
 
     def by(self, judge: JudgeSettings | None) -> "Noise":
         """That of a judge for which some of it is set otherwise."""
         return self if judge is None else replace(self, **judge.own())
-
-    def of_new(self, standing: Standing) -> "Noise":
-        """That of a judge that nobody vouched for: until it is established, it shares its caps with all new ones,
-        and teaches the ranking nothing.
-        """
-        if standing.weight == FULL:
-            return self
-        return replace(self, standing=standing.weight, share=min(self.share, self.newcomers), comparisons=0)
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the judge is."""
-        return self.standing < FULL
 
     def reworded(self) -> "Noise":
         """That of a verdict that goes against what others said of nearly the same question."""

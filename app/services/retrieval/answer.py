@@ -9,7 +9,7 @@ from app.core.profiles import ProfileName
 from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.query import Memory, Strategy, Sufficiency
 from app.services.retrieval.trace import EntityAnswer, Trace
-from app.services.retrieval.walk import StopReason
+from app.services.retrieval.walk import StopReason, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class Answer:
     """What a query is answered.
 
     ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
-    rank. ``insufficient`` ones show nothing, because the query wanted a higher one.
+    rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
+    would have gone on, for another question to resume; None where nothing was walked.
     """
 
     query_id: UUID
@@ -73,3 +74,4 @@ class Answer:
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None
     warnings: Sequence[Fallback] = ()
+    rest: Walk | None = None

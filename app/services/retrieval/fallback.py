@@ -12,6 +12,8 @@ FallbackType = Literal[
     "planned-by-rules",
     "sifted-by-rules",
     "noted-by-rules",
+    "acted-by-rules",
+    "read-by-rules",
 ]
 
 

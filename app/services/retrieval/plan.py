@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from app.core import keys
+import numpy as np
+
+from app.core import keys, second_look
 from app.core import lexical as bm25
 from app.core.identifiers import RANDOM_BYTES, uuid7
 from app.core.profiles import PROFILES, Profile
@@ -157,8 +159,9 @@ class Planner:
         # Expansions only where keys are compared by vectors.
         units = [] if served.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
+        lacking = () if query.lacking is None else (query.lacking.question, *query.lacking.sentences)
         with stage("embed"):
-            vectors = self.encoder.embed(query.scope.collection, [query.text, *units, *times])
+            vectors = self.encoder.embed(query.scope.collection, [query.text, *units, *lacking, *times])
         focus = Focus(
             query.scope.collection,
             vectors[0],
@@ -168,6 +171,7 @@ class Planner:
             metadata=query.metadata,
             asked=_days(constraint, served),
             key_vector=keys.expanded(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
+            gaps=_gaps(vectors[1 + len(units) : 1 + len(units) + len(lacking)]) if lacking else (),
         )
         return Plan(
             query=query,
@@ -185,6 +189,15 @@ class Planner:
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
         )
+
+    def again(self, plan: Plan, collection: Collection) -> Plan:
+        """The same question to the collection as it is now.
+
+        Raises:
+            EmbeddingSpaceMismatchError: its vectors are of another encoder.
+        """
+        query = replace(plan.query, scope=replace(plan.query.scope, collection=collection))
+        return replace(self.plan(query, plan.served), sufficiency=plan.sufficiency, warnings=plan.warnings)
 
     def embedded(self, plan: Plan, unknown: Sequence[str]) -> Plan:
         """The plan with the embeddings of these of its names.
@@ -234,6 +247,12 @@ class Planner:
             except LlmError as error:
                 return mentions, analysis.time_expression, (Fallback("time-by-rules", error.detail),)
         return mentions, analysis.time_expression, ()
+
+
+def _gaps(vectors: Vector) -> Sequence[Vector]:
+    """The gap vectors of a question, the first row, and of what is known of it, the others."""
+    rows = vectors.astype(np.float64)
+    return list(second_look.gaps(rows[0], rows[1:]).astype(np.float32))
 
 
 def _days(constraint: str | None, served: Served) -> tuple[TimeExpression, ...]:

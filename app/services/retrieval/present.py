@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.core import propagation, sufficiency
 from app.core.profiles import Policy
+from app.services.retrieval import propagate
 from app.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer, Timings
 from app.services.retrieval.enough import Enough
 from app.services.retrieval.retrieve import Retrieved
@@ -42,6 +43,7 @@ def answer(found: Retrieved) -> Answer:
         insufficient=found.explored.withheld,
         timings=timings(found),
         warnings=plan.warnings,
+        rest=propagate.rest(plan, walk) if walk.hops else None,
     )
 
 

@@ -7,11 +7,20 @@ from typing import Any, Literal
 from app.core.profiles import ProfileName
 from app.core.verdict import Expansion
 from app.services.access.scope import Scope
+from app.services.retrieval.walk import Walk
 
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]
 Sufficiency = Literal["none", "coverage", "learned", "llm"]
 Include = Literal["sentences", "entities", "trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """A question and what is known of it: what it asks beside each of these sentences is a gap vector."""
+
+    question: str
+    sentences: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +44,8 @@ class Query:
         says_arm: whether memory, profile and strategy are the caller's word; else an experiment may choose them.
         unit: whose question it is: one unit stays in one arm.
         pool: sentences that the first hop reaches whatever it starts from: what a session has found so far.
+        lacking: whose gaps passages are looked for in besides.
+        walk: that this one resumes: the first hop starts from where it would have gone on as well.
     """
 
     text: str
@@ -53,3 +64,5 @@ class Query:
     says_arm: bool = True
     unit: str | None = None
     pool: Sequence[int] = ()
+    lacking: Lacking | None = None
+    walk: Walk | None = None

@@ -26,6 +26,8 @@ from app.storage.retrieval.candidates import Found
 
 TITLES = 20_000
 """Titles that a process remembers the names of."""
+GAP_PASSAGES = 10
+"""Passages that are looked for in each gap."""
 RECORDED = 64
 """Candidates whose features an episode keeps: verdicts on the ranking compare the best ones."""
 
@@ -146,6 +148,10 @@ def _candidates(reader: Reader, plan: Plan, walk: Walk) -> Found:
     touched = {found.passage_id for found in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
+    if plan.focus.gaps:
+        searches = [keyed.Search(gap, GAP_PASSAGES, plan.focus.metadata) for gap in plan.focus.gaps]
+        for found_in in keyed.nearest_to_each(reader, plan.collection, searches, plan.limits):
+            touched.update(found_in)
     return candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched), walk.near or ())
 
 

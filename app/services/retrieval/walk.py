@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from app.core import propagation
 from app.core.propagation import Candidates
 from app.storage.learning.experience import PastSupport
-from app.storage.retrieval.hops import Evidence
+from app.storage.retrieval.hops import Evidence, Reached
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+
+
+ONWARD = 10
+"""Entities that a walk which is resumed starts from besides its question's own, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ class Walk:
         priors: sentence -> recall prior in [0, 1], the strongest few.
         vouched: strongest prior from a verdict that claimed to name all evidence.
         stop_reason: why it stopped; None while it may go on.
-        near: passages near the question that hubs are read in; None where the collection is small.
+        near: passages near the question, best first; None where the collection is small, see ``propagate``.
+        reached: by the first hop, if that was read already; it is not stored, and read again then.
     """
 
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
@@ -79,6 +84,7 @@ class Walk:
     vouched: float = 0.0
     stop_reason: StopReason | None = None
     near: Sequence[int] | None = None
+    reached: Reached | None = None
 
     @property
     def evidence(self) -> dict[int, Evidence]:
@@ -129,6 +135,24 @@ def loaded(stored: Mapping[str, Any]) -> Walk:
         vouched=stored["vouched"],
         stop_reason=stored["stop_reason"],
         near=stored["near"],
+    )
+
+
+def merged(walks: Sequence[Walk]) -> Walk:
+    """Several walks that wait to be resumed as one: the ``ONWARD`` entities that they lead to most, best first.
+
+    An entity that several lead to counts as where it is strongest; what hops they made is left out.
+    """
+    found: dict[int, tuple[float, str]] = {}
+    for walk in walks:
+        onward = walk.frontier or Frontier({}, {})
+        for entity, score in onward.activation.items():
+            if entity not in found or score > found[entity][0]:
+                found[entity] = (score, onward.names[entity])
+    best = sorted(found, key=lambda entity: (-found[entity][0], entity))[:ONWARD]
+    return Walk(
+        Frontier({entity: found[entity][0] for entity in best}, {entity: found[entity][1] for entity in best}),
+        stop_reason=walks[0].stop_reason if len(walks) == 1 else None,
     )
 
 

@@ -49,6 +49,7 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
         total_ms=answer.timings.total_ms,
         arm=answer.arm,
         principal=plan.query.scope.principal.name,
+        space=plan.collection.space,
         answer={
             "expanded": answer.expanded,
             "expansions": [_json(expansion) for expansion in plan.query.expansions],

@@ -6,11 +6,11 @@ their unknowns bound by sentences that were read (``core.binding``), the gap the
 up and is not bound yet, its query that part of the question with what is bound put in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from app.core.binding import Binding, Told, bind
+from app.core.binding import Binding, Told, bind, binds
 from app.core.coverage import content_words
 from app.core.curation import words
 from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
@@ -20,12 +20,16 @@ from app.providers.llm import Llm
 from app.providers.llm import sessions as asking
 from app.providers.llm.session_prompts import VERSION
 from app.services.retrieval.fallback import Fallback
+from app.services.retrieval.query import Lacking
 from app.services.sessions.drift import invented, sources
 from app.services.sessions.planner import Step
 from app.services.sessions.rules import evidence_first, ranked_by_rules, stops
 from app.services.sessions.sifting import sift
 from app.services.sessions.state import SessionState
-from app.services.sessions.tools import AskedQuery, Tools
+from app.services.sessions.tools import AskedQuery, FoundPassage, Tools
+
+GAPS = 3
+"""Sentences of the pool beside which a round looks for what the question asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,10 @@ class _Known:
         """The known end of a triple in words; None while it is not known."""
         said = filled(triple.known, self.values)
         return None if open_unknowns(said) else said
+
+    def waits(self, triple: Triple) -> bool:
+        """Whether a triple is not told yet and cannot be asked for: the end that should be known is not."""
+        return triple.unknown not in self.bindings and self.known(triple) is None
 
     def stored(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -86,7 +94,7 @@ class PoolPlanner:
         if state.rounds and gap is None:
             return Step(action=None, stop="no_gap" if known.missing else "covered")
         text = state.question if gap is None else gap.text
-        asked = [tools.ask(text, pool=[sentence.sentence_id for sentence in state.pool])]
+        asked = [_asked(state, tools, text, gap, known)]
         found, curated = tools.curated(asked)
         known, bound = _bound(state, tools, known, asked)
         found = _with(found, bound, asked, state)
@@ -131,11 +139,11 @@ class PoolPlanner:
                     best = (share, name)
         if best is None:
             return None
-        triple = next((one for one in known.triples if one.unknown == ANSWER), None)
-        missing = [] if triple is None else open_unknowns(triple.phrase)
-        if triple is not None and missing:
-            text = filled(triple.phrase, {**known.values, missing[0]: best[1]})
-            return Gap(" ".join(text.replace(" ? ", " ").split()))
+        waiting = next((one for one in known.triples if known.waits(one)), None)
+        if waiting is not None:
+            (first, *_) = open_unknowns(filled(waiting.known, known.values))
+            text = filled(waiting.phrase, {**known.values, first: best[1], waiting.unknown: ""})
+            return Gap(" ".join(text.split()))
         there = frozenset[str]().union(*(content_words(one.text) for one in state.pool))
         rest = [word for word in state.question.rstrip("?").split() if content_words(word) - there]
         return Gap(" ".join([best[1], *rest]))
@@ -152,7 +160,7 @@ class PoolPlanner:
             if gap is None:
                 return Step(action=None, stop="no_gap" if known.missing else "covered")
         text = state.question if gap is None else gap.text
-        asked = [tools.ask(text, pool=[sentence.sentence_id for sentence in state.pool])]
+        asked = [_asked(state, tools, text, gap, known)]
         sifted = sift(state, tools, asked, text, gap)
         judged = self._judged(state, tools, llm, known, asked, sifted.found)
         found = _with(sifted.found, judged.bound, asked, state)
@@ -239,8 +247,41 @@ def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
             continue
         text = " ".join(text.replace(triple.unknown, "").split()) if triple.unknown != ANSWER else text
         if _plain(text) not in asked and _plain(text) != _plain(state.question):
-            return Gap(text, (triple.subject, triple.relation, triple.object))
+            return Gap(text, triple.ends)
     return None
+
+
+def _asked(state: SessionState, tools: Tools, text: str, gap: Gap | None, known: _Known) -> AskedQuery:
+    """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
+    pool = [sentence.sentence_id for sentence in state.pool]
+    return tools.ask(text, pool=pool, lacking=_lacking(state), binds=_binds(state, tools, gap, known))
+
+
+def _binds(
+    state: SessionState, tools: Tools, gap: Gap | None, known: _Known
+) -> Callable[[FoundPassage], float] | None:
+    """How well a passage tells what the gap's triple asks; None where no triple says what that is."""
+    triple = next((one for one in known.triples if gap is not None and one.ends == gap.triple), None)
+    subject = None if triple is None else known.known(triple)
+    if triple is None or subject is None or "binding" in state.without:
+        return None
+
+    def strength(passage: FoundPassage) -> float:
+        texts = [sentence.text for sentence in passage.sentences]
+        named = zip(passage.sentences, tools.names(texts), strict=True)
+        told = [Told(sentence.id, sentence.text, names, passage.title) for sentence, names in named]
+        return binds(triple, subject, told, list(known.values.values()))
+
+    return strength
+
+
+def _lacking(state: SessionState) -> Lacking | None:
+    """The question and the sentences of the pool that say most of it: those that bind, then the best scored."""
+    if "gaps" in state.without:
+        return None
+    bound = {sentence for note in state.notes if note.kind == "binding" for sentence in note.cites}
+    best = sorted(state.pool, key=lambda one: (one.sentence_id not in bound, -(one.score or 0.0)))[:GAPS]
+    return Lacking(state.question, [one.text for one in best]) if best else None
 
 
 def _bound(

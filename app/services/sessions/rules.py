@@ -40,7 +40,9 @@ def ranked_by_rules(
     lists = [(text, scored) for one in state.rounds for text, scored in _shown(one.said)]
     lists += [(query.text, [(passage.id, passage.score) for passage in query.passages]) for query in asked]
     own: Sequence[tuple[int, float]] = next((scored for text, scored in lists if text == state.question), ())
-    ranked = order(own, [scored for text, scored in lists if text != state.question], binding)
+    telling = {passage for one in state.rounds for passage in one.said.get("telling", ())}
+    telling |= {passage.id for query in asked for passage in query.passages if passage.binds > 0}
+    ranked = order(own, [scored for text, scored in lists if text != state.question], binding, telling)
     brought = [one.passage_id for one in (*state.pool, *found)]
     said = coverage(state.question, [sentence.text for sentence in (*state.pool, *found)])
     enough = next((query.enough for query in asked if query.text == state.question), None)
@@ -62,8 +64,8 @@ def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) 
         by_planner: what the planner itself would stop by.
     """
     rule = state.asked.stop
-    is_enough = ordered.enough is not None and ordered.enough >= state.asked.threshold
-    if rule in ("rounds", "llm"):
+    is_enough = ordered.enough is not None and ordered.enough >= state.asked.at_least
+    if rule in ("rounds", "llm", "published"):
         return None
     if rule == "enough":
         return "enough" if is_enough else None

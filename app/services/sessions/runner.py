@@ -4,8 +4,9 @@ The state is read from Postgres before each step, so a session goes on where it 
 job.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -18,12 +19,17 @@ from app.services.access.quotas import QuotaService
 from app.services.access.scope import Principal, Scope, keyless
 from app.services.jobs.work import Work
 from app.services.retrieval.fallback import Fallback
+from app.services.retrieval.walk import merged
 from app.services.serving.arms import ServingService
+from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.given import Given, given_of, given_step
 from app.services.sessions.planner import Planner, Step
+from app.services.sessions.publish import Publisher
 from app.services.sessions.state import SessionState, state_of, stored_cost
+from app.services.sessions.stop import PoolClassifier
 from app.services.sessions.teach import Teacher
 from app.services.sessions.tools import Tools
+from app.services.sessions.tree_options import said_of
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.jobs import jobs
@@ -46,6 +52,8 @@ class SessionRunner:
         planners: Mapping[str, Planner],
         teacher: Teacher,
         quotas: QuotaService,
+        publisher: Publisher,
+        classifier: Callable[[], PoolClassifier],
     ) -> None:
         self._database = database
         self._serving = serving
@@ -54,6 +62,8 @@ class SessionRunner:
         self._planners = planners
         self._teacher = teacher
         self._quotas = quotas
+        self._publisher = publisher
+        self._classifier = classifier
 
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
@@ -91,6 +101,8 @@ class SessionRunner:
             step = replace(step, stop=spent(state.budget, after))
         if step.stop is None and given is not None:
             step = replace(step, stop="asked")
+        if step.action is not None and state.asked.stop == "published":
+            step = self._classified(scope, state, step)
         if step.stop is None and state.asked.stop == "llm":
             step = _judged(state, step, tools)
         if step.stop is not None:
@@ -124,8 +136,19 @@ class SessionRunner:
         except BudgetSpentError as error:
             return Step(action=None, stop=error.extra["reason"])
 
+    def _classified(self, scope: Scope, state: SessionState, step: Step) -> Step:
+        """The step with what the published classifier says of the pool, stopped if it says that it suffices."""
+        pool = [one.text for one in (*state.pool, *step.found)]
+        told = self._classifier().told(scope.collection, state.question, pool)
+        suffices = step.stop is None and told.probability >= state.asked.at_least
+        said = {**step.said, "published": asdict(told)}
+        return replace(step, said=said, stop="sufficient" if suffices else step.stop)
+
     def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
-        """Have the session's own conclusion count, if that was asked for, and close the job."""
+        """Have the session's own conclusion count and its graph be kept, if that was asked for; close the job."""
+        graph = said_of(state.asked.options).graph
+        if state.status == "stopped" and graph is not None and state.planner == AgentPlanner.name:
+            self._publisher.publish(scope, state, graph)
         if state.status == "stopped" and state.asked.learn:
             self._teacher.conclude(scope, state)
         self._close(work, state)
@@ -190,6 +213,7 @@ def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) 
         "gap": None if step.gap is None else asdict(step.gap),
         "queries": [query.text for query in step.asked],
         "shown": [[(passage.id, passage.score) for passage in query.passages] for query in step.asked],
+        "telling": [passage.id for query in step.asked for passage in query.passages if passage.binds > 0],
         **step.said,
     }
     made = None
@@ -206,6 +230,7 @@ def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) 
             covered=covered,
             cost=stored_cost(cost),
             warnings=warnings,
+            walk=_walk(step),
         )
     concluded = step.conclusion
     return Written(
@@ -228,3 +253,9 @@ def _written(state: SessionState, step: Step, cost: Cost, reads: Sequence[int]) 
         warnings=[*state.warnings, *({"round": state.number, **warning} for warning in warnings)],
         stop_reason=step.stop,
     )
+
+
+def _walk(step: Step) -> Mapping[str, Any] | None:
+    """Where the round's queries would have gone on, as the next round resumes it: the strongest of all of it."""
+    rests = [query.rest for query in step.asked if query.rest is not None]
+    return merged(rests).stored() if rests else None

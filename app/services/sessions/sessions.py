@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from app.core.access_keys import JUDGE, LLM
-from app.core.session import Budget, spent
+from app.core.access_keys import AUDIT, INGEST, JUDGE, LLM
+from app.core.session import Budget, Listed, Status, spent
 from app.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from app.providers.llm import Llm
 from app.services.access.encoder import Encoder
@@ -24,11 +24,11 @@ from app.services.sessions.planner import Planner
 from app.services.sessions.runner import load
 from app.services.sessions.shown import Progress, Shown, shown
 from app.services.sessions.state import Asked, SessionState
-from app.services.sessions.tree_options import options_of
+from app.services.sessions.tree_options import options_of, said_of
 from app.storage.corpus import collections
 from app.storage.database import Database, Reader, Writer
 from app.storage.jobs import jobs
-from app.storage.sessions import sessions
+from app.storage.sessions import lists, sessions
 
 log = structlog.get_logger(__name__)
 
@@ -78,6 +78,9 @@ class SessionService:
         self._check(new)
         if new.asked.learn:
             scope.need(JUDGE, "A session whose own conclusion counts as a verdict")
+        if said_of(new.asked.options).graph is not None:
+            scope.need(INGEST, "A session whose graph is kept as one of the collection's")
+            scope.need(JUDGE, "A session whose graph is kept, corrections included")
         if not scope.may(LLM):
             self._check_rules_do(scope, new)
             new = replace(new, budget=replace(new.budget, llm_calls=0))
@@ -103,7 +106,9 @@ class SessionService:
 
         request = json.dumps(["session", new.question, new.planner, asked, budget], sort_keys=True)
         body_hash = hashlib.sha256(request.encode()).digest()
-        found, opened = once(self._database, target.id, target.name, key, body_hash, session, begin)
+        found, opened = once(
+            self._database, target.id, target.name, scope.principal.name, key, body_hash, session, begin
+        )
         if opened:
             log.info("session accepted", session_id=str(found), collection=target.name, planner=new.planner)
         return found
@@ -168,6 +173,19 @@ class SessionService:
         """
         with self._database.snapshot() as reader:
             return shown(reader, scope, _seen(reader, scope, session))
+
+    def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[Listed]:
+        """The collection's sessions that whoever asks may see, the latest first, those begun before ``before``."""
+        everyone = scope.may(AUDIT)
+        with self._database.read() as reader:
+            return lists.page(
+                reader,
+                scope.collection.id,
+                status=status,
+                principal=None if everyone else scope.principal.name,
+                before=before,
+                limit=limit,
+            )
 
     def progress(self, scope: Scope, session: UUID, after: int) -> Progress:
         """The session's status, and its rounds after the number ``after``.

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from app.core.feedback_stop import AT_LEAST
 from app.core.session import (
     Budget,
     Conclusion,
@@ -21,7 +22,11 @@ from app.core.session import (
     StopRule,
     loaded_note,
 )
+from app.services.retrieval.walk import Walk, loaded
 from app.storage.sessions.sessions import StoredEvidence, StoredSession
+
+ENOUGH = 0.9
+"""Probability that the best five hold all the evidence from which on it is enough, where nothing else is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class Asked:
         metadata: only passages whose metadata contain this.
         unit: whose question it is, see ``Query``; a session by itself stays in one arm.
         stop: what may stop it before its budget.
-        threshold: from which probability on the evidence is enough, in [0, 1].
+        threshold: from which probability on the evidence is enough, in [0, 1]; None for the rule's own.
         answer: whether it ends with an answer in words, for which an LLM is needed.
         learn: whether its own conclusion counts as a verdict, under a judge of its own.
         options: of its planner.
@@ -45,10 +50,15 @@ class Asked:
     metadata: Mapping[str, Any] | None = None
     unit: str | None = None
     stop: StopRule = "planner"
-    threshold: float = 0.9
+    threshold: float | None = None
     answer: bool = False
     learn: bool = False
     options: Mapping[str, Any] | None = None
+
+    @property
+    def at_least(self) -> float:
+        """From which probability on the evidence is enough."""
+        return self.threshold if self.threshold is not None else AT_LEAST if self.stop == "published" else ENOUGH
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,18 @@ class SessionState:
     def number(self) -> int:
         """Of the round that comes next, from 1."""
         return len(self.rounds) + 1
+
+    @property
+    def without(self) -> Sequence[str]:
+        """Parts that it is to do without, see ``tree_options.Part``."""
+        left_out: Sequence[str] = (self.asked.options or {}).get("without", ())
+        return left_out
+
+    @property
+    def walk(self) -> Walk | None:
+        """Where the queries of the last round that walked would have gone on."""
+        stored = next((one.walk for one in reversed(self.rounds) if one.walk is not None), None)
+        return None if stored is None else loaded(stored)
 
     @property
     def sub_questions(self) -> list[str]:

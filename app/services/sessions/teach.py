@@ -7,11 +7,12 @@ is never taken to have failed for the rest, which it did not ask for.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app.core.coverage import content_words
+from app.core.session import Round
 from app.core.verdict import Expansion, LoggedVerdict
 from app.errors import NotFoundError
 from app.services.access.scope import Scope
@@ -33,7 +34,7 @@ MOST_PARTS = 5
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A query of a round, as its episode has it; ``seen``: sentences that it selected or showed."""
+    """A query of a round, as its episode has it; ``seen``: sentences that it selected, or that were read of it."""
 
     id: UUID
     text: str
@@ -68,14 +69,19 @@ class Teacher:
             said = resolved(verdict, look_up(reader, collection_id, verdict))
             ids = [episode for one in state.rounds for episode in one.episodes]
             answered = episodes.answered(reader, collection_id, ids)
-            shown = sorted({passage for one in answered.values() for passage in one.shown})
+            read = {episode: shown for one in state.rounds for episode, shown in _read(one)}
+            shown = sorted({passage for passages_ in read.values() for passage in passages_})
             sentences: dict[int, list[int]] = {}
             for sentence in passages.sentences_of(reader, collection_id, shown):
                 sentences.setdefault(sentence.passage_id, []).append(sentence.id)
             named = {
                 key: stored.external_id for key, stored in passages.by_id(reader, collection_id, shown).items()
             }
-        queries = [_query(one, answered[one], sentences, named) for one in ids if one in answered]
+        queries = [
+            _query(one, answered[one], read.get(one, ()), _before(state, one), sentences, named)
+            for one in ids
+            if one in answered
+        ]
         if not queries:
             raise NotFoundError(f"Of session {state.id} no query is kept that could be judged.")
         own = [query for query in queries if query.text == state.question]
@@ -86,6 +92,26 @@ class Teacher:
             raise NotFoundError(f"No query of session {state.id} found what the verdict names.")
         prefix = hashlib.sha256(f"{state.id} {key}".encode()).hexdigest()[:32]
         return [self._feedback.accept(one, f"session-{prefix}-{one.query_id}", wait=wait) for one in verdicts]
+
+    def complete_at(self, scope: Scope, state: SessionState, verdict: Verdict) -> int | None:
+        """The first round after which the pool held a sentence of every passage that the verdict supports.
+
+        None where it never did, or where the verdict does not claim to name all evidence or names none. What the
+        sense of "enough" hears is whether the first five of the own question did, before any later round.
+
+        Raises:
+            InvalidRequestError: it names what there is not.
+        """
+        with self._database.snapshot() as reader:
+            said = resolved(verdict, look_up(reader, scope.collection.id, verdict))
+            named = passages.sentences_by_id(reader, scope.collection.id, said.supports)
+        wanted = {*said.passages, *(sentence.passage_id for sentence in named.values())}
+        if not (said.complete and wanted):
+            return None
+        found: dict[int, int] = {}
+        for one in state.pool:
+            found[one.passage_id] = min(one.round, found.get(one.passage_id, one.round))
+        return max(found[passage] for passage in wanted) if wanted <= found.keys() else None
 
     def conclude(self, scope: Scope, state: SessionState) -> list[Receipt]:
         """Have the session's own conclusion count as a verdict, once; nothing where it came to none."""
@@ -117,15 +143,33 @@ def _cited(state: SessionState) -> list[int]:
     return [sentence for sentence in dict.fromkeys(cites) if sentence in standing]
 
 
+def _read(one: Round) -> list[tuple[UUID, list[int]]]:
+    """What the session read of each of a round's queries; nothing of one whose passages were deleted."""
+    shown = [[passage for passage, _ in of_query] for of_query in one.said.get("shown", ())]
+    return list(zip(one.episodes, shown, strict=False))
+
+
+def _before(state: SessionState, episode: UUID) -> set[int]:
+    """What the pool held before the round of a query: its walk began with that, and did not find it."""
+    number = next(one.number for one in state.rounds if episode in one.episodes)
+    return {one.sentence_id for one in state.pool if one.round < number}
+
+
 def _query(
-    identity: UUID, answered: Answered, sentences: Mapping[int, Sequence[int]], named: Mapping[int, str]
+    identity: UUID,
+    answered: Answered,
+    read: Sequence[int],
+    before: Collection[int],
+    sentences: Mapping[int, Sequence[int]],
+    named: Mapping[int, str],
 ) -> _Query:
-    of_shown = [sentence for passage in answered.shown for sentence in sentences.get(passage, ())]
+    of_read = [sentence for passage in read for sentence in sentences.get(passage, ())]
+    activated = [sentence for sentence in answered.activated if sentence not in before]
     return _Query(
         identity,
         answered.question,
-        frozenset([*answered.activated, *of_shown]),
-        {passage: named[passage] for passage in answered.shown if passage in named},
+        frozenset([*activated, *of_read]),
+        {passage: named[passage] for passage in read if passage in named},
     )
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 from uuid import UUID
@@ -13,13 +13,18 @@ from app.errors import BudgetSpentError
 from app.providers.language import Language, PassageText
 from app.providers.llm import Llm, Usage
 from app.services.access.scope import Scope
+from app.services.facts.grounding import Document
 from app.services.retrieval.answer import Answer
-from app.services.retrieval.query import Query
+from app.services.retrieval.query import Lacking, Query
+from app.services.retrieval.walk import Walk
 from app.services.serving.arms import ServingService
 from app.services.sessions.state import SessionState
 from app.storage.corpus import passages
 from app.storage.corpus.passages import StoredSentence
 from app.storage.database import Database
+
+DEPTH = 20
+"""Passages of a query that are looked through for what they bind; only as many as it shows are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,7 @@ class FoundPassage:
         id: inside the collection; ``external_id``: the caller's.
         sentences: all of them, in reading order.
         scores: sentence -> score, of those that a hop selected.
+        binds: how well it tells what the query asks for, in [0, 1]; 0 where nobody looked.
     """
 
     id: int
@@ -38,16 +44,20 @@ class FoundPassage:
     score: float
     sentences: Sequence[StoredSentence]
     scores: Mapping[int, float]
+    binds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A query of a round, kept like any other: ``episode`` is its id, which verdicts go by."""
+    """A query of a round, kept like any other: ``episode`` is its id, which verdicts go by; ``rest`` is where its
+    walk would have gone on.
+    """
 
     text: str
     episode: UUID
     passages: Sequence[FoundPassage]
     enough: float | None
+    rest: Walk | None = None
 
 
 class Meter:
@@ -173,23 +183,37 @@ class Tools:
         afford = state.budget.llm_calls > 0 and state.budget.tokens > 0
         self.llm = llm.metered(self.meter) if llm is not None and afford else None
 
-    def ask(self, text: str, *, top_k: int | None = None, pool: Sequence[int] = ()) -> AskedQuery:
+    def ask(
+        self,
+        text: str,
+        *,
+        top_k: int | None = None,
+        pool: Sequence[int] = (),
+        lacking: Lacking | None = None,
+        binds: Callable[[FoundPassage], float] | None = None,
+    ) -> AskedQuery:
         """Ask the service a question; the answer is kept, so that verdicts reach it.
 
         Args:
             top_k: passages shown at most; by default the session's own.
             pool: sentences that the first hop reaches whatever it starts from.
+            lacking: whose gaps passages are looked for in besides.
+            binds: of the first ``DEPTH``, those that bind most are read, and the others by likeness.
 
         Raises:
             BudgetSpentError: no passage may be read any more.
         """
         self.meter.room()
-        answer = self._serving.query(self._query(text, top_k or self._state.asked.top_k, pool))
+        most = top_k or self._state.asked.top_k
+        answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
         shown = self._found(answer)
+        if binds is not None:
+            shown = [replace(passage, binds=binds(passage)) for passage in shown]
+            shown = sorted(shown, key=lambda passage: -passage.binds)[:most]
         allowed = set(self.meter.reads([passage.id for passage in shown]))
         read = [passage for passage in shown if passage.id in allowed]
         self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
-        return AskedQuery(text, answer.query_id, read, answer.enough)
+        return AskedQuery(text, answer.query_id, read, answer.enough, answer.rest)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""
@@ -201,6 +225,23 @@ class Tools:
         with self._database.read() as reader:
             found = passages.sentences_by_id(reader, self.scope.collection.id, ids)
         return [found[one] for one in ids if one in found]
+
+    def given(self, external_ids: Sequence[str]) -> list[int]:
+        """Those of these passages that there are and that may be read, in the order given, by their ids here."""
+        with self._database.read() as reader:
+            versions = passages.versions(reader, self.scope.collection.id, external_ids)
+        found = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
+        return self.meter.reads(found)
+
+    def document(self, passage: int) -> Document | None:
+        """A passage that was read, as a document; None if it is gone."""
+        with self._database.read() as reader:
+            held = passages.by_id(reader, self.scope.collection.id, [passage]).get(passage)
+            sentences = passages.sentences_of(reader, self.scope.collection.id, [passage])
+        if held is None:
+            return None
+        self.meter.saw(one.id for one in sentences)
+        return Document(str(passage), held.title, [(one.id, one.text) for one in sentences])
 
     def curated(
         self,
@@ -243,7 +284,7 @@ class Tools:
             len(decided.kept), dropped.count("exact"), dropped.count("near"), dropped.count("contained")
         )
 
-    def _query(self, text: str, top_k: int, pool: Sequence[int]) -> Query:
+    def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: Lacking | None) -> Query:
         asked = self._state.asked
         query = Query(
             text=text,
@@ -254,6 +295,8 @@ class Tools:
             unit=asked.unit or str(self._state.id),
             says_arm=asked.arm is not None,
             pool=tuple(pool),
+            lacking=lacking,
+            walk=None if "walk" in self._state.without else self._state.walk,
         )
         return query if asked.arm is None else replace(query, **asked.arm)
 

@@ -16,10 +16,11 @@ from app.services.access.scope import Scope
 from app.services.sessions.runner import load
 from app.services.sessions.state import SessionState
 from app.services.sessions.tree_branch import CONCLUDE, Thought, loaded_thought, said
+from app.services.sessions.tree_options import said_of
 from app.storage.corpus import passages
 from app.storage.corpus.passages import StoredSentence
 from app.storage.database import Database, Reader
-from app.storage.sessions import sessions
+from app.storage.sessions import lists
 
 PAGE = 50
 
@@ -46,6 +47,7 @@ class Taken:
         seen: sentences of the passages that its queries showed, best passage first.
         kept: those of them that entered memory.
         answer: what came of it.
+        observation, reply: of a turn of an agent what it was shown and what it said; None where rules took it.
     """
 
     action: str
@@ -56,6 +58,8 @@ class Taken:
     seen: Sequence[Line]
     kept: Sequence[Line]
     answer: str
+    observation: str | None = None
+    reply: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class Trajectory:
     Attributes:
         path: which of the session's; a tree has one for each conclusion.
         rating: of the conclusion by the judge without a key, in [0, 1]; None where nobody rated it.
+        insert_only: whether an agent was offered no updates.
     """
 
     session_id: UUID
@@ -74,6 +79,7 @@ class Trajectory:
     steps: Sequence[Taken]
     answer: str
     rating: float | None = None
+    insert_only: bool = False
 
 
 class TrajectoryService:
@@ -87,7 +93,7 @@ class TrajectoryService:
         collection_id, after = scope.collection.id, None
         while True:
             with self._database.snapshot() as reader:
-                page = sessions.stopped(reader, collection_id, after, PAGE)
+                page = lists.stopped(reader, collection_id, after, PAGE)
                 states = [load(reader, collection_id, session) for session in page]
                 whole = [state for state in states if state is not None and state.stop_reason != "erased"]
                 found = [list(_of(reader, state)) for state in whole]
@@ -104,7 +110,10 @@ def _of(reader: Reader, state: SessionState) -> Iterator[Trajectory]:
     if "tree" in inner:
         yield from _paths(state, planner, inner["tree"], searched)
     elif state.conclusion is not None and state.conclusion.text:
-        yield Trajectory(state.id, planner, state.question, 0, _chain(state, searched), state.conclusion.text)
+        steps, options = _chain(state, searched), said_of(state.asked.options)
+        yield Trajectory(
+            state.id, planner, state.question, 0, steps, state.conclusion.text, insert_only=options.insert_only
+        )
 
 
 def _planned(state: SessionState) -> tuple[str, Mapping[str, Any]]:
@@ -124,6 +133,7 @@ class _Searched:
             for text, shown in zip(one.said.get("queries", ()), one.said.get("shown", ()), strict=False)
         }
         shown = {passage for of_query in self._of_query.values() for passage in of_query}
+        shown |= {one.said["passage"] for one in state.rounds if one.said.get("passage") is not None}
         ids = sorted(shown | {one.passage_id for one in state.pool})
         self._named = {
             key: one.external_id for key, one in passages.by_id(reader, state.collection_id, ids).items()
@@ -132,9 +142,11 @@ class _Searched:
         for sentence in passages.sentences_of(reader, state.collection_id, sorted(shown)):
             self._sentences.setdefault(sentence.passage_id, []).append(sentence)
 
-    def seen(self, queries: Sequence[str]) -> list[Line]:
-        """Sentences of the passages that queries showed, each once."""
-        shown = dict.fromkeys(passage for text in queries for passage in self._of_query.get(text, ()))
+    def seen(self, queries: Sequence[str], passage: int | None = None) -> list[Line]:
+        """Sentences of the passages that queries showed, each once; of this passage alone, if one went by."""
+        shown = dict.fromkeys(found for text in queries for found in self._of_query.get(text, ()))
+        if passage is not None:
+            shown = {passage: None}
         return [
             Line(sentence.id, self._named[passage], sentence.text)
             for passage in shown
@@ -157,9 +169,9 @@ def _chain(state: SessionState, searched: _Searched) -> list[Taken]:
         answer = str(one.said.get("answer") or "")
         before = [searched.line(line) for line in state.pool if line.round < one.number]
         kept = [searched.line(line) for line in state.pool if line.round == one.number]
-        steps.append(
-            Taken(one.action, question, queries, list(notes), before, searched.seen(queries), kept, answer)
-        )
+        seen = searched.seen(queries, one.said.get("passage"))
+        turn = (one.said.get("observation"), one.said.get("reply"))
+        steps.append(Taken(one.action, question, queries, list(notes), before, seen, kept, answer, *turn))
         if answer:
             notes.append(f"{question} {answer}")
     return steps

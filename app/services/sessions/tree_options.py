@@ -1,4 +1,4 @@
-"""What a session may ask of the tree planner."""
+"""What a session may ask of its planner."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,11 +8,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.core.tree_search import Limits
 from app.errors import InvalidRequestError
+from app.services.facts.reading import Extraction
 from app.services.sessions.tree_branch import Means
 
 Combine = Literal["vote", "synthesis"]
-Part = Literal["consolidation", "update", "extractor"]
-"""The extractor is both others together."""
+Part = Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]
+"""What a session can do without: of memory management, where the extractor is the two before it together; and of
+rounds, of which ``pool`` heeds all: going on from the walk before, gap vectors, ranking by what binds.
+"""
+MOST_DOCUMENTS = 200
+"""That a caller may give an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,9 @@ class TreeOptions:
     means: Means = field(default_factory=Means)
 
 
-class _Given(BaseModel):
+class Said(BaseModel):
+    """All that a session may say of its planner; what is another planner's has no effect."""
+
     model_config = ConfigDict(strict=True, extra="forbid")
 
     depth: int = Field(5, ge=1, le=10)
@@ -44,6 +51,24 @@ class _Given(BaseModel):
     seed: int = 0
     combine: Combine = "vote"
     without: list[Part] = Field(default_factory=list)
+    documents: list[str] = Field(default_factory=list, max_length=MOST_DOCUMENTS)
+    insert_only: bool = False
+    extraction: Extraction = "rules"
+    graph: str | None = None
+
+
+def said_of(given: Mapping[str, Any] | None) -> Said:
+    """A session's options, checked.
+
+    Raises:
+        InvalidRequestError: one is unknown or out of its range.
+    """
+    try:
+        return Said.model_validate(dict(given or {}))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        raise InvalidRequestError(f"options.{name}: {first['msg']}.") from error
 
 
 def options_of(given: Mapping[str, Any] | None) -> TreeOptions:
@@ -52,12 +77,7 @@ def options_of(given: Mapping[str, Any] | None) -> TreeOptions:
     Raises:
         InvalidRequestError: one is unknown or out of its range.
     """
-    try:
-        said = _Given.model_validate(dict(given or {}))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(map(str, first["loc"]))
-        raise InvalidRequestError(f"options.{name}: {first['msg']}.") from error
+    said = said_of(given)
     return TreeOptions(
         Limits(said.depth, said.width, said.rollouts, said.exploration),
         said.together,

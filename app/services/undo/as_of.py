@@ -28,6 +28,7 @@ from uuid import UUID
 import structlog
 
 from app.core import names
+from app.core.joins import roots
 from app.errors import ConflictError, InvalidRequestError, NameTakenError, UnavailableError
 from app.services.access.scope import Scope
 from app.services.facts import learn
@@ -41,7 +42,7 @@ from app.services.undo.restore import Restore
 from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection
 from app.storage.database import Database, Reader, Writer
-from app.storage.facts import beliefs, events
+from app.storage.facts import beliefs, joins
 from app.storage.jobs.jobs import Job
 from app.storage.keys import evolved_keys, generations, key_log
 from app.storage.learning import experience, memories, weights
@@ -199,9 +200,11 @@ class PastService:
             if not held:
                 raise ConflictError(f"Another process makes collection {into!r}.")
             units: Units = {}
+            space = of.space
             while True:
                 with self._database.write_long(should_stop) as writer:
                     source = collections.by_id(writer, of.id)
+                    units, space = units if source.space == space else {}, source.space
                     _check(writer, until, source.id, into)
                     units, missing = self._restore.units(writer, source.id, until, units)
                     if not missing:
@@ -308,8 +311,7 @@ class _Making:
     def _facts(self) -> None:
         """Copy what was said of facts by then, and replay it."""
         writer, copy = self._writer, self._copy
-        for joined in copied_facts.copy(writer, copy):
-            events.stand_for(writer, copy.target, [joined.other, *joined.members], joined.entity)
+        joins.stand_for(writer, copy.target, roots(copied_facts.copy(writer, copy)))
         after = 0
         while page := beliefs.following(writer, copy.target, after, ROWS):
             after = page[-1]

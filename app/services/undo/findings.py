@@ -23,6 +23,7 @@ TABLES = (
     "expansion_memory",
     "passage_key",
     "evolved_posting",
+    "fact_entity",
     "fact",
     "fact_audit",
 )

@@ -5,6 +5,7 @@ import structlog
 from app.services.access.scope import Scope
 from app.storage.database import Database
 from app.storage.undo import learned
+from app.storage.upkeep import spare_vectors
 
 log = structlog.get_logger(__name__)
 
@@ -24,4 +25,5 @@ class ForgetService:
         target = scope.collection
         with self._database.write() as writer:
             removed = learned.delete_all(writer, target.id)
+            spare_vectors.forget_texts(writer, target.id)
         log.info("learned state removed", collection=target.name, **removed)

@@ -146,7 +146,7 @@ class RevokeService:
             questions = experience.questions_of(writer, collection_id, applied)
             states = memories.withdraw(writer, collection_id, applied)
             memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
-            _replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
+            replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
             days = _replay_questions(writer, collection_id, questions)
             changed = self._attribution.withdraw(writer, collection_id, applied)
             self._evolve.recompose(writer, collection_id, changed)
@@ -156,7 +156,7 @@ class RevokeService:
         return len(standing)
 
 
-def _replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
     """Make the memories of these sentences, in id order, what the events that are left make them.
 
     All channels: what a judge said counts against others in each.

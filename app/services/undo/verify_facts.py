@@ -4,9 +4,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from app.core.facts import Fact, replay
+from app.core.joins import roots
 from app.services.undo.findings import Findings, values
 from app.storage.database import Reader
-from app.storage.facts import beliefs
+from app.storage.facts import beliefs, joins
 
 CHUNK = 500
 """Facts that are compared at a time: bounds memory."""
@@ -14,6 +15,7 @@ CHUNK = 500
 
 def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None:
     """Replay every group of facts, and compare what is stored of them and of what moved them, to the bit."""
+    _verify_joins(reader, collection_id, findings)
     after = 0
     while page := beliefs.following(reader, collection_id, after, CHUNK):
         after = page[-1]
@@ -39,6 +41,21 @@ def verify_facts(reader: Reader, collection_id: int, findings: Findings) -> None
         )
         for fact_id in sorted(beliefs.alone(reader, collection_id, page)):
             findings.differs("fact", f"fact {fact_id}", "nobody says so")
+
+
+def _verify_joins(reader: Reader, collection_id: int, findings: Findings) -> None:
+    """Compare what entities stand for with the joins that count; those of which only the log knows are left out."""
+    held = joins.stored(reader, collection_id)
+    said = roots(joins.counted(reader, collection_id))
+    there = joins.known(reader, collection_id, list(said))
+    for entity, root in sorted(held.items()):
+        findings.seen("fact_entity", entity, root)
+    findings.compare(
+        "fact_entity",
+        {entity: {"stands_for": root} for entity, root in held.items()},
+        {entity: {"stands_for": root} for entity, root in said.items() if entity in there},
+        "entity {}",
+    )
 
 
 def _row(state: Fact) -> dict[str, object]:

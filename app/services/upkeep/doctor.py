@@ -182,7 +182,7 @@ class DoctorService:
         run = self._encoder().id
         self._check_dimension()
         with self._database.read() as reader:
-            others = collections.of_other_encoders(reader, run, 4)
+            others = collections.of_other_encoders(reader, self._encoder().fingerprints, 4)
         if others:
             named = ", ".join(f"{other.name} ({other.encoder_model})" for other in others[:3])
             yield Finding("encoder", "warning", f"{run.model}; of others: {named}", "run those for them")

@@ -16,6 +16,7 @@ class Quotas:
         queries, verdicts: of a day (UTC).
         llm_tokens: that a language model reads and writes for it on a day.
         jobs: that are open at a time.
+        judges: names that give verdicts on its collections' answers, or that something is set for.
     """
 
     passages: int | None = None
@@ -23,6 +24,7 @@ class Quotas:
     verdicts: int | None = None
     llm_tokens: int | None = None
     jobs: int | None = None
+    judges: int | None = None
 
     def as_row(self) -> dict[str, int | None]:
         """By name."""
@@ -40,7 +42,9 @@ class Tenant:
     passages: int
 
 
-_COLUMNS = "tenant.name, tenant.passages, tenant.queries, tenant.verdicts, tenant.llm_tokens, tenant.jobs"
+_COLUMNS = (
+    "tenant.name, tenant.passages, tenant.queries, tenant.verdicts, tenant.llm_tokens, tenant.jobs, tenant.judges"
+)
 _COUNTS = """
     (SELECT count(*) FROM collection WHERE collection.tenant = tenant.name) AS collections,
     (SELECT count(*) FROM access_key WHERE access_key.tenant = tenant.name AND revoked_at IS NULL
@@ -53,10 +57,11 @@ def put(writer: Writer, name: str, quotas: Quotas) -> None:
     """Make the tenant, or set its quotas anew."""
     writer.execute(
         """
-        INSERT INTO tenant (name, passages, queries, verdicts, llm_tokens, jobs)
-        VALUES (%(name)s, %(passages)s, %(queries)s, %(verdicts)s, %(llm_tokens)s, %(jobs)s)
+        INSERT INTO tenant (name, passages, queries, verdicts, llm_tokens, jobs, judges)
+        VALUES (%(name)s, %(passages)s, %(queries)s, %(verdicts)s, %(llm_tokens)s, %(jobs)s, %(judges)s)
         ON CONFLICT (name) DO UPDATE SET passages = excluded.passages, queries = excluded.queries,
-            verdicts = excluded.verdicts, llm_tokens = excluded.llm_tokens, jobs = excluded.jobs
+            verdicts = excluded.verdicts, llm_tokens = excluded.llm_tokens, jobs = excluded.jobs,
+            judges = excluded.judges
         """,
         {"name": name, **quotas.as_row()},
     )
@@ -68,8 +73,63 @@ def make(writer: Writer, name: str) -> None:
 
 
 def exists(reader: Reader, name: str) -> bool:
-    """Whether there is such a tenant."""
-    return bool(reader.scalar("SELECT EXISTS (SELECT FROM tenant WHERE name = %(name)s)", {"name": name}))
+    """Whether there is such a tenant, and it is not being removed."""
+    statement = "SELECT EXISTS (SELECT FROM tenant WHERE name = %(name)s AND closed_at IS NULL)"
+    return bool(reader.scalar(statement, {"name": name}))
+
+
+def close(writer: Writer, name: str) -> bool:
+    """Have nobody be of the tenant any more, who needs a key or a token for that; whether it is there."""
+    closed = writer.execute(
+        "UPDATE tenant SET closed_at = coalesce(closed_at, now()) WHERE name = %(name)s", {"name": name}
+    )
+    writer.execute(
+        "UPDATE access_key SET revoked_at = now() WHERE tenant = %(name)s AND revoked_at IS NULL", {"name": name}
+    )
+    return closed > 0
+
+
+def closed(reader: Reader) -> list[str]:
+    """Tenants that are being removed, by name."""
+    rows = reader.rows("SELECT name FROM tenant WHERE closed_at IS NOT NULL ORDER BY name")
+    return [row.name for row in rows]
+
+
+def remove(writer: Writer, name: str) -> bool:
+    """Remove a closed tenant with its keys and what it spent; False: it has collections left, or is not closed."""
+    # Whoever makes a collection at this moment has it made before, or is told that there is no tenant.
+    writer.row("SELECT name FROM tenant WHERE name = %(name)s FOR UPDATE", {"name": name})
+    return (
+        writer.execute(
+            """
+            DELETE FROM tenant WHERE name = %(name)s AND closed_at IS NOT NULL
+              AND NOT EXISTS (SELECT FROM collection WHERE tenant = %(name)s)
+            """,
+            {"name": name},
+        )
+        > 0
+    )
+
+
+def judges(reader: Reader, name: str) -> set[str]:
+    """Whose verdicts the tenant's collections hold, and whom something is set for there."""
+    rows = reader.rows(
+        """
+        WITH RECURSIVE own AS MATERIALIZED (SELECT id FROM collection WHERE tenant = %(name)s),
+        said(collection_id, judge) AS ( -- from name to name by the index, not from verdict to verdict
+            SELECT own.id, (SELECT min(e.judge) FROM feedback_event e WHERE e.collection_id = own.id) FROM own
+            UNION ALL
+            SELECT said.collection_id, (
+                SELECT min(e.judge) FROM feedback_event e
+                WHERE e.collection_id = said.collection_id AND e.judge > said.judge
+            ) FROM said WHERE said.judge IS NOT NULL
+        )
+        SELECT judge FROM said WHERE judge IS NOT NULL
+        UNION SELECT judge.name FROM own JOIN judge ON judge.collection_id = own.id
+        """,
+        {"name": name},
+    )
+    return {row.judge for row in rows}
 
 
 def every(reader: Reader) -> list[Tenant]:

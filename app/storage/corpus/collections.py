@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
-from app.errors import ConfigurationError, GoneError, NotFoundError
+from app.errors import ConfigurationError, GoneError, NotFoundError, UnavailableError
 from app.storage.database import Reader, Writer
 
 Held = Literal["job", "query", "verdict"]
@@ -31,7 +31,8 @@ class Collection:
     """One tenant's corpus and what it holds.
 
     Attributes:
-        encoder_model, encoder_fingerprint: what its vectors are made with, for as long as it lives.
+        encoder_model, encoder_fingerprint: what its vectors are made with.
+        space: another number after each change of these: vectors of before are not comparable.
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
@@ -57,6 +58,7 @@ class Collection:
     past: Mapping[str, Any] | None = None
     indexed: Sequence[str] = ()
     tenant: str = LOCAL_TENANT
+    space: int = 0
 
     @property
     def encoder(self) -> EncoderId:
@@ -74,7 +76,7 @@ class Opened:
 
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
-    "key_building, serving, experiment, exploration, past, indexed, tenant"
+    "key_building, serving, experiment, exploration, past, indexed, tenant, space"
 )
 
 
@@ -90,7 +92,7 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
     )
     if row is None:
         raise missing(name)
-    return _collection(row)
+    return of_row(row)
 
 
 def missing(name: str) -> NotFoundError:
@@ -112,7 +114,7 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s", {"id": collection_id})
     if row is None:
         raise NotFoundError("The collection was deleted meanwhile.")
-    return _collection(row)
+    return of_row(row)
 
 
 def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> Opened:
@@ -132,7 +134,7 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         # None: another transaction, waited for here, has just deleted what the insert collided with.
         found = writer.row(opening, parameters)
         if found is not None:
-            return Opened(_collection(found), created)
+            return Opened(of_row(found), created)
 
 
 def keep(writer: Writer, collection_id: int) -> bool:
@@ -161,6 +163,32 @@ def claim_learning(writer: Writer, collection_id: int) -> bool:
     return bool(writer.scalar(statement, {"name": f"worker-learning:{collection_id}"}))
 
 
+def space_of(reader: Reader, collection_id: int) -> int | None:
+    """The space that the collection's vectors are of now; None: it is gone."""
+    found: int | None = reader.scalar("SELECT space FROM collection WHERE id = %(id)s", {"id": collection_id})
+    return found
+
+
+def moved(reader: Reader, collection: Collection, found: int | None = None) -> Collection | None:
+    """The collection as it is now, if its vectors are of another space than they were; else None.
+
+    Args:
+        found: the space that they are of now, if it was read already.
+    """
+    found = space_of(reader, collection.id) if found is None else found
+    return None if found in {collection.space, None} else by_id(reader, collection.id)
+
+
+def same_space(reader: Reader, collection: Collection) -> None:
+    """See that the collection's vectors are still comparable with those that were made for it.
+
+    Raises:
+        UnavailableError: they were exchanged at this moment.
+    """
+    if space_of(reader, collection.id) not in {collection.space, None}:
+        raise UnavailableError(f"Collection {collection.name!r} was given other vectors at this moment; ask again.")
+
+
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:
     """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
     statement = "SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE SKIP LOCKED"
@@ -175,6 +203,14 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     """
     held = writer.row("SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id})
     return held is not None
+
+
+def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
+    """As ``lock_graph``: the space that the collection's vectors are of until the transaction ends; None: gone."""
+    found: int | None = writer.scalar(
+        "SELECT space FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id}
+    )
+    return found
 
 
 def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
@@ -273,7 +309,7 @@ def page(
             "limit": limit,
         },
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
@@ -292,7 +328,7 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
         """,
         {"id": identity, "tenant": tenant},
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def delete(writer: Writer, collection_id: int) -> bool:
@@ -325,16 +361,18 @@ def check_dimension(reader: Reader, model: str, dimension: int) -> None:
         )
 
 
-def of_other_encoders(reader: Reader, encoder: EncoderId, limit: int) -> list[Collection]:
-    """The first ``limit`` collections, in name order, whose vectors another encoder made."""
+def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -> list[Collection]:
+    """The first ``limit`` collections, in name order, whose vectors encoders but these made."""
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> %(fingerprint)s ORDER BY name LIMIT %(limit)s
+        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> ALL(%(fingerprints)s)
+        ORDER BY name LIMIT %(limit)s
         """,
-        {"fingerprint": encoder.fingerprint, "limit": limit},
+        {"fingerprints": list(fingerprints), "limit": limit},
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
-def _collection(row: Any) -> Collection:
+def of_row(row: Any) -> Collection:
+    """What a row of ``COLUMNS`` says."""
     return Collection(**row._mapping)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from app.core.facts import Claim, Days, Fact, Group, Kind, Move, Word
+from app.core.standing import FULL, NEWCOMERS
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import floats, integers
@@ -118,7 +119,7 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[W
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind="source",
-            who=f"passage {row.passage_id}" if row.source is None else f"source {row.source}",
+            who=f"source {row.source}" if row.passage_id is None else f"passage {row.passage_id}",
             day=_day(row.learned_at),
             at=row.learned_at,
             positive=row.observation_noise_positive,
@@ -141,7 +142,7 @@ def _events(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[Wo
             sequence=row.sequence,
             fact_id=row.fact_id,
             kind=cast(Kind, row.kind),
-            who=row.judge,
+            who=NEWCOMERS if row.standing < FULL else row.judge,
             day=_day(row.received_at),
             at=row.received_at,
             positive=row.observation_noise_positive,

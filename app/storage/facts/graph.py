@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from app.core.alignment import ends
 from app.core.facts import ALWAYS, NEVER
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each
@@ -77,8 +78,7 @@ def graph_names(reader: Reader, collection_id: int) -> dict[int, str]:
 
 
 def put(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]) -> list[int]:
-    """Make the entities and facts that are not there yet; the fact of each, in the given order."""
-    _put_entities(writer, collection_id, graph_id, said)
+    """Make the facts that are not there yet, of entities that are; the fact of each, in the given order."""
     parameters = {
         "collection": collection_id,
         "graph": graph_id,
@@ -122,43 +122,58 @@ def put(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said])
     return [row.id for row in rows]
 
 
-def _put_entities(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]) -> None:
+def put_entities(writer: Writer, collection_id: int, graph_id: int, said: Sequence[Said]) -> dict[int, str]:
+    """Make the entities of these facts that are not there yet: their names by their ids."""
     surfaces: dict[str, str] = {}
     for row in said:
         surfaces.setdefault(*row.subject)
         if row.kind == "entity":
             surfaces.setdefault(*row.object)
     names = sorted(surfaces)
-    writer.execute(
+    rows = writer.rows(
         """
-        INSERT INTO fact_entity (collection_id, graph_id, name, bare, surface)
+        INSERT INTO fact_entity (collection_id, graph_id, name, bare, tail, surface)
         SELECT %(collection)s, %(graph)s, row.*
-        FROM unnest(%(names)s::text[], %(bare)s::text[], %(surfaces)s::text[]) AS row
-        ON CONFLICT DO NOTHING
+        FROM unnest(%(names)s::text[], %(bare)s::text[], %(tails)s::text[], %(surfaces)s::text[]) AS row
+        ON CONFLICT DO NOTHING RETURNING id, name
         """,
         {
             "collection": collection_id,
             "graph": graph_id,
             "names": names,
             "bare": [bare(name) for name in names],
+            "tails": [ends(name)[1] for name in names],
             "surfaces": [surfaces[name] for name in names],
         },
     )
+    return {row.id: row.name for row in rows}
 
 
-def add_sources(writer: Writer, collection_id: int, facts: Sequence[int], said: Sequence[Said]) -> None:
-    """Record who says these facts, in the given order; who said one already says nothing new."""
+def add_sources(
+    writer: Writer,
+    collection_id: int,
+    facts: Sequence[int],
+    said: Sequence[Said],
+    places: Sequence[int] | None = None,
+) -> None:
+    """Record who says these facts, in the given order; who said one already says nothing new.
+
+    Args:
+        places: where they come in the order of all that is said; by default after all.
+    """
     writer.execute(
         """
         INSERT INTO fact_source (collection_id, fact_id, sentence_id, passage_id, statement_id, confidence,
                                  sequence, observation_noise_positive, observation_noise_negative, process_noise)
         SELECT %(collection)s, row.fact, row.sentence, row.passage, row.statement, row.confidence,
-               nextval('fact_said'), row.positive, row.negative, row.process
+               coalesce(row.place, nextval('fact_said')), row.positive, row.negative, row.process
         FROM (
             SELECT DISTINCT ON (fact, sentence, statement) * FROM unnest(
                 %(facts)s::bigint[], %(sentences)s::bigint[], %(passages)s::bigint[], %(statements)s::bigint[],
-                %(confidences)s::float8[], %(positives)s::float8[], %(negatives)s::float8[], %(processes)s::float8[]
-            ) WITH ORDINALITY AS row(fact, sentence, passage, statement, confidence, positive, negative, process, n)
+                %(confidences)s::float8[], %(positives)s::float8[], %(negatives)s::float8[],
+                %(processes)s::float8[], %(places)s::bigint[]
+            ) WITH ORDINALITY
+                AS row(fact, sentence, passage, statement, confidence, positive, negative, process, place, n)
             ORDER BY fact, sentence, statement, n
         ) AS row
         WHERE (SELECT held.id FROM fact_source held
@@ -177,6 +192,7 @@ def add_sources(writer: Writer, collection_id: int, facts: Sequence[int], said: 
             "positives": floats(row.positive for row in said),
             "negatives": floats(row.negative for row in said),
             "processes": floats(row.process_noise for row in said),
+            "places": [None] * len(said) if places is None else list(places),
         },
     )
 
@@ -191,6 +207,18 @@ def said_by_sentences(reader: Reader, collection_id: int, sentences: Iterable[in
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {(row.sentence_id, row.fact_id): row.id for row in rows}
+
+
+def statements_of_passage(reader: Reader, collection_id: int, passage_id: int) -> list[int]:
+    """The sentences that were stated with a passage for their source."""
+    rows = reader.rows(
+        """
+        SELECT statement_id FROM fact_source
+        WHERE collection_id = %(collection)s AND passage_id = %(passage)s AND num_nonnulls(statement_id) = 1
+        """,
+        {"collection": collection_id, "passage": passage_id},
+    )
+    return sorted({row.statement_id for row in rows})
 
 
 def said_by_statements(reader: Reader, collection_id: int, statements: Iterable[int]) -> list[int]:
@@ -222,18 +250,19 @@ def remove_unsaid(writer: Writer, collection_id: int, facts: Iterable[int]) -> l
         DELETE FROM fact f USING {WANTED} WHERE f.collection_id = wanted.collection_id AND f.id = wanted.id
           AND (SELECT held.id FROM fact_source held
                WHERE held.collection_id = f.collection_id AND held.fact_id = f.id LIMIT 1) IS NULL
-        RETURNING f.id, f.subject_said, f.object_said
+        RETURNING f.id, f.subject_said, f.object_said, f.subject_id, f.object_id
         """,
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
-    _remove_unnamed(
-        writer, collection_id, {entity for row in rows for entity in (row.subject_said, row.object_said)}
-    )
+    named = {
+        entity for row in rows for entity in (row.subject_said, row.object_said, row.subject_id, row.object_id)
+    }
+    _remove_unnamed(writer, collection_id, named)
     return [row.id for row in rows]
 
 
 def _remove_unnamed(writer: Writer, collection_id: int, entities: Iterable[int]) -> None:
-    """Remove entities that no fact names; one that others stand for hands that on to the first of them."""
+    """Remove entities that no fact names, nor means by another's name."""
     unnamed = """
         (SELECT f.id FROM fact f WHERE f.collection_id = e.collection_id AND f.{0} = e.id LIMIT 1) IS NULL
     """

@@ -84,7 +84,8 @@ class EntityRow:
 
 _FACT = """
     f.id, f.graph_id, f.subject_id, s.surface AS subject, f.predicate, f.object_id,
-    coalesce(o.surface, f.object_text) AS object, f.object_kind, f.valid_from, f.valid_to, f.belief, f.perplexity,
+    CASE WHEN f.object_id = f.subject_id THEN f.object_text ELSE coalesce(o.surface, f.object_text) END AS object,
+    f.object_kind, f.valid_from, f.valid_to, f.belief, f.perplexity,
     f.observations, f.held_until, f.closed_at, f.closed_reason, f.superseded_by, f.learned_at
 """
 _NAMES = each("fact_entity s", "s.id = f.subject_id") + each("fact_entity o", "o.id = f.object_id", outer=True)
@@ -157,24 +158,23 @@ def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int
     return {row.id: EntityRow(**row._mapping) for row in found}
 
 
+def names_after(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> dict[int, str]:
+    """The next entities of a graph, in id order, with their normalised names."""
+    rows = reader.rows(
+        """
+        SELECT id, name FROM fact_entity WHERE collection_id = %(collection)s AND graph_id = %(graph)s
+        AND id > %(after)s ORDER BY id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "graph": graph_id, "after": after, "limit": limit},
+    )
+    return {row.id: row.name for row in rows}
+
+
 def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
     """The entities that stand for one of these."""
     found = reader.rows(
         f"SELECT e.id FROM {WANTED} {each('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
         {"collection": collection_id, "ids": sorted(set(ids))},
-    )
-    return [row.id for row in found]
-
-
-def facts_of_entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
-    """All facts by the names of these entities or of what stands for them."""
-    wanted = sorted({*ids, *members(reader, collection_id, ids)})
-    found = reader.rows(
-        f"""
-        SELECT f.id FROM {WANTED} {each("fact f", "f.subject_said = wanted.id")}
-        UNION SELECT f.id FROM {WANTED} {each("fact f", "f.object_said = wanted.id")}
-        """,
-        {"collection": collection_id, "ids": wanted},
     )
     return [row.id for row in found]
 

@@ -20,6 +20,11 @@ class KeySource:
     text: str
     sentences: Sequence[str]
 
+    @property
+    def id(self) -> int:
+        """The passage's."""
+        return self.passage_id
+
 
 @dataclass(frozen=True, slots=True)
 class StagedKey:
@@ -31,7 +36,7 @@ class StagedKey:
 
 
 # One statement, so that a passage's sentences are those of its text.
-_SOURCE = """
+SOURCE = """
     SELECT p.id AS passage_id, p.content_hash, p.title, p.text, ARRAY(
                SELECT s.text FROM sentence s WHERE s.collection_id = p.collection_id AND s.passage_id = p.id
                ORDER BY s.position, s.id
@@ -49,7 +54,7 @@ def unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource
     """The next passages after passage ``after`` whose present content has no staged key, in id order."""
     rows = reader.rows(
         f"""
-        {_SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s
+        {SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s
           AND NOT EXISTS (SELECT FROM {_STAGED})
         ORDER BY p.id LIMIT %(limit)s
         """,
@@ -61,7 +66,7 @@ def unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource
 def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]:
     """The next passages of the job's collection after passage ``after``, in id order."""
     rows = reader.rows(
-        f"{_SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s",
+        f"{SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s",
         _of(job) | {"after": after, "limit": limit},
     )
     return [KeySource(**row._mapping) for row in rows]

@@ -43,7 +43,8 @@ class StoredEvent:
 class PendingEvent:
     """A locked event with what its application needs of what it judges.
 
-    ``day`` it came on (UTC), as 2026-05-01; ``trusted``: its judge counts in full by whose request it was.
+    ``day`` it came on (UTC), as 2026-05-01; ``trusted``: its judge counts in full by whose request it was;
+    ``space``: of the embeddings, which are comparable with others only if it is the one that is ``served``.
     """
 
     id: int
@@ -61,6 +62,8 @@ class PendingEvent:
     features: NDArray[np.float32] | None
     enough: NDArray[np.float32] | None
     waited_seconds: float = 0.0
+    space: int = 0
+    served: int = 0
 
 
 COLUMNS = """
@@ -123,7 +126,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.activated, judged.ranked, judged.features,
-               judged.enough, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited
+               judged.enough, extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
+               judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event
@@ -153,6 +157,8 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
             features=features_of(row.ranked, row.features),
             enough=enough_of(row.enough),
             waited_seconds=row.waited,
+            space=row.space,
+            served=row.served,
         )
         for row in rows
     ]
@@ -280,19 +286,19 @@ def unpark(writer: Writer, collection_id: int, *, event: int | None = None, judg
     return sorted(row.id for row in rows)
 
 
-def overdue(reader: Reader, age_seconds: float, limit: int, fingerprint: str) -> list[tuple[int, int]]:
+def overdue(reader: Reader, age_seconds: float, limit: int, fingerprints: Sequence[str]) -> list[tuple[int, int]]:
     """(collection, event) that have waited longer than ``age_seconds``: their wake-up was lost.
 
     Args:
-        fingerprint: of the encoder that there is. Verdicts with expansions in collections of others are left out:
-            enough of them would keep all that came after them waiting.
+        fingerprints: of the encoders that there are. Verdicts with expansions in collections of others are left
+            out: enough of them would keep all that came after them waiting.
     """
     rows = reader.rows(
         """
         SELECT event.collection_id, event.id FROM feedback_event event
         WHERE event.status = 'pending' AND event.received_at < now() - make_interval(secs => %(age)s)
           AND (
-              (SELECT c.encoder_fingerprint FROM collection c WHERE c.id = event.collection_id) = %(fingerprint)s
+              (SELECT encoder_fingerprint FROM collection WHERE id = event.collection_id) = ANY(%(fingerprints)s)
               OR NOT EXISTS (
                   SELECT FROM verdict_expansion brought
                   WHERE brought.collection_id = event.collection_id AND brought.event_id = event.id
@@ -300,6 +306,6 @@ def overdue(reader: Reader, age_seconds: float, limit: int, fingerprint: str) ->
           )
         ORDER BY event.received_at LIMIT %(limit)s
         """,
-        {"age": age_seconds, "limit": limit, "fingerprint": fingerprint},
+        {"age": age_seconds, "limit": limit, "fingerprints": list(fingerprints)},
     )
     return [(row.collection_id, row.id) for row in rows]

@@ -33,10 +33,10 @@ class NewEvent:
 def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
     """Append events, in one statement; of each its collection and itself as it is stored.
 
-    None for one that cannot be appended: the key was used before, there is no such collection or episode, not each
-    of its sentences exists, or, of several events, its collection is held by somebody who may delete it. Keys are
-    taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds none but
-    earlier ones. The first verdict on a query copies what verdicts on it go by.
+    None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
+    not each of its sentences exists, or, of several events, its collection is held by somebody who may delete it.
+    Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds
+    none but earlier ones. The first verdict on a query copies what verdicts on it go by.
     """
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(
@@ -45,7 +45,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             SELECT id FROM collection WHERE id = ANY(%(collections)s) ORDER BY id
             FOR KEY SHARE {"SKIP LOCKED" if len(events) > 1 else ""}
         ), new AS MATERIALIZED ( -- of several with one key the first
-            SELECT DISTINCT ON (c.id, given.key) c.id AS collection_id, given.*
+            SELECT DISTINCT ON (c.id, given.principal, given.key) c.id AS collection_id, given.*
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                         %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
                         %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
@@ -60,22 +60,22 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
                   WHERE named.n = given.n
                     AND (SELECT s.id FROM sentence s WHERE s.collection_id = c.id AND s.id = named.id) IS NULL
               )
-            ORDER BY c.id, given.key, given.n
+            ORDER BY c.id, given.principal, given.key, given.n
         ), event AS (
             INSERT INTO feedback_event
                 (collection_id, query_id, idempotency_key, body_hash, judge, principal, trusted, version, partial,
                  retrieval_success, generation_success, generation_score, confidence, spared)
             SELECT collection_id, query, key, hash, judge, principal, trusted, %(version)s, partial,
                    retrieval_success, generation_success, generation_score, confidence, spared::bigint[]
-            FROM new ORDER BY collection_id, key
-            ON CONFLICT (collection_id, idempotency_key) DO NOTHING
+            FROM new ORDER BY collection_id, principal, key
+            ON CONFLICT (collection_id, principal, idempotency_key) DO NOTHING
             RETURNING collection_id, {COLUMNS}
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, features, enough)
+                 activated, ranked, features, enough, space)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-                   e.profile, e.filter, e.activated, e.ranked, e.features, e.enough
+                   e.profile, e.filter, e.activated, e.ranked, e.features, e.enough, e.space
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0
@@ -86,7 +86,8 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             ON CONFLICT (collection_id, id) DO NOTHING
         ), accepted AS (
             SELECT event.collection_id, event.id, new.n FROM event
-            JOIN new ON new.collection_id = event.collection_id AND new.key = event.idempotency_key
+            JOIN new ON new.collection_id = event.collection_id AND new.principal = event.principal
+                    AND new.key = event.idempotency_key
         ), naming AS (
             INSERT INTO verdict_sentence (collection_id, event_id, sentence_id, role)
             SELECT accepted.collection_id, accepted.id, said.sentence, said.role FROM accepted
@@ -124,9 +125,11 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
         }
         | _children([event.verdict for event in events]),
     )
-    found = {(row.collection_id, row.idempotency_key): (row.collection_id, stored(row)) for row in rows}
+    found = {
+        (row.collection_id, row.principal, row.idempotency_key): (row.collection_id, stored(row)) for row in rows
+    }
     # Of several with one key one was stored, and the others will meet it.
-    return [found.pop((event.collection_id, event.idempotency_key), None) for event in events]
+    return [found.pop((one.collection_id, one.principal, one.idempotency_key), None) for one in events]
 
 
 def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
@@ -155,7 +158,7 @@ class Arrival:
     has_episode: bool
 
 
-def arrival(reader: Reader, collection_id: int, key: str, episode: UUID) -> Arrival | None:
+def arrival(reader: Reader, collection_id: int, principal: str, key: str, episode: UUID) -> Arrival | None:
     """What a verdict meets, in one statement; None if the collection is gone."""
     row = reader.row(
         f"""
@@ -164,24 +167,24 @@ def arrival(reader: Reader, collection_id: int, key: str, episode: UUID) -> Arri
                    AS has_episode
         FROM collection c LEFT JOIN LATERAL (
             SELECT {COLUMNS} FROM feedback_event
-            WHERE collection_id = c.id AND idempotency_key = %(key)s OFFSET 0
+            WHERE collection_id = c.id AND principal = %(principal)s AND idempotency_key = %(key)s OFFSET 0
         ) AS event ON true
         WHERE c.id = %(collection)s
         """,
-        {"collection": collection_id, "key": key, "episode": episode},
+        {"collection": collection_id, "principal": principal, "key": key, "episode": episode},
     )
     if row is None:
         return None
     return Arrival(None if row.id is None else stored(row), row.has_episode)
 
 
-def by_key(reader: Reader, collection_id: int, key: str) -> StoredEvent | None:
-    """The event accepted under this Idempotency-Key, or None."""
+def by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredEvent | None:
+    """The event accepted under this Idempotency-Key of the principal, or None."""
     row = reader.row(
         f"""
         SELECT {COLUMNS} FROM feedback_event
-        WHERE collection_id = %(collection)s AND idempotency_key = %(key)s
+        WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s
         """,
-        {"collection": collection_id, "key": key},
+        {"collection": collection_id, "principal": principal, "key": key},
     )
     return None if row is None else stored(row)

@@ -37,6 +37,7 @@ class EpisodeRow:
         arm: of the collection's experiment; None for none.
         explored: passages that exploration put into the answer.
         principal: whose request it was.
+        space: of the collection's, that its vectors are of.
     """
 
     id: UUID
@@ -60,6 +61,7 @@ class EpisodeRow:
     arm: str | None = None
     explored: Sequence[int] = ()
     principal: str = "local"
+    space: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,11 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
         """
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
-                             principal, answer, trace, ranked, features, enough)
+                             principal, answer, trace, ranked, features, enough, space)
         SELECT c.id, %(id)s, %(question)s, %(embedding)s, %(time_constraint)s, %(time_embedding)s,
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
-               %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s
+               %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s,
+               %(space)s
         FROM collection c WHERE c.id = %(collection)s FOR KEY SHARE
         """,
         {
@@ -107,6 +110,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
             "embedding": episode.embedding,
             "time_constraint": episode.time_constraint,
             "time_embedding": episode.time_embedding,
+            "space": episode.space,
             "memory": episode.memory,
             "profile": episode.profile,
             "strategy": episode.strategy,

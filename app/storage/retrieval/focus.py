@@ -1,6 +1,6 @@
 """What a query looks for and where, and how much one statement may read for it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,7 @@ class Focus:
         asked: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
+        gaps: vectors, (d,), whose nearest passages are ranked as well.
     """
 
     collection: Collection
@@ -48,6 +49,7 @@ class Focus:
     metadata: Mapping[str, Any] | None = None
     asked: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
+    gaps: Sequence[Vector] = ()
 
     @property
     def evolved(self) -> bool:

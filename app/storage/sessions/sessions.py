@@ -155,24 +155,11 @@ def find(reader: Reader, collection_id: int, session: UUID) -> StoredSession | N
     return None if row is None else StoredSession(**row._mapping)
 
 
-def stopped(reader: Reader, collection_id: int, after: UUID | None, limit: int) -> list[UUID]:
-    """Sessions that came to an end by themselves, by their ids, those after ``after``."""
-    rows = reader.rows(
-        """
-        SELECT id FROM session
-        WHERE collection_id = %(collection)s AND status = 'stopped' AND (%(after)s::uuid IS NULL OR id > %(after)s)
-        ORDER BY id LIMIT %(limit)s
-        """,
-        {"collection": collection_id, "after": after, "limit": limit},
-    )
-    return [row.id for row in rows]
-
-
 def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) -> list[Round]:
     """Its rounds in order, those after the number ``after``."""
     rows = reader.rows(
         f"""
-        SELECT number, action, said, episodes, curated, enough, covered, cost, warnings, created_at
+        SELECT number, action, said, episodes, curated, enough, covered, cost, warnings, created_at, walk
         FROM session_round WHERE {OF} AND number > %(after)s ORDER BY number
         """,
         {"collection": collection_id, "session": session, "after": after},
@@ -253,9 +240,10 @@ def _add_round(writer: Writer, collection_id: int, session: UUID, added: Round) 
     writer.execute(
         """
         INSERT INTO session_round
-            (collection_id, session_id, number, action, said, episodes, curated, enough, covered, cost, warnings)
+            (collection_id, session_id, number, action, said, episodes, curated, enough, covered, cost, walk,
+             warnings)
         VALUES (%(collection)s, %(session)s, %(number)s, %(action)s, %(said)s, %(episodes)s, %(curated)s,
-                %(enough)s, %(covered)s, %(cost)s, %(warnings)s)
+                %(enough)s, %(covered)s, %(cost)s, %(walk)s, %(warnings)s)
         """,
         {
             "collection": collection_id,
@@ -268,6 +256,7 @@ def _add_round(writer: Writer, collection_id: int, session: UUID, added: Round) 
             "enough": added.enough,
             "covered": added.covered,
             "cost": Jsonb(dict(added.cost)),
+            "walk": None if added.walk is None else Jsonb(dict(added.walk)),
             "warnings": Jsonb(list(added.warnings)),
         },
     )

@@ -29,10 +29,12 @@ tenant_table = Table(
     Column("verdicts", BigInteger, comment="give,"),
     Column("llm_tokens", BigInteger, comment="have a language model read and write,"),
     Column("jobs", BigInteger, comment="and, at any time, how many jobs may be open."),
+    Column("judges", BigInteger, comment="And how many may give verdicts, or have something set."),
+    Column("closed_at", TIMESTAMP(timezone=True), comment="It is being removed: nobody is of it any more."),
     now("created_at"),
     *(
         CheckConstraint(f"{name} >= 0", name=name)
-        for name in ("passages", "queries", "verdicts", "llm_tokens", "jobs")
+        for name in ("passages", "queries", "verdicts", "llm_tokens", "jobs", "judges")
     ),
     comment="Owners of collections, judges and keys.",
 )

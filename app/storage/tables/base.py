@@ -5,8 +5,10 @@ from sqlalchemy import (
     BigInteger,
     Column,
     ForeignKeyConstraint,
+    Integer,
     MetaData,
     func,
+    text,
 )
 
 metadata = MetaData(
@@ -22,6 +24,16 @@ metadata = MetaData(
 
 def tenant() -> Column[int]:
     return Column("collection_id", BigInteger, nullable=False)
+
+
+def space() -> Column[int]:
+    return Column(
+        "space",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="Of the collection's, that its vectors are of.",
+    )
 
 
 def now(name: str) -> Column[object]:

@@ -76,6 +76,13 @@ collection = Table(
         server_default=text("'{}'"),
         comment="Tables that have a vector index of this collection's rows; others are searched exactly.",
     ),
+    Column(
+        "space",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="Counts its encoders: another number, other vectors.",
+    ),
     now("created_at"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),
@@ -144,9 +151,12 @@ entity = Table(
     Column("id", BigInteger, Identity(), nullable=False),
     Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
     Column("surface", Text, nullable=False),
-    Column("embedding", VECTOR(), nullable=False),
+    Column("spelling", Text, nullable=False, comment="Names that differ in their spelling only meet here."),
+    Column("embedding", VECTOR(), comment="Null until it is made, which is after the passages can be found."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "name"),
+    Index(None, "collection_id", "spelling"),
+    Index("entity_waiting_idx", "collection_id", "id", postgresql_where=text("embedding IS NULL")),
 )
 
 entity_sentence = Table(
@@ -203,4 +213,49 @@ lexical_passage = Table(
     # No cascade: a passage cannot leave while it is still counted.
     ForeignKeyConstraint(["collection_id", "passage_id"], ["passage.collection_id", "passage.id"]),
     comment="What takes a passage out of the lexical index again, exactly as it came.",
+)
+
+spare_vector = Table(
+    "spare_vector",
+    metadata,
+    Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column("id", BigInteger, Identity(), nullable=False),
+    Column("encoder", Text, nullable=False, comment="Its fingerprint."),
+    Column("passage_id", BigInteger, comment="With none of these it is of a text that callers sent."),
+    Column("sentence_id", BigInteger),
+    Column("entity_id", BigInteger),
+    Column("time_expression_id", BigInteger),
+    Column(
+        "digest",
+        LargeBinary,
+        comment="Of what it is of: a passage's content and what keys are made of, or a caller's text.",
+    ),
+    Column("embedding", VECTOR(), nullable=False),
+    PrimaryKeyConstraint("collection_id", "id"),
+    of("passage", "passage_id"),
+    of("sentence", "sentence_id"),
+    of("entity", "entity_id"),
+    of("time_expression", "time_expression_id"),
+    CheckConstraint("num_nonnulls(passage_id, sentence_id, entity_id, time_expression_id) <= 1", name="one"),
+    CheckConstraint(
+        "(digest IS NULL) = (num_nonnulls(sentence_id, entity_id, time_expression_id) = 1)", name="digest"
+    ),
+    *(
+        Index(
+            f"spare_vector_{name}_idx",
+            "collection_id",
+            column,
+            "encoder",
+            unique=True,
+            postgresql_where=text(condition),
+        )
+        for name, column, condition in (
+            ("passage", "passage_id", "passage_id IS NOT NULL"),
+            ("sentence", "sentence_id", "sentence_id IS NOT NULL"),
+            ("entity", "entity_id", "entity_id IS NOT NULL"),
+            ("time", "time_expression_id", "time_expression_id IS NOT NULL"),
+            ("text", "digest", "digest IS NOT NULL AND passage_id IS NULL"),
+        )
+    ),
+    comment="Vectors by encoders that the collection does not serve by: of the next one, or of the one before.",
 )

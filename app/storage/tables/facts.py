@@ -5,6 +5,7 @@ an entity that joined another one can be taken apart again.
 """
 
 from sqlalchemy import (
+    ARRAY,
     TIMESTAMP,
     BigInteger,
     Boolean,
@@ -66,11 +67,13 @@ fact_entity = Table(
     _graph(),
     Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
     Column("bare", Text, nullable=False, comment="The name without what is added in brackets."),
+    Column("tail", Text, nullable=False, comment="The last word of the name, by which others may be meant."),
     Column("surface", Text, nullable=False),
     Column("stands_for", BigInteger, comment="The entity that it was merged into."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "graph_id", "name"),
     Index(None, "collection_id", "graph_id", "bare"),
+    Index(None, "collection_id", "graph_id", "tail"),
     Index(
         "fact_entity_stands_for_idx",
         "collection_id",
@@ -145,13 +148,21 @@ fact_event = Table(
     _graph(),
     Column("kind", Text, nullable=False),
     Column("judge", Text, nullable=False),
+    Column("principal", Text, nullable=False, server_default=text("'local'"), comment="Whose request brought it."),
     Column("idempotency_key", Text, nullable=False),
     Column("body_hash", LargeBinary, nullable=False),
     Column("fact_id", BigInteger, comment="That it speaks of; it may be gone."),
-    Column("other_id", BigInteger, comment="The fact that comes after, or the entity that is joined."),
+    Column(
+        "other_id",
+        BigInteger,
+        comment="The fact that comes after, the entity that joins, or the graph that is adopted.",
+    ),
     Column("entity_id", BigInteger, comment="Of a merge: the entity that stays."),
     Column("valid_until", Integer, comment="First day on which the fact no longer holds."),
     Column("reason", Text),
+    Column("part_of", BigInteger, comment="The adoption that brought it from another graph."),
+    Column("origin_id", BigInteger, comment="What it repeats of that graph."),
+    Column("covers", ARRAY(BigInteger), comment="Of a revocation: the events that it took back."),
     Column("status", Text, nullable=False, server_default=text("'applied'")),
     _sequence(),
     Column("observation_noise_positive", Float(53), nullable=False, comment="By which it was applied, as follows."),
@@ -159,13 +170,19 @@ fact_event = Table(
     Column("process_noise", Float(53), nullable=False),
     Column("daily_share", Float(53), nullable=False),
     Column("contested_share", Float(53), nullable=False),
+    Column("standing", Float(53), nullable=False, server_default=text("1"), comment="Of the judge, in (0, 1]."),
     now("received_at"),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
-    UniqueConstraint("collection_id", "idempotency_key"),
+    UniqueConstraint("collection_id", "principal", "idempotency_key"),
     Index(None, "collection_id", "fact_id"),
     Index(None, "collection_id", "entity_id"),
-    CheckConstraint("kind IN ('assert', 'confirm', 'contradict', 'supersede', 'close', 'merge')", name="kind"),
+    Index(None, "collection_id", "judge", "received_at"),
+    Index("fact_event_part_of_idx", "collection_id", "part_of", postgresql_where=text("part_of IS NOT NULL")),
+    Index("fact_event_origin_idx", "collection_id", "origin_id", postgresql_where=text("origin_id IS NOT NULL")),
+    CheckConstraint(
+        "kind IN ('assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke')", name="kind"
+    ),
     CheckConstraint("status IN ('applied', 'revoked')", name="status"),
     comment="The log of what was said of facts: with the sources, everything believed of them is a function of it.",
 )
@@ -178,9 +195,13 @@ fact_statement = Table(
     Column("event_id", BigInteger, nullable=False),
     Column("source", Text, nullable=False, comment="Who or what says so."),
     Column("text", Text, nullable=False),
+    Column("origin_id", BigInteger, comment="The sentence that it repeats of another graph."),
     PrimaryKeyConstraint("collection_id", "id"),
     of("fact_event", "event_id"),
     Index(None, "collection_id", "event_id"),
+    Index(
+        "fact_statement_origin_idx", "collection_id", "origin_id", postgresql_where=text("origin_id IS NOT NULL")
+    ),
     comment="Sentences that callers gave as the sources of facts, beside those of passages.",
 )
 
@@ -191,7 +212,7 @@ fact_source = Table(
     Column("id", BigInteger, Identity(), nullable=False),
     Column("fact_id", BigInteger, nullable=False),
     Column("sentence_id", BigInteger),
-    Column("passage_id", BigInteger, comment="That of the sentence."),
+    Column("passage_id", BigInteger, comment="That of the sentence, or that a statement's source is."),
     Column("statement_id", BigInteger),
     Column("confidence", Float(53), nullable=False),
     _sequence(),
@@ -215,6 +236,12 @@ fact_source = Table(
         "collection_id",
         "statement_id",
         postgresql_where=text("statement_id IS NOT NULL"),
+    ),
+    Index(
+        "fact_source_stated_idx",
+        "collection_id",
+        "passage_id",
+        postgresql_where=text("num_nonnulls(statement_id) = 1"),
     ),
     CheckConstraint("num_nonnulls(sentence_id, statement_id) = 1", name="one"),
     CheckConstraint("confidence > 0 AND confidence <= 1", name="confidence"),

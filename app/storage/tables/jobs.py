@@ -92,10 +92,17 @@ idempotency = Table(
     "idempotency",
     metadata,
     Column("collection_id", BigInteger, ForeignKey("collection.id", ondelete="CASCADE"), nullable=False),
+    Column(
+        "principal",
+        Text,
+        nullable=False,
+        server_default=text("'local'"),
+        comment="Whose request it was: keys of others say nothing.",
+    ),
     Column("key", Text, nullable=False),
     Column("body_hash", LargeBinary, nullable=False),
     Column("answer", JSONB, nullable=False),
     now("created_at"),
-    PrimaryKeyConstraint("collection_id", "key"),
+    PrimaryKeyConstraint("collection_id", "principal", "key"),
     comment="First answers of keyed writes other than feedback, whose log keeps its own keys.",
 )

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables.base import metadata, now, of, tenant
+from app.storage.tables.base import metadata, now, of, space, tenant
 
 judged_query = Table(
     "judged_query",
@@ -46,6 +46,7 @@ judged_query = Table(
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column("enough", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."),
+    space(),
     PrimaryKeyConstraint("collection_id", "id"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
     comment="What verdicts on an answered query go by, copied when the first one is accepted.",
@@ -96,7 +97,7 @@ feedback_event = Table(
     Column("standing", Float(53), comment="Weight of its judge, below 1 of a new one."),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     PrimaryKeyConstraint("collection_id", "id"),
-    UniqueConstraint("collection_id", "idempotency_key"),
+    UniqueConstraint("collection_id", "principal", "idempotency_key"),
     of("judged_query", "query_id"),
     Index(None, "collection_id", "query_id"),
     Index(None, "collection_id", "question_id"),

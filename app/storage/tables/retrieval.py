@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.storage.tables.base import metadata, now, tenant
+from app.storage.tables.base import metadata, now, space, tenant
 
 episode = Table(
     "episode",
@@ -45,6 +45,7 @@ episode = Table(
     Column("ranked", ARRAY(BigInteger), comment="Best candidates; null where features alone did not rank."),
     Column("features", LargeBinary, comment="Of the candidates: (n, k) float32, little-endian, row by row."),
     Column("enough", LargeBinary, comment="Features of the answer: (k,) float32; the first of ranked were shown."),
+    space(),
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     Index(None, "collection_id", "created_at", "id"),

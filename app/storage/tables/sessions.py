@@ -69,6 +69,7 @@ session_round = Table(
     Column("enough", REAL),
     Column("covered", REAL),
     Column("cost", JSONB, nullable=False),
+    Column("walk", JSONB, comment="Where its queries would have gone on, by ids: the next round resumes it."),
     Column("warnings", JSONB, nullable=False, server_default=text("'[]'")),
     now("created_at"),
     PrimaryKeyConstraint("collection_id", "session_id", "number"),

@@ -1,20 +1,7 @@
 """What was said of facts by a past moment, copied; what was believed of them is replayed from that."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from app.storage.database import Writer
 from app.storage.undo.copies import Copy, of_source, rows_of
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """An entity that stood for another then, and those that had joined it before."""
-
-    other: int
-    entity: int
-    members: Sequence[int]
-
 
 # A fact is copied with a source that is; entities, with a fact that is. Each entity is its own until merges say.
 _SOURCE = f"""
@@ -25,13 +12,26 @@ _SOURCE = f"""
     WHERE held.collection_id = %(source)s AND held.learned_at <= %(until)s
       AND (p.created_at <= %(until)s OR event.received_at <= %(until)s)
 """
-_COUNTED = """
+# A revocation that was taken back since revoked what it covers until then.
+_COVERED = """
+    {0}.id IN (
+        SELECT unnest(r.covers) FROM fact_event r
+        WHERE r.collection_id = %(source)s AND r.kind = 'revoke' AND r.received_at <= %(until)s
+          AND (r.revoked_at IS NULL OR r.revoked_at > %(until)s)
+    )
+"""
+_COUNTED = f"""
     (event.status = 'applied' OR event.revoked_at > %(until)s) AND event.received_at <= %(until)s
+    AND NOT {_COVERED.format("event")}
 """
 
 
-def copy(writer: Writer, copy: Copy) -> list[Joined]:
-    """Copy graphs, facts, their sources and the log; the merges to carry out, in their order."""
+def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
+    """Copy graphs, facts, their sources and the log.
+
+    Returns:
+        The joins of entities that counted, in their order, as (who joins, who stays).
+    """
     parameters = copy.parameters()
     for table in ("fact_graph", "fact_predicate"):
         writer.execute(rows_of(table, f"FROM {table} held WHERE held.collection_id = %(source)s"), parameters)
@@ -67,8 +67,10 @@ def copy(writer: Writer, copy: Copy) -> list[Joined]:
             """
             FROM fact_event held WHERE held.collection_id = %(source)s AND held.received_at <= %(until)s
             """,
-            status="CASE WHEN held.revoked_at > %(until)s THEN 'applied' ELSE held.status END",
-            revoked_at="CASE WHEN held.revoked_at > %(until)s THEN NULL ELSE held.revoked_at END",
+            status=f"""CASE WHEN {_COVERED.format("held")} THEN 'revoked'
+                            WHEN held.revoked_at > %(until)s THEN 'applied' ELSE held.status END""",
+            revoked_at=f"""CASE WHEN {_COVERED.format("held")} THEN coalesce(held.revoked_at, %(until)s)
+                                WHEN held.revoked_at > %(until)s THEN NULL ELSE held.revoked_at END""",
         ),
         parameters,
     )
@@ -90,10 +92,4 @@ def copy(writer: Writer, copy: Copy) -> list[Joined]:
         """,
         parameters,
     )
-    members: dict[int, list[int]] = {}
-    done = []
-    for row in found:
-        joining = members.pop(row.other, [])
-        done.append(Joined(row.other, row.entity, joining))
-        members.setdefault(row.entity, []).extend([row.other, *joining])
-    return done
+    return [(row.other, row.entity) for row in found]

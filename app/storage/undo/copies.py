@@ -129,8 +129,9 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
     """A collection that serves without memory, marked as what the source was at ``until`` and made by ``job``."""
     target = writer.scalar(
         """
-        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint, key_building, serving, past)
-        SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, key_building, 'shadow',
+        INSERT INTO collection
+            (tenant, name, encoder_model, encoder_fingerprint, space, key_building, serving, past)
+        SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, space, key_building, 'shadow',
                %(past)s || jsonb_build_object('of', name)
         FROM collection WHERE id = %(source)s RETURNING id
         """,

@@ -63,6 +63,11 @@ def end(writer: Writer, act: int, status: int) -> None:
     )
 
 
+def forget(writer: Writer, tenant: str) -> None:
+    """Remove the tenant's acts."""
+    writer.execute("DELETE FROM act WHERE tenant = %(tenant)s", {"tenant": tenant})
+
+
 def page(reader: Reader, tenant: str, before: int | None, limit: int) -> Sequence[Act]:
     """The tenant's acts, the latest first, those before the id ``before``."""
     rows = reader.rows(

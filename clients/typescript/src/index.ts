@@ -7,6 +7,7 @@
 
 import createClient, { type Client } from "openapi-fetch";
 
+import { events } from "./events.js";
 import { retrying } from "./retries.js";
 import type { components, paths } from "./schema.js";
 
@@ -14,8 +15,16 @@ export type Schemas = components["schemas"];
 type Options<Body, Positional extends keyof Body> = Omit<Body, Positional>;
 export type QueryOptions = Options<Schemas["QueryIn"], "query">;
 export type AnswerOptions = Options<Schemas["AnswerIn"], "query">;
-export type Verdict = Options<Schemas["FeedbackIn"], "query_id"> & { idempotencyKey?: string };
+export type SessionOptions = Options<Schemas["SessionIn"], "question" | "wait"> & { idempotencyKey?: string };
+export type RoundOptions = Omit<Schemas["RoundIn"], "wait">;
+export type Verdict = Options<Schemas["FeedbackIn"], "query_id" | "session_id"> & { idempotencyKey?: string };
 export type Passage = Schemas["PassageIn"];
+
+export interface ListOptions {
+  /** Only those of this status. */
+  status?: Schemas["ListedSessionOut"]["status"];
+  collection?: string;
+}
 
 export interface EngramOptions {
   /** Where the service is; `http://127.0.0.1:8000` by default. */
@@ -82,6 +91,75 @@ export class Engram {
     return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
   }
 
+  /** Say what of a session helped: it reaches the queries of its rounds. */
+  feedbackOnSession(sessionId: string, { idempotencyKey, ...verdict }: Verdict): Promise<Schemas["FeedbackOut"]> {
+    const body = { collection: this.collection, ...verdict, session_id: sessionId };
+    return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
+  }
+
+  /** Take a question through rounds; `session` has what came of it, `sessionRounds` each as it comes. */
+  startSession(
+    question: string,
+    { idempotencyKey, ...options }: SessionOptions = {},
+  ): Promise<Schemas["SessionAccepted"]> {
+    const body = { collection: this.collection, ...options, question, wait: false };
+    return read(this.api.POST("/sessions", { body, params: { header: once(idempotencyKey) } }));
+  }
+
+  /** A session with its pool, its rounds, why it stopped and what it cost. */
+  session(sessionId: string, collection = this.collection): Promise<Schemas["SessionOut"]> {
+    const params = { path: { session_id: sessionId }, query: { collection } };
+    return read(this.api.GET("/sessions/{session_id}", { params }));
+  }
+
+  /** The sessions of the collection that one may see, the latest first. */
+  async *sessions({ status, collection = this.collection }: ListOptions = {}): AsyncGenerator<
+    Schemas["ListedSessionOut"]
+  > {
+    let before: string | undefined;
+    do {
+      const params = { query: { collection, status, before } };
+      const page = await read<Schemas["SessionsOut"]>(this.api.GET("/sessions", { params }));
+      yield* page.sessions;
+      before = page.next_before ?? undefined;
+    } while (before !== undefined);
+  }
+
+  /** The rounds of a session as they come, those after the number `after`, until it ends; a stream that breaks off is taken up again. */
+  async *sessionRounds(
+    sessionId: string,
+    { after = 0, collection = this.collection, signal }: { after?: number; collection?: string; signal?: AbortSignal } = {},
+  ): AsyncGenerator<Schemas["RoundOut"]> {
+    for (;;) {
+      const params = { path: { session_id: sessionId }, query: { collection }, header: { "last-event-id": after } };
+      const path = "/sessions/{session_id}/events";
+      const body = await read<ReadableStream<Uint8Array>>(this.api.GET(path, { params, parseAs: "stream", signal }));
+      try {
+        for await (const [kind, data] of events(body)) {
+          if (kind === "end") return;
+          const round = JSON.parse(data) as Schemas["RoundOut"];
+          after = round.number;
+          yield round;
+        }
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (!broke(error)) throw error;
+      }
+    }
+  }
+
+  /** One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned. */
+  moreRounds(sessionId: string, wanted: RoundOptions = {}): Promise<Schemas["SessionAccepted"]> {
+    const body = { collection: this.collection, ...wanted, wait: false };
+    return read(this.api.POST("/sessions/{session_id}/rounds", { body, params: { path: { session_id: sessionId } } }));
+  }
+
+  /** Have a session end; what its rounds found stays. */
+  cancelSession(sessionId: string, collection = this.collection): Promise<Schemas["SessionOut"]> {
+    const params = { path: { session_id: sessionId }, query: { collection } };
+    return read(this.api.DELETE("/sessions/{session_id}", { params }));
+  }
+
   /** Take a verdict back: what is learned is then as if it had never come. */
   revoke(feedbackId: number, collection = this.collection): Promise<Schemas["FeedbackDetail"]> {
     const params = { path: { feedback_id: feedbackId }, query: { collection } };
@@ -137,6 +215,11 @@ export class Engram {
 
 function once(key?: string): { "idempotency-key": string } {
   return { "idempotency-key": key ?? crypto.randomUUID() };
+}
+
+/** Whether it is the connection that failed or took too long, and not whoever reads. */
+function broke(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError");
 }
 
 interface Outcome {

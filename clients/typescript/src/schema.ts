@@ -96,6 +96,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/access/tenant": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove one's own tenant with all that it has
+         * @description Remove the tenant of the key: its collections with all that they learned, its keys, quotas and acts.
+         *
+         *     From now on none of its keys counts; a worker removes the rest. There is no way back.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_tenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/answer": {
         parameters: {
             query?: never;
@@ -376,6 +400,37 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/reembed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a collection the vectors of another encoder
+         * @description Have a job make all vectors anew by another encoder, beside those that serve, until the new ones serve.
+         *
+         *     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
+         *     ones stay: the same request for the encoder before goes back to them.
+         *
+         *     Scope: `admin`.
+         */
+        post: operations["post_reembed"];
+        /**
+         * Give up vectors that do not serve
+         * @description Have a job remove the vectors of encoders that the collection is not of: to go back takes all anew then.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_reembed"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/rekey": {
         parameters: {
             query?: never;
@@ -443,6 +498,30 @@ export interface paths {
          *     Scope: `moderate`.
          */
         post: operations["post_rollback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/entities/align": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Join names of facts
+         * @description Join names that mean the same, as is done with every new name; what somebody took apart stays so.
+         *
+         *     For facts that came before, or through a process that could not look.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_align"];
         delete?: never;
         options?: never;
         head?: never;
@@ -548,7 +627,7 @@ export interface paths {
         put?: never;
         /**
          * State facts
-         * @description Have a source state facts, as they are or as a text that rules read them from.
+         * @description Have a source state facts, as they are or as a text that they are read from, by rules or a language model.
          *
          *     What several sources state is believed the more. Facts of a subject that cannot both hold compete.
          *
@@ -575,11 +654,37 @@ export interface paths {
          * Revoke what was said of facts
          * @description Have a statement, a revision or a merge count no more, as if it had never come; again changes nothing.
          *
-         *     Of a statement the sentences are removed, and facts that nobody else states.
+         *     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
+         *     along. Revoking a revocation in bulk has what it took back count again.
          *
          *     Scope: `moderate`.
          */
         delete: operations["delete_fact_event"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge a graph of facts
+         * @description Have the collection's graph say what another one says, once under the Idempotency-Key.
+         *
+         *     What sources stated, what judges said of it and which entities are one comes along, once whatever is merged
+         *     again; facts that cannot both hold compete anew. Revoking its event takes it all back.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_graph_merge"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -603,6 +708,30 @@ export interface paths {
          *     Scope: `judge`.
          */
         post: operations["post_facts_revise"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/facts/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Revoke verdicts on facts
+         * @description Have all that a judge said of facts, or all of a span of time, count no more; or tell what that would change.
+         *
+         *     It is one event of the log: `DELETE /facts/events/{event_id}` of it has everything count again.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_facts_revoke"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1107,7 +1236,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List sessions
+         * @description The collection's sessions, the latest first: your own, or with scope `audit` everybody's.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_sessions"];
         put?: never;
         /**
          * Start a session
@@ -1467,6 +1602,49 @@ export interface components {
             term: string;
         };
         /**
+         * AlignIn
+         * @description The graph whose names are to be joined where they mean the same.
+         * @example {
+         *       "preview": true
+         *     }
+         */
+        AlignIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description A graph of its own; null: the collection's.
+             */
+            graph?: string | null;
+            /**
+             * Preview
+             * @description Only tell which.
+             * @default false
+             */
+            preview?: boolean;
+        };
+        /**
+         * AlignOut
+         * @description Names that mean the same.
+         */
+        AlignOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Joined
+             * @description How many; of a preview, how many would be.
+             */
+            joined: number;
+            /**
+             * Joins
+             * @description The first 1000.
+             */
+            joins: components["schemas"]["ProposedOut"][];
+        };
+        /**
          * AnswerIn
          * @description A question to answer in words.
          * @example {
@@ -1705,7 +1883,7 @@ export interface components {
             passages?: number;
             /**
              * Rounds
-             * @description Rounds that retrieve.
+             * @description Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
              * @default 3
              */
             rounds?: number;
@@ -2562,7 +2740,7 @@ export interface components {
             passage_id: string;
             /**
              * Query
-             * @description Null: the caller brought it.
+             * @description Null: the caller brought it, or an agent kept it of a document that went by.
              */
             query: string | null;
             /** Round */
@@ -2784,6 +2962,18 @@ export interface components {
             slots: number;
         };
         /**
+         * FactChangeOut
+         * @description What is believed of a fact before and after.
+         */
+        FactChangeOut: {
+            /** After */
+            after: number;
+            /** Before */
+            before: number;
+            /** Fact Id */
+            fact_id: number;
+        };
+        /**
          * FactCitationOut
          * @description Who says a fact: a sentence of a passage, or a sentence that a source stated.
          */
@@ -2966,6 +3156,109 @@ export interface components {
             valid_to: string | null;
         };
         /**
+         * FactRevokeIn
+         * @description Which verdicts on facts to revoke: those that meet all that is said, or `all`.
+         * @example {
+         *       "from": "2026-05-01T00:00:00Z",
+         *       "judge": "crawler",
+         *       "preview": true
+         *     }
+         */
+        FactRevokeIn: {
+            /**
+             * All
+             * @description Everything that judges said.
+             * @default false
+             */
+            all?: boolean;
+            /**
+             * By
+             * @description Who revokes; by default the access key's judge, another takes `moderate`.
+             */
+            by?: string | null;
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * From
+             * @description Only what was received then or later.
+             */
+            from?: string | null;
+            /**
+             * Graph
+             * @description Only of this graph; null: of all graphs.
+             */
+            graph?: string | null;
+            /**
+             * Judge
+             * @description Only what this judge said.
+             */
+            judge?: string | null;
+            /**
+             * Kinds
+             * @description Only these; `merge` are entities that joined, of judge `alignment` where nobody said so.
+             * @default [
+             *       "confirm",
+             *       "contradict",
+             *       "supersede",
+             *       "close"
+             *     ]
+             */
+            kinds?: ("confirm" | "contradict" | "supersede" | "close" | "merge")[];
+            /**
+             * Preview
+             * @description Only tell what it would change.
+             * @default false
+             */
+            preview?: boolean;
+            /**
+             * To
+             * @description Only what was received before.
+             */
+            to?: string | null;
+        };
+        /**
+         * FactRevokeOut
+         * @description What a revocation comes to. Revoking its event has all of it count again.
+         */
+        FactRevokeOut: {
+            /**
+             * Believed
+             * @description Of them, those that are doubted no more.
+             */
+            believed: number;
+            /**
+             * Changed
+             * @description Those that move most.
+             */
+            changed: components["schemas"]["FactChangeOut"][];
+            /** Collection */
+            collection: string;
+            /**
+             * Doubted
+             * @description Of them, those that are doubted by it.
+             */
+            doubted: number;
+            /** @description null for a preview, or if nothing matched. */
+            event: components["schemas"]["EventOut"] | null;
+            /**
+             * Facts
+             * @description Facts of which something else is believed. A preview leaves out joins' effects.
+             */
+            facts: number;
+            /** Kinds */
+            kinds: {
+                [key: string]: number;
+            };
+            /**
+             * Revoked
+             * @description Events that count no more; of a preview, that would.
+             */
+            revoked: number;
+        };
+        /**
          * FactSearchIn
          * @description What to search for: a question, entities, or a pattern; what is left out may be anything.
          * @example {
@@ -3066,8 +3359,25 @@ export interface components {
             tokens: number;
         };
         /**
+         * FactWarningOut
+         * @description A part of a text that the language model was to read and the rules read instead.
+         */
+        FactWarningOut: {
+            /**
+             * Detail
+             * @description How the endpoint failed, or which budget was spent.
+             */
+            detail: string;
+            /**
+             * Type
+             * @default read-by-rules
+             * @constant
+             */
+            type?: "read-by-rules";
+        };
+        /**
          * FactsIn
-         * @description What a source states: facts, or a text that rules read facts from.
+         * @description What a source states: facts, or a text that facts are read from, by rules or by a language model.
          * @example {
          *       "facts": [
          *         {
@@ -3085,11 +3395,17 @@ export interface components {
          *     }
          */
         FactsIn: {
+            budget?: components["schemas"]["ReadingBudgetIn"];
             /**
              * Collection
              * @default default
              */
             collection?: string;
+            /**
+             * Extraction
+             * @description What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+             */
+            extraction?: ("rules" | "llm") | null;
             /** Facts */
             facts?: components["schemas"]["FactIn"][];
             /**
@@ -3120,10 +3436,17 @@ export interface components {
             /** Events */
             events: components["schemas"]["EventOut"][];
             /**
+             * Extraction
+             * @description What read the text; null where there was none, or for a repeated request.
+             */
+            extraction?: ("rules" | "llm") | null;
+            /**
              * Facts
              * @description As they stand now; those that nobody states any more are left out.
              */
             facts: components["schemas"]["FactOut"][];
+            /** Warnings */
+            warnings?: components["schemas"]["FactWarningOut"][];
         };
         /**
          * FeatureTraceOut
@@ -3175,6 +3498,11 @@ export interface components {
             received_at: string;
             /** Revoked At */
             revoked_at: string | null;
+            /**
+             * Session Complete At
+             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            session_complete_at?: number | null;
             /**
              * Session Feedback Ids
              * @description All that a verdict on a session became, this one first; for revoking.
@@ -3352,6 +3680,11 @@ export interface components {
             /** Revoked At */
             revoked_at: string | null;
             /**
+             * Session Complete At
+             * @description The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+             */
+            session_complete_at?: number | null;
+            /**
              * Session Feedback Ids
              * @description All that a verdict on a session became, this one first; for revoking.
              */
@@ -3469,6 +3802,58 @@ export interface components {
             next_before: number | null;
         };
         /**
+         * GraphMergeIn
+         * @description A graph of facts that is merged into another one.
+         * @example {
+         *       "graph": "mine"
+         *     }
+         */
+        GraphMergeIn: {
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Graph
+             * @description What is merged; it stays as it is.
+             */
+            graph: string;
+            /**
+             * Into
+             * @description A graph of its own; null: the collection's.
+             */
+            into?: string | null;
+            /**
+             * Judge
+             * @description Who merges; by default the access key's judge, another takes `moderate`.
+             */
+            judge?: string | null;
+        };
+        /**
+         * GraphMergeOut
+         * @description What a merge came to: what it brought along that was not there.
+         */
+        GraphMergeOut: {
+            /** Collection */
+            collection: string;
+            event: components["schemas"]["EventOut"];
+            /**
+             * Facts
+             * @description Facts that the sentences say.
+             */
+            facts: number;
+            /**
+             * Joins
+             * @description Entities that are one there, and now here.
+             */
+            joins: number;
+            /** Sentences */
+            sentences: number;
+            /** Verdicts */
+            verdicts: number;
+        };
+        /**
          * Health
          * @description The process answers.
          */
@@ -3557,7 +3942,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /**
@@ -3573,7 +3958,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -3650,7 +4035,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, revocation, replay or session
+             * @description ingest, rekey, reembed, revocation, replay or session
              */
             kind: string;
             /** Received */
@@ -3661,7 +4046,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
              */
             result: {
                 [key: string]: unknown;
@@ -4036,6 +4421,45 @@ export interface components {
             title: string | null;
         };
         /**
+         * ListedSessionOut
+         * @description A session in a list; `GET /sessions/{session_id}` has what it found.
+         */
+        ListedSessionOut: {
+            cost: components["schemas"]["CostOut"];
+            /** Covered */
+            covered: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Enough */
+            enough: number | null;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Planner
+             * @enum {string}
+             */
+            planner: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
+            /** Question */
+            question: string;
+            /** Rounds */
+            rounds: number;
+            /**
+             * Session Id
+             * Format: uuid
+             */
+            session_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "stopped" | "cancelled" | "failed";
+            /** Stop Reason */
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+        };
+        /**
          * MemoryPartOut
          * @description What an arm read of memory.
          */
@@ -4181,7 +4605,7 @@ export interface components {
         };
         /**
          * OptionsIn
-         * @description What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+         * @description What a planner may be asked for; one that goes one way heeds ``without`` alone.
          */
         OptionsIn: {
             /**
@@ -4198,11 +4622,34 @@ export interface components {
              */
             depth?: number;
             /**
+             * Documents
+             * @description 'agent': passages that go by, in this order; by default those that the question finds.
+             */
+            documents?: string[];
+            /**
              * Exploration
              * @description 'tree': how much what was seldom tried is favoured.
              * @default 1
              */
             exploration?: number;
+            /**
+             * Extraction
+             * @description 'agent': what reads facts from what it inserts: the rules, or the LLM.
+             * @default rules
+             * @enum {string}
+             */
+            extraction?: "rules" | "llm";
+            /**
+             * Graph
+             * @description 'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+             */
+            graph?: string | null;
+            /**
+             * Insert Only
+             * @description 'agent': it may insert and search, but not update what it inserted.
+             * @default false
+             */
+            insert_only?: boolean;
             /**
              * Rollouts
              * @description 'tree': ways to a conclusion that are tried.
@@ -4229,9 +4676,9 @@ export interface components {
             width?: number;
             /**
              * Without
-             * @description Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+             * @description Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
              */
-            without?: ("consolidation" | "update" | "extractor")[];
+            without?: ("consolidation" | "update" | "extractor" | "walk" | "gaps" | "binding")[];
         };
         /**
          * PassageHit
@@ -4584,6 +5031,27 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ProposedOut
+         * @description A name that means an entity.
+         */
+        ProposedOut: {
+            /** Entity Id */
+            entity_id: number;
+            /** Means */
+            means: string;
+            /** Means Id */
+            means_id: number;
+            /** Name */
+            name: string;
+            /** Similarity */
+            similarity: number;
+            /**
+             * Way
+             * @enum {string}
+             */
+            way: "alias" | "similarity";
+        };
+        /**
          * QueryExpansionOut
          * @description An expansion that a question came with.
          */
@@ -4850,6 +5318,29 @@ export interface components {
             workers: number | null;
         };
         /**
+         * ReadingBudgetIn
+         * @description What reading a text by the language model may cost at most; what is beyond it the rules read.
+         */
+        ReadingBudgetIn: {
+            /**
+             * Llm Calls
+             * @description Completions, repetitions included; a text takes two a piece.
+             * @default 40
+             */
+            llm_calls?: number;
+            /**
+             * Seconds
+             * @default 120
+             */
+            seconds?: number;
+            /**
+             * Tokens
+             * @description Of prompts and completions, as far as the endpoint tells.
+             * @default 100000
+             */
+            tokens?: number;
+        };
+        /**
          * RecallOut
          * @description A sentence that a verdict on a past question brought in.
          */
@@ -4869,6 +5360,20 @@ export interface components {
             similarity: number;
             /** Support */
             support: number;
+        };
+        /**
+         * ReembedIn
+         * @description Which encoder a collection shall be of.
+         * @example {
+         *       "model": "all-MiniLM-L6-v2"
+         *     }
+         */
+        ReembedIn: {
+            /**
+             * Model
+             * @description One that the service runs, by name; by default that which the collection is not of.
+             */
+            model?: string | null;
         };
         /**
          * RekeyIn
@@ -5419,11 +5924,11 @@ export interface components {
             options?: components["schemas"]["OptionsIn"] | null;
             /**
              * Planner
-             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+             * @description 'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
              * @default auto
              * @enum {string}
              */
-            planner?: "auto" | "pool" | "socratic" | "tree" | "caller";
+            planner?: "auto" | "pool" | "socratic" | "tree" | "agent" | "caller";
             /** Question */
             question: string;
             stop?: components["schemas"]["StopIn"];
@@ -5516,7 +6021,7 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "answered" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };
@@ -5549,6 +6054,21 @@ export interface components {
             round: number;
             /** Type */
             type: string;
+        };
+        /**
+         * SessionsOut
+         * @description A page of a collection's sessions, the latest first.
+         */
+        SessionsOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Next Before
+             * @description Pass as before for the next page; null at the end.
+             */
+            next_before: string | null;
+            /** Sessions */
+            sessions: components["schemas"]["ListedSessionOut"][];
         };
         /**
          * SideOut
@@ -5661,17 +6181,16 @@ export interface components {
         StopIn: {
             /**
              * Rule
-             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+             * @description 'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
              * @default planner
              * @enum {string}
              */
-            rule?: "planner" | "enough" | "covered" | "llm" | "rounds";
+            rule?: "planner" | "enough" | "covered" | "published" | "llm" | "rounds";
             /**
              * Threshold
-             * @description Probability from which on the evidence is enough.
-             * @default 0.9
+             * @description Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
              */
-            threshold?: number;
+            threshold?: number | null;
         };
         /**
          * StoredSentenceOut
@@ -5684,6 +6203,14 @@ export interface components {
             sentence_id: number;
             /** Text */
             text: string;
+        };
+        /**
+         * TenantClosed
+         * @description A tenant that is being removed.
+         */
+        TenantClosed: {
+            /** Tenant */
+            tenant: string;
         };
         /**
          * TimingsOut
@@ -5768,7 +6295,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules";
+            type: "sufficiency-not-judged" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "read-by-rules";
         };
         /**
          * WhoOut
@@ -6197,6 +6724,83 @@ export interface operations {
             };
             /** @description Too many requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_tenant: {
+        parameters: {
+            query: {
+                /** @description The tenant's name, as there is no way back. */
+                confirm: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantClosed"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7381,6 +7985,213 @@ export interface operations {
             };
         };
     };
+    post_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReembedIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_reembed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAccepted"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_rekey: {
         parameters: {
             query?: never;
@@ -7672,6 +8483,120 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_align: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AlignIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlignOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8334,6 +9259,114 @@ export interface operations {
             };
         };
     };
+    post_graph_merge: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Yours, unique per verdict; the same request again is answered alike. */
+                "idempotency-key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GraphMergeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphMergeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_facts_revise: {
         parameters: {
             query?: never;
@@ -8441,6 +9474,114 @@ export interface operations {
                 };
             };
             /** @description Temporarily unavailable, or no LLM endpoint is configured (see `type`) */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_facts_revoke: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FactRevokeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactRevokeOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10640,6 +11781,88 @@ export interface operations {
             };
             /** @description The collection is of another encoder */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_sessions: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                status?: ("running" | "stopped" | "cancelled" | "failed") | null;
+                /** @description A session: only those begun before it. */
+                before?: string | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

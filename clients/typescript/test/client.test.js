@@ -65,6 +65,47 @@ test("nobody there", async () => {
   await assert.rejects(new Engram({ url: "http://127.0.0.1:1", retries: 0 }).query("x"), { status: 0, title: "Out of reach" });
 });
 
+/** A service that streams: each connection gets the next of `parts`, and is closed after it. */
+async function streaming(parts, story) {
+  const asked = [];
+  const server = createServer((request, response) => {
+    asked.push(request.headers["last-event-id"]);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const part = parts[asked.length - 1];
+    const half = Math.floor(part.length / 2); // an event may come in pieces
+    response.write(part.slice(0, half));
+    setTimeout(() => response.end(part.slice(half)), 5);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    await story(new Engram({ url: `http://127.0.0.1:${server.address().port}` }), asked);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+test("rounds are read as they come, and a stream that is cut off is taken up after the last", async () => {
+  const round = (number) => `event: round\nid: ${number}\ndata: {"number": ${number}, "queries": ["über: x"]}\n\n`;
+  const parts = [`: nothing yet\n\n${round(1)}event: rou`, `${round(2)}event: end\nid: 2\ndata: {}\n\n`];
+  await streaming(parts, async (engram, asked) => {
+    const seen = [];
+    for await (const one of engram.sessionRounds("0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11")) seen.push(one);
+    assert.deepEqual(seen.map((one) => [one.number, one.queries[0]]), [[1, "über: x"], [2, "über: x"]]);
+    assert.deepEqual(asked, ["0", "1"]);
+  });
+});
+
+test("sessions are listed page by page", async () => {
+  const pages = [[200, { sessions: [{ session_id: "b" }], next_before: "b" }], [200, { sessions: [{ session_id: "a" }], next_before: null }]];
+  await scripted(pages, async (url, asked) => {
+    const seen = [];
+    for await (const one of new Engram({ url }).sessions({ status: "stopped" })) seen.push(one.session_id);
+    assert.deepEqual(seen, ["b", "a"]);
+    assert.equal(asked.length, 2);
+  });
+});
+
 test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, async () => {
   const engram = new Engram({ url: LIVE, collection: `ts-${crypto.randomUUID()}` });
   const job = await engram.ingest([
@@ -80,6 +121,22 @@ test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, 
   assert.equal(said.status, "applied");
   assert.deepEqual((await engram.memory(sentence)).history.map((event) => event.feedback_id), [said.feedback_id]);
   assert.equal((await engram.revoke(said.feedback_id)).status, "revoked");
+
+  const begun = await engram.startSession("Which moon has lakes of methane?", { budget: { rounds: 2 } });
+  const rounds = [];
+  for await (const one of engram.sessionRounds(begun.session_id)) rounds.push(one.number);
+  const session = await engram.session(begun.session_id);
+  assert.deepEqual([session.status, session.rounds.map((one) => one.number)], ["stopped", rounds]);
+  const judged = await engram.feedbackOnSession(begun.session_id, { supporting: [sentence] });
+  assert.equal(judged.session_id, begun.session_id);
+  const listed = [];
+  for await (const one of engram.sessions()) listed.push(one.session_id);
+  assert.deepEqual(listed, [begun.session_id]);
+  assert.equal((await engram.cancelSession(begun.session_id)).status, "stopped");
+  await engram.startSession("Which moon?", { planner: "caller" }).then(async (other) => {
+    await engram.moreRounds(other.session_id, { question: "Which moon is of ice?" });
+    for await (const one of engram.sessionRounds(other.session_id)) assert.deepEqual(one.queries, ["Which moon is of ice?"]);
+  });
 
   const { data } = await engram.api.GET("/collections/{name}", { params: { path: { name: engram.collection } } });
   assert.equal(data.passage_count, 2);

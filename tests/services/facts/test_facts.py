@@ -103,8 +103,8 @@ def test_a_revision_counts_once_and_revoking_it_restores_what_was(application: A
     assert rows(application, scope, fact) == after
     with pytest.raises(IdempotencyConflictError):
         application.facts.revise(scope, [Revision("confirm", fact)], judge="ana", key="1")
-    assert application.facts.revoke(scope, applied.event.id).status == "revoked"
-    assert application.facts.revoke(scope, applied.event.id).status == "revoked"
+    assert application.withdraw.revoke(scope, applied.event.id).status == "revoked"
+    assert application.withdraw.revoke(scope, applied.event.id).status == "revoked"
     assert rows(application, scope, fact) == before
 
 
@@ -113,7 +113,7 @@ def test_a_revoked_assertion_leaves_nothing_that_only_it_said(application: Appli
     (fact,) = state(application, scope, "a", shared)
     before = rows(application, scope, fact)
     applied = application.facts.state(scope, [Stated(shared), Stated(own)], source="b")
-    application.facts.revoke(scope, applied.event.id)
+    application.withdraw.revoke(scope, applied.event.id)
     assert rows(application, scope, fact) == before
     with application.database.read() as reader:
         assert view.rows(reader, scope.collection.id, applied.facts).keys() == {fact}
@@ -198,7 +198,7 @@ def test_a_copy_of_a_past_moment_believes_what_was_believed_then(application: Ap
     (event,) = application.facts.revise(scope, [Revision("confirm", one)], judge="ana", key="2")
     then = rows(application, scope, one, other)
     until = past.now(application)
-    application.facts.revoke(scope, event.event.id)
+    application.withdraw.revoke(scope, event.event.id)
     application.join.split(scope, first)
     (later,) = state(application, scope, "b", triple("Curie", "spouse", "Pierre"))
     copy = f"{scope.collection.name}-then"

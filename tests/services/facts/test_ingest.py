@@ -12,6 +12,7 @@ from app.services.facts.search import Wanted
 from app.settings import Settings
 from tests.support import state, undo
 from tests.support.databases import application_on
+from tests.support.statements import watched
 
 LOVELACE = {
     "id": "ada",
@@ -83,7 +84,7 @@ def test_a_changed_passage_keeps_what_it_still_says_with_its_verdicts(
     assert after[key] == before[key]
     assert not any(row["object_kind"] == "entity" and "London" in str(name) for name, row in after.items())
     undo.assert_verified(reading, collection)
-    reading.facts.revoke(scope, applied.event.id)
+    reading.withdraw.revoke(scope, applied.event.id)
     assert facts(reading, collection)[key]["belief"] < before[key]["belief"]
     undo.assert_verified(reading, collection)
 
@@ -105,3 +106,33 @@ def test_a_fact_that_does_not_follow_from_what_was_said_is_found(reading: Applic
         ("fact_audit", "is missing")
     }
     assert {difference.table for difference in report.differences} == {"fact", "fact_audit"}
+
+
+def test_a_batch_takes_as_many_statements_as_a_passage(reading: Application, collection: str) -> None:
+    def counted(*passages: Mapping[str, Any]) -> int:
+        state.staged(reading, collection, *passages)
+        with watched() as sent:
+            reading.runner.run_ready()
+        return sent.statements
+
+    def told(number: int) -> dict[str, Any]:
+        name = f"Person {number} of Ruritania"
+        return {
+            "id": f"p{number}",
+            "title": name,
+            "text": f"{name} (born {1900 + number}) was a painter. He wed Ada {number}.",
+        }
+
+    counted(LOVELACE)
+    one = counted(told(0))
+    assert counted(*(told(number) for number in range(1, 9))) <= one + 1
+
+
+def test_names_of_passages_join_what_they_mean(reading: Application, collection: str) -> None:
+    text = "Edward James Solomon (born 20 November 1960) is an American film director. Ed Solomon wrote Mosaic."
+    put(reading, collection, {"id": "solomon", "title": "Edward James Solomon", "text": text})
+    joins = [row["judge"] for row in state.rows(reading, collection, "fact_event") if row["kind"] == "merge"]
+    assert joins == ["alignment"]
+    undo.assert_verified(reading, collection)
+    reading.ingest.delete_passage(reading.access.scope(collection), "solomon")
+    assert state.rows(reading, collection, "fact_entity") == []

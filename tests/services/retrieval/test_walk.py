@@ -11,7 +11,7 @@ from app.composition import Application
 from app.services.retrieval import propagate
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.query import Query
-from app.services.retrieval.walk import Frontier, Walk, loaded
+from app.services.retrieval.walk import ONWARD, Frontier, Walk, loaded, merged
 from app.storage.database import Reader
 from tests.support.state import given_episode, judge, sentences
 
@@ -134,3 +134,52 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
     far = sentences(application, curie, "tokyo")[FAR]
     walk = propagate.resume(reader, planned(max_hops=10), ended, sentences=[far])
     assert walk.hops[len(ended.hops)].selected == [far]
+
+
+@pytest.fixture
+def rested(application: Application, planned: Planned) -> Walk:
+    """Where a walk of one hop would have gone on, as a session keeps it."""
+    walk = through(application, planned(max_hops=1))
+    return kept(propagate.rest(planned(max_hops=1), walk))
+
+
+def test_what_is_kept_to_be_resumed_is_ids_alone(rested: Walk) -> None:
+    assert rested.hops == ()
+    assert rested.frontier is not None
+    assert rested.frontier.activation
+    assert set(rested.frontier.names.values()) == {""}
+    stored = json.dumps(rested.stored())
+    assert not any(name in stored.casefold() for name in ("warsaw", "curie", "polonium"))
+
+
+def test_another_question_goes_on_from_where_a_walk_would_have(
+    application: Application, planned: Planned, rested: Walk
+) -> None:
+    assert rested.frontier is not None
+    plain, resuming = (
+        {"text": "What is Tokyo the capital of?", "max_hops": 1} | more for more in ({}, {"walk": rested})
+    )
+    query = planned(max_hops=1).query
+    alone, both = (
+        through(application, application.retrieve.plan(replace(query, **asked))) for asked in (plain, resuming)
+    )
+    own, start = alone.hops[0].start, both.hops[0].start
+    assert set(start.activation) == {*own.activation, *rested.frontier.activation}
+    assert all(start.activation[entity] == own.activation[entity] for entity in own.activation)
+    assert all(start.names.values())
+    assert set(alone.hops[0].candidates.sentence_ids.tolist()) < set(both.hops[0].candidates.sentence_ids.tolist())
+
+
+def test_entities_that_are_gone_are_not_gone_on_from(application: Application, planned: Planned) -> None:
+    gone = Walk(Frontier({2**40: 1.0}, {2**40: ""}))
+    plan = application.retrieve.plan(replace(planned(max_hops=1).query, walk=gone))
+    assert 2**40 not in through(application, plan).hops[0].start.activation
+
+
+def test_several_walks_are_resumed_as_one() -> None:
+    one = Walk(Frontier({1: 0.5, 2: 0.2}, {1: "a", 2: "b"}))
+    other = Walk(Frontier({2: 0.9, **dict.fromkeys(range(10, 30), 0.1)}, dict.fromkeys((2, *range(10, 30)), "")))
+    both = merged([one, other]).frontier
+    assert both is not None
+    assert list(both.activation.items())[:3] == [(2, 0.9), (1, 0.5), (10, 0.1)]
+    assert len(both.activation) == ONWARD

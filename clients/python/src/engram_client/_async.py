@@ -142,6 +142,21 @@ class AsyncEngram:
         """A session with its pool, its rounds, why it stopped and what it cost."""
         return await self._get(m.SessionOut, path_of("sessions", session_id), collection=self._name(collection))
 
+    async def sessions(
+        self, *, collection: str | None = None, status: str | None = None
+    ) -> AsyncIterator[m.ListedSessionOut]:
+        """The sessions of a collection that one may see, the latest first."""
+        before: str | None = None
+        while True:
+            page = await self._get(
+                m.SessionsOut, "/sessions", collection=self._name(collection), status=status, before=before
+            )
+            for one in page.sessions:
+                yield one
+            before = page.next_before
+            if before is None:
+                return
+
     async def session_rounds(
         self, session_id: str | UUID, *, collection: str | None = None, after: int = 0
     ) -> AsyncIterator[m.RoundOut]:
@@ -396,6 +411,18 @@ class AsyncEngram:
         """Make all base keys anew, of other parts of the passages."""
         return await self._job(path_of("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
 
+    async def reembed(
+        self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
+    ) -> m.JobAccepted:
+        """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return await self._job(path, dict(how), idempotency_key)
+
+    async def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+        """Give up the vectors of encoders that a collection is not of."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return await self.send(Call(m.JobAccepted, "DELETE", path, headers=once(None)))
+
     async def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
     ) -> m.JobAccepted:
@@ -429,6 +456,25 @@ class AsyncEngram:
         """Take back what was said of facts."""
         where = {"collection": self._name(collection)}
         return await self.send(Call(m.EventOut, "DELETE", path_of("facts", "events", event_id), params=where))
+
+    async def revoke_facts(
+        self, *, idempotency_key: str | None = None, **which: Unpack[r.FactRevokeIn]
+    ) -> m.FactRevokeOut:
+        """Take back what a judge, or all within a span of time, said of facts; or preview that."""
+        call = Call(m.FactRevokeOut, "POST", "/facts/revoke", json=self._body(which), headers=once(idempotency_key))
+        return await self.send(call)
+
+    async def merge_graph(
+        self, graph: str, *, idempotency_key: str | None = None, **how: Unpack[r.GraphMergeIn]
+    ) -> m.GraphMergeOut:
+        """Have the collection's graph of facts say what a graph of its own says."""
+        body = self._body(how, graph=graph)
+        call = Call(m.GraphMergeOut, "POST", "/facts/merge", json=body, headers=once(idempotency_key))
+        return await self.send(call)
+
+    async def align_entities(self, **where: Unpack[r.AlignIn]) -> m.AlignOut:
+        """Join names of facts that mean the same, or preview which."""
+        return await self.send(Call(m.AlignOut, "POST", "/entities/align", json=self._body(where)))
 
     async def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
         """An entity and the facts around it."""
@@ -493,6 +539,10 @@ class AsyncEngram:
     async def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return await self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
+    async def remove_tenant(self, confirm: str) -> m.TenantClosed:
+        """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
+        return await self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     async def audit(self) -> AsyncIterator[m.ActOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""

@@ -141,6 +141,19 @@ class Engram:
         """A session with its pool, its rounds, why it stopped and what it cost."""
         return self._get(m.SessionOut, path_of("sessions", session_id), collection=self._name(collection))
 
+    def sessions(self, *, collection: str | None = None, status: str | None = None) -> Iterator[m.ListedSessionOut]:
+        """The sessions of a collection that one may see, the latest first."""
+        before: str | None = None
+        while True:
+            page = self._get(
+                m.SessionsOut, "/sessions", collection=self._name(collection), status=status, before=before
+            )
+            for one in page.sessions:
+                yield one
+            before = page.next_before
+            if before is None:
+                return
+
     def session_rounds(
         self, session_id: str | UUID, *, collection: str | None = None, after: int = 0
     ) -> Iterator[m.RoundOut]:
@@ -385,6 +398,18 @@ class Engram:
         """Make all base keys anew, of other parts of the passages."""
         return self._job(path_of("collections", self._name(collection), "rekey"), dict(how), idempotency_key)
 
+    def reembed(
+        self, *, collection: str | None = None, idempotency_key: str | None = None, **how: Unpack[r.ReembedIn]
+    ) -> m.JobAccepted:
+        """Give a collection the vectors of another encoder of the service; the old ones stay beside them."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return self._job(path, dict(how), idempotency_key)
+
+    def drop_vectors(self, collection: str | None = None) -> m.JobAccepted:
+        """Give up the vectors of encoders that a collection is not of."""
+        path = path_of("collections", self._name(collection), "reembed")
+        return self.send(Call(m.JobAccepted, "DELETE", path, headers=once(None)))
+
     def replay(
         self, *, collection: str | None = None, idempotency_key: str | None = None, **past: Unpack[r.ReplayIn]
     ) -> m.JobAccepted:
@@ -418,6 +443,25 @@ class Engram:
         """Take back what was said of facts."""
         where = {"collection": self._name(collection)}
         return self.send(Call(m.EventOut, "DELETE", path_of("facts", "events", event_id), params=where))
+
+    def revoke_facts(
+        self, *, idempotency_key: str | None = None, **which: Unpack[r.FactRevokeIn]
+    ) -> m.FactRevokeOut:
+        """Take back what a judge, or all within a span of time, said of facts; or preview that."""
+        call = Call(m.FactRevokeOut, "POST", "/facts/revoke", json=self._body(which), headers=once(idempotency_key))
+        return self.send(call)
+
+    def merge_graph(
+        self, graph: str, *, idempotency_key: str | None = None, **how: Unpack[r.GraphMergeIn]
+    ) -> m.GraphMergeOut:
+        """Have the collection's graph of facts say what a graph of its own says."""
+        body = self._body(how, graph=graph)
+        call = Call(m.GraphMergeOut, "POST", "/facts/merge", json=body, headers=once(idempotency_key))
+        return self.send(call)
+
+    def align_entities(self, **where: Unpack[r.AlignIn]) -> m.AlignOut:
+        """Join names of facts that mean the same, or preview which."""
+        return self.send(Call(m.AlignOut, "POST", "/entities/align", json=self._body(where)))
 
     def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
         """An entity and the facts around it."""
@@ -482,6 +526,10 @@ class Engram:
     def revoke_access_key(self, key_id: int) -> m.AccessKeyOut:
         """Have an access key count no more."""
         return self.send(Call(m.AccessKeyOut, "DELETE", path_of("access", "keys", key_id)))
+
+    def remove_tenant(self, confirm: str) -> m.TenantClosed:
+        """Remove the key's own tenant, called ``confirm``, with all that it has; there is no way back."""
+        return self.send(Call(m.TenantClosed, "DELETE", "/access/tenant", params={"confirm": confirm}))
 
     def audit(self) -> Iterator[m.ActOut]:
         """Administrative acts of the tenant, the latest first: who changed, revoked or removed what."""

@@ -397,7 +397,7 @@ class EvidenceOut(Struct):
     passage_id: str
     query: str | None
     """
-    Null: the caller brought it.
+    Null: the caller brought it, or an agent kept it of a document that went by.
     """
     round: int
     score: float | None
@@ -442,6 +442,16 @@ class ExplorationOut(Struct):
     seed: int | None
     share: float
     slots: int
+
+
+class FactChangeOut(Struct):
+    """
+    What is believed of a fact before and after.
+    """
+
+    after: float
+    before: float
+    fact_id: int
 
 
 class FactCitationOut(Struct):
@@ -528,6 +538,51 @@ class FactOut(Struct):
     """
 
 
+class FactRevokeOut(Struct):
+    """
+    What a revocation comes to. Revoking its event has all of it count again.
+    """
+
+    believed: int
+    """
+    Of them, those that are doubted no more.
+    """
+    changed: list[FactChangeOut]
+    """
+    Those that move most.
+    """
+    collection: str
+    doubted: int
+    """
+    Of them, those that are doubted by it.
+    """
+    event: EventOut | None
+    """
+    null for a preview, or if nothing matched.
+    """
+    facts: int
+    """
+    Facts of which something else is believed. A preview leaves out joins' effects.
+    """
+    kinds: dict[str, int]
+    revoked: int
+    """
+    Events that count no more; of a preview, that would.
+    """
+
+
+class FactWarningOut(Struct):
+    """
+    A part of a text that the language model was to read and the rules read instead.
+    """
+
+    detail: str
+    """
+    How the endpoint failed, or which budget was spent.
+    """
+    type: Literal["read-by-rules"] = "read-by-rules"
+
+
 class FactsOut(Struct):
     """
     What a statement or a revision came to.
@@ -539,6 +594,11 @@ class FactsOut(Struct):
     """
     As they stand now; those that nobody states any more are left out.
     """
+    extraction: Literal["rules", "llm"] | None = None
+    """
+    What read the text; null where there was none, or for a repeated request.
+    """
+    warnings: list[FactWarningOut] | None = None
 
 
 class FeatureTraceOut(Struct):
@@ -625,6 +685,25 @@ class GenerationsOut(Struct):
     """
     Pass as before for the next page; null at the end.
     """
+
+
+class GraphMergeOut(Struct):
+    """
+    What a merge came to: what it brought along that was not there.
+    """
+
+    collection: str
+    event: EventOut
+    facts: int
+    """
+    Facts that the sentences say.
+    """
+    joins: int
+    """
+    Entities that are one there, and now here.
+    """
+    sentences: int
+    verdicts: int
 
 
 class Health(Struct):
@@ -759,6 +838,43 @@ class ListedPassageOut(Struct):
     metadata: dict[str, Any]
     text: str
     title: str | None
+
+
+class ListedSessionOut(Struct):
+    """
+    A session in a list; `GET /sessions/{session_id}` has what it found.
+    """
+
+    cost: CostOut
+    covered: float | None
+    created_at: str
+    enough: float | None
+    finished_at: str | None
+    planner: Literal["auto", "pool", "socratic", "tree", "agent", "caller"]
+    question: str
+    rounds: int
+    session_id: str
+    status: Literal["running", "stopped", "cancelled", "failed"]
+    stop_reason: (
+        Literal[
+            "enough",
+            "covered",
+            "answered",
+            "sufficient",
+            "no_gap",
+            "nothing_new",
+            "asked",
+            "rounds",
+            "llm_calls",
+            "tokens",
+            "seconds",
+            "passages",
+            "cancelled",
+            "failed",
+            "erased",
+        ]
+        | None
+    )
 
 
 class MemoryPartOut(Struct):
@@ -966,6 +1082,19 @@ class Problem(Struct):
     """
     By which the service's log knows the request, as in the X-Request-ID header.
     """
+
+
+class ProposedOut(Struct):
+    """
+    A name that means an entity.
+    """
+
+    entity_id: int
+    means: str
+    means_id: int
+    name: str
+    similarity: float
+    way: Literal["alias", "similarity"]
 
 
 class QueryExpansionOut(Struct):
@@ -1228,6 +1357,19 @@ class SessionWarningOut(Struct):
     type: str
 
 
+class SessionsOut(Struct):
+    """
+    A page of a collection's sessions, the latest first.
+    """
+
+    collection: str
+    next_before: str | None
+    """
+    Pass as before for the next page; null at the end.
+    """
+    sessions: list[ListedSessionOut]
+
+
 class SourceOut(Struct):
     """
     A verdict behind a unit of a passage's expansion memory.
@@ -1277,6 +1419,14 @@ class StoredSentenceOut(Struct):
     position: int
     sentence_id: int
     text: str
+
+
+class TenantClosed(Struct):
+    """
+    A tenant that is being removed.
+    """
+
+    tenant: str
 
 
 class TimingsOut(Struct):
@@ -1335,6 +1485,8 @@ class WarningOut(Struct):
         "planned-by-rules",
         "sifted-by-rules",
         "noted-by-rules",
+        "acted-by-rules",
+        "read-by-rules",
     ]
 
 
@@ -1352,6 +1504,22 @@ class WhoOut(Struct):
     scopes: dict[str, list[str]]
     tenant: str
     trusted: bool
+
+
+class AlignOut(Struct):
+    """
+    Names that mean the same.
+    """
+
+    collection: str
+    joined: int
+    """
+    How many; of a preview, how many would be.
+    """
+    joins: list[ProposedOut]
+    """
+    The first 1000.
+    """
 
 
 class ArmLiftOut(Struct):
@@ -1617,6 +1785,10 @@ class FeedbackDetail(Struct):
     pending, applied, parked or revoked
     """
     verdict: dict[str, Any]
+    session_complete_at: int | None = None
+    """
+    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
+    """
     session_feedback_ids: list[int] | None = None
     """
     All that a verdict on a session became, this one first; for revoking.
@@ -1654,6 +1826,10 @@ class FeedbackOut(Struct):
     status: str
     """
     pending, applied, parked or revoked
+    """
+    session_complete_at: int | None = None
+    """
+    The round after which its pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
     """
     session_feedback_ids: list[int] | None = None
     """
@@ -1721,7 +1897,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     next_errors_after: int | None
     """
@@ -1735,7 +1911,7 @@ class JobDetail(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """
@@ -1788,7 +1964,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, revocation, replay or session
+    ingest, rekey, reembed, revocation, replay or session
     """
     received: int
     rejected: int
@@ -1798,7 +1974,7 @@ class JobOut(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is.
     """
     revocation: RevocationOut | None
     """
@@ -2096,6 +2272,7 @@ class SessionOut(Struct):
             "enough",
             "covered",
             "answered",
+            "sufficient",
             "no_gap",
             "nothing_new",
             "asked",

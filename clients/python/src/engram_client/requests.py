@@ -38,6 +38,22 @@ class AccessKeyIn(TypedDict):
     """
 
 
+class AlignIn(TypedDict):
+    """
+    The graph whose names are to be joined where they mean the same.
+    """
+
+    collection: NotRequired[str]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    preview: NotRequired[bool]
+    """
+    Only tell which.
+    """
+
+
 class ArmIn(TypedDict):
     """
     Which of Engram's two arms, profiles and strategies answers.
@@ -72,7 +88,7 @@ class BudgetIn(TypedDict):
     """
     rounds: NotRequired[int]
     """
-    Rounds that retrieve.
+    Rounds that retrieve; of planner 'agent' turns, of which it has 24 by default.
     """
     seconds: NotRequired[float]
     """
@@ -240,6 +256,22 @@ class FactIn(TypedDict):
     """
 
 
+FactRevokeIn = TypedDict(
+    "FactRevokeIn",
+    {
+        "all": NotRequired[bool],
+        "by": NotRequired[str | None],
+        "collection": NotRequired[str],
+        "from": NotRequired[str | None],
+        "graph": NotRequired[str | None],
+        "judge": NotRequired[str | None],
+        "kinds": NotRequired[list[Literal["confirm", "contradict", "supersede", "close", "merge"]]],
+        "preview": NotRequired[bool],
+        "to": NotRequired[str | None],
+    },
+)
+
+
 Entity: TypeAlias = str
 
 
@@ -283,25 +315,23 @@ class FactSearchIn(TypedDict):
     """
 
 
-class FactsIn(TypedDict):
+SupportingPassage: TypeAlias = str
+
+
+class GraphMergeIn(TypedDict):
     """
-    What a source states: facts, or a text that rules read facts from.
+    A graph of facts that is merged into another one.
     """
 
     collection: NotRequired[str]
-    facts: NotRequired[list[FactIn]]
-    graph: NotRequired[str | None]
+    into: NotRequired[str | None]
     """
     A graph of its own; null: the collection's.
     """
-    text: NotRequired[str | None]
-    title: NotRequired[str | None]
+    judge: NotRequired[str | None]
     """
-    What the text is about.
+    Who merges; by default the access key's judge, another takes `moderate`.
     """
-
-
-SupportingPassage: TypeAlias = str
 
 
 class JudgeIn(TypedDict):
@@ -348,9 +378,12 @@ class MergeIn(TypedDict):
     """
 
 
+Document: TypeAlias = str
+
+
 class OptionsIn(TypedDict):
     """
-    What a planner may be asked for; a planner that goes one way heeds ``without`` alone.
+    What a planner may be asked for; one that goes one way heeds ``without`` alone.
     """
 
     combine: NotRequired[Literal["vote", "synthesis"]]
@@ -361,9 +394,25 @@ class OptionsIn(TypedDict):
     """
     'tree': steps from the question to a conclusion.
     """
+    documents: NotRequired[list[Document]]
+    """
+    'agent': passages that go by, in this order; by default those that the question finds.
+    """
     exploration: NotRequired[float]
     """
     'tree': how much what was seldom tried is favoured.
+    """
+    extraction: NotRequired[Literal["rules", "llm"]]
+    """
+    'agent': what reads facts from what it inserts: the rules, or the LLM.
+    """
+    graph: NotRequired[str | None]
+    """
+    'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
+    """
+    insert_only: NotRequired[bool]
+    """
+    'agent': it may insert and search, but not update what it inserted.
     """
     rollouts: NotRequired[int]
     """
@@ -381,9 +430,9 @@ class OptionsIn(TypedDict):
     """
     'tree': actions tried from one state.
     """
-    without: NotRequired[list[Literal["consolidation", "update", "extractor"]]]
+    without: NotRequired[list[Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]]]
     """
-    Parts of memory management to leave out, to measure what they are worth. 'consolidation': nothing is sifted. 'update': nothing is noted. 'extractor': neither.
+    Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
     """
 
 
@@ -496,6 +545,33 @@ class QueryIn(TypedDict):
     unit: NotRequired[str | None]
     """
     Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
+    """
+
+
+class ReadingBudgetIn(TypedDict):
+    """
+    What reading a text by the language model may cost at most; what is beyond it the rules read.
+    """
+
+    llm_calls: NotRequired[int]
+    """
+    Completions, repetitions included; a text takes two a piece.
+    """
+    seconds: NotRequired[float]
+    tokens: NotRequired[int]
+    """
+    Of prompts and completions, as far as the endpoint tells.
+    """
+
+
+class ReembedIn(TypedDict):
+    """
+    Which encoder a collection shall be of.
+    """
+
+    model: NotRequired[str | None]
+    """
+    One that the service runs, by name; by default that which the collection is not of.
     """
 
 
@@ -626,13 +702,13 @@ class StopIn(TypedDict):
     What may stop a session before its budget does.
     """
 
-    rule: NotRequired[Literal["planner", "enough", "covered", "llm", "rounds"]]
+    rule: NotRequired[Literal["planner", "enough", "covered", "published", "llm", "rounds"]]
     """
-    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
+    'planner': what its planner goes by, or that the evidence is enough. 'enough': that alone, by the learned probability. 'covered': the pool names every content word of the question. 'published': RFM-RAG's classifier of the pool. 'llm': the LLM says that the pool answers the question. 'rounds': nothing.
     """
-    threshold: NotRequired[float]
+    threshold: NotRequired[float | None]
     """
-    Probability from which on the evidence is enough.
+    Probability from which on the evidence is enough; by default 0.9, for 'published' 0.5.
     """
 
 
@@ -717,6 +793,29 @@ class CollectionPatch(TypedDict):
     serving: NotRequired[Literal["live", "shadow"] | None]
     """
     'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
+    """
+
+
+class FactsIn(TypedDict):
+    """
+    What a source states: facts, or a text that facts are read from, by rules or by a language model.
+    """
+
+    budget: NotRequired[ReadingBudgetIn]
+    collection: NotRequired[str]
+    extraction: NotRequired[Literal["rules", "llm"] | None]
+    """
+    What reads the text: the rules, or the language model, which takes the scope `llm`. By default as ENGRAM_FACTS_EXTRACTION says, and by the rules where the model may not be used.
+    """
+    facts: NotRequired[list[FactIn]]
+    graph: NotRequired[str | None]
+    """
+    A graph of its own; null: the collection's.
+    """
+    text: NotRequired[str | None]
+    title: NotRequired[str | None]
+    """
+    What the text is about.
     """
 
 
@@ -849,9 +948,9 @@ class SessionIn(TypedDict):
     """
     Of the planner.
     """
-    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "caller"]]
+    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "agent", "caller"]]
     """
-    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'auto': picks one. 'caller': you do, by POST /sessions/{id}/rounds.
+    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'caller': you do, by POST /sessions/{id}/rounds.
     """
     stop: NotRequired[StopIn]
     top_k: NotRequired[int]

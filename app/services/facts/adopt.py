@@ -1,0 +1,134 @@
+"""Merging one graph of facts into another: what was said in it is said here as well, each once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.core.constants import Constants
+from app.errors import InvalidRequestError
+from app.services.access.scope import Scope
+from app.services.facts import join, learn
+from app.services.facts.align import AlignService
+from app.services.facts.begin import Author, begun, graph_of
+from app.services.facts.learn import ROWS
+from app.storage.database import Database, Writer
+from app.storage.facts import adopted, beliefs, events, graph, joins
+from app.storage.facts.adopted import Spoken, Statement
+from app.storage.facts.events import StoredEvent
+from app.storage.facts.graph import OWN
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What a merge came to: its event, and what it brought along that was not there."""
+
+    event: StoredEvent
+    facts: Sequence[int]
+    sentences: int
+    verdicts: int
+    joins: int
+
+
+class AdoptService:
+    """Merges graphs of facts.
+
+    Sources, verdicts and joins are copied by the noises that they counted by, in the order in which they came: in
+    an empty graph, the same is believed of them. Facts compete by the predicates of the graph that they come to.
+    """
+
+    def __init__(self, database: Database, constants: Constants, align: AlignService) -> None:
+        self._database = database
+        self._constants = constants
+        self._align = align
+
+    def merge(self, scope: Scope, graph_name: str, into: str | None = None, *, judge: str, key: str) -> Adopted:
+        """Have a graph say what another one says, and judges say there what they said of it, once under the key.
+
+        What was merged before is not merged again; a merge that came since brings what came since.
+        Names that are new may mean entities that were there, and join these.
+
+        Args:
+            into: a graph of its own, made if there is none; None: the collection's.
+
+        Raises:
+            NotFoundError: there is no such graph, or the collection was deleted meanwhile.
+            InvalidRequestError: it would be merged with itself.
+            IdempotencyConflictError: the key was used before with another request.
+        """
+        said_by = scope.judge(judge)
+        with begun(self._database, scope) as (writer, target):
+            author = Author.of(writer, scope, said_by, self._constants, key, [said_by[0], graph_name, into])
+            known = author.repeated(writer, target)
+            if known is not None:
+                return _told(writer, target, known)
+            source = graph_of(writer, target, graph_name)
+            if into == graph_name:
+                raise InvalidRequestError("A graph is merged with another one.")
+            into_id = OWN if into is None else graph.open_graph(writer, target, into)
+            event = author.append(writer, target, into_id, "adopt", other_id=source, reason=graph_name)
+            new = _adopt(writer, target, event, source)
+            adopted_now = _told(writer, target, event)
+        self._align.join_new(scope.collection, new, into_id)
+        return adopted_now
+
+
+def _told(writer: Writer, target: int, event: StoredEvent) -> Adopted:
+    sentences = events.given_by(writer, target, event.id)
+    brought = events.find_many(writer, target, adopted.parts(writer, target, [event.id]))
+    merges = sum(one.kind == "merge" for one in brought)
+    facts = graph.said_by_statements(writer, target, sentences)
+    return Adopted(event, sorted(facts), len(sentences), len(brought) - merges, merges)
+
+
+def _adopt(writer: Writer, target: int, event: StoredEvent, source: int) -> dict[int, str]:
+    """Copy all that is said, page by page; entities join and facts are believed anew in the end."""
+    facts: list[int] = []
+    words: list[Statement | Spoken] = []
+    while page := adopted.facts_after(writer, target, source, facts[-1] if facts else 0, ROWS):
+        facts += page
+        words += adopted.statements(writer, target, page, event.graph_id)
+        words += adopted.spoken(writer, target, page)
+    words.sort(key=lambda word: word.sequence)
+    sequences = [word.sequence for word in words]
+    places = dict(zip(sequences, adopted.places(writer, len(words)), strict=True))
+    stated = [word for word in words if isinstance(word, Statement)]
+    new: dict[int, str] = {}
+    for start in range(0, len(stated), ROWS):
+        new |= _state(writer, target, event, stated[start : start + ROWS], places)
+    here = adopted.twins(writer, target, facts, event.graph_id)
+    said = {word.event_id: places[word.sequence] for word in words if isinstance(word, Spoken)}
+    if said:
+        adopted.repeat(writer, target, event.id, event.graph_id, said, here)
+    _join(writer, target, event, source)
+    learn.settle(writer, target, beliefs.keys_of(writer, target, here.values()))
+    return new
+
+
+def _state(
+    writer: Writer, target: int, event: StoredEvent, stated: Sequence[Statement], places: Mapping[int, int]
+) -> dict[int, str]:
+    """Have sentences of the other graph be stated here; the entities that are new, with their names."""
+    sentences = {one.statement_id: one for one in stated}
+    kept = events.add_statements(
+        writer, target, event.id, [(one.source, one.text) for one in sentences.values()], list(sentences)
+    )
+    copies = dict(zip(sentences, kept, strict=True))
+    said = [replace(one.said, statement_id=copies[one.statement_id]) for one in stated]
+    new = graph.put_entities(writer, target, event.graph_id, said)
+    facts = graph.put(writer, target, event.graph_id, said)
+    graph.add_sources(writer, target, facts, said, [places[one.sequence] for one in stated])
+    return new
+
+
+def _join(writer: Writer, target: int, event: StoredEvent, source: int) -> None:
+    """Have entities be one here that are one there, but for those that somebody took apart here."""
+    told = adopted.joined(writer, target, source)
+    named = joins.named(
+        writer, target, event.graph_id, {name for one in told for name in (one.joining, one.staying)}
+    )
+    wanted = [
+        joins.Wanted(named[one.joining], named[one.staying], one.judge, origin_id=one.event_id, part_of=event.id)
+        for one in told
+        if one.joining in named and one.staying in named
+    ]
+    if wanted:
+        join.join(writer, target, event.graph_id, wanted)

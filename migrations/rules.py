@@ -1,0 +1,61 @@
+"""What holds of every table with rows of collections, whichever migration makes it; again, it changes nothing."""
+
+# The planner takes any collection for as large as its table, and so looks rows up by more than their collection.
+# By itself it would go by how many rows collections have on average, which says nothing of one.
+AS_LARGE_AS_ALL = """
+    DO $$ DECLARE owned text; BEGIN
+        FOR owned IN SELECT table_name FROM information_schema.columns
+            WHERE table_schema = current_schema() AND column_name = 'collection_id'
+        LOOP EXECUTE format('ALTER TABLE %I ALTER COLUMN collection_id SET (n_distinct = 1)', owned); END LOOP;
+    END $$
+"""
+# And so from the first plan on, which a session may keep while the table grows: until a table is analysed it has
+# one collection, and four rows for each value of what an index has next. Older servers guess at both until then.
+BEFORE_ANY_ROW = """
+    DO $$ BEGIN
+        IF current_setting('server_version_num')::int >= 180000 THEN
+            PERFORM pg_restore_attribute_stats(
+                'schemaname', current_schema()::text, 'relname', t.relname::text, 'attname', a.attname::text,
+                'inherited', false, 'null_frac', 0::real, 'avg_width', 8,
+                'n_distinct', CASE WHEN a.attnum = c.attnum THEN 1::real ELSE -0.25::real END
+            )
+            FROM pg_class t
+            JOIN pg_attribute c ON c.attrelid = t.oid AND c.attname = 'collection_id'
+            JOIN pg_attribute a ON a.attrelid = t.oid
+            WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace AND t.reltuples < 0
+              AND EXISTS (
+                SELECT FROM pg_index x
+                WHERE x.indrelid = t.oid AND x.indkey[0] = c.attnum AND a.attnum IN (c.attnum, x.indkey[1])
+            );
+        END IF;
+    END $$
+"""
+
+# A tenant's connections see rows of its collections only, whatever a statement says: see app/tenancy.py. The owner
+# of the tables, who migrates and works, is not bound by that. The array is made once for a statement.
+ROW_SECURITY = """
+    DO $$ DECLARE
+        owned record;
+        tenants_own text := 'tenant = current_setting(''engram.tenant'', true)';
+    BEGIN
+        FOR owned IN
+            SELECT c.relname AS name, a.attname = 'collection_id' AS inside FROM pg_class c
+            JOIN pg_attribute a ON a.attrelid = c.oid
+            WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+              AND NOT c.relispartition AND NOT c.relrowsecurity
+              AND (a.attname = 'collection_id' OR c.relname = 'collection' AND a.attname = 'tenant')
+        LOOP
+            EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', owned.name);
+            EXECUTE format('CREATE POLICY tenant ON %I USING (%s)', owned.name, CASE WHEN owned.inside
+                THEN format('collection_id = ANY (ARRAY(SELECT id FROM collection WHERE %s))', tenants_own)
+                ELSE tenants_own END);
+            IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN
+                EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO engram_tenant', owned.name);
+            END IF;
+        END LOOP;
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN
+            EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO engram_tenant', current_schema());
+        END IF;
+    END $$
+"""
+EVERY_TABLE = (AS_LARGE_AS_ALL, BEFORE_ANY_ROW, ROW_SECURITY)

@@ -1,0 +1,86 @@
+"""The agent beside other planners, with the oracle for a model, and its turns as lines to train on."""
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from app.composition import Application, Servers
+from app.core.agent_turns import read_turn
+from app.evaluation.dataset import Dataset
+from app.evaluation.export import Exported, by_gold, export
+from app.evaluation.options import Options
+from app.evaluation.oracle import Oracle
+from app.evaluation.oracle_server import ChatServer
+from app.evaluation.report import Report
+from app.evaluation.run import evaluate
+from app.providers.llm import agent_prompts
+from app.services.sessions.trajectories import Trajectory
+from tests.support.decomposed import decomposed
+
+NAME = "agent-tests"
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Dataset:
+    return decomposed(NAME)
+
+
+@pytest.fixture(scope="module")
+def reasoning(application: Application, addresses: Servers, dataset: Dataset) -> Iterator[Application]:
+    """An application with the oracle behind it."""
+    with ExitStack() as stack:
+        url = stack.enter_context(ChatServer(Oracle(dataset))).base_url
+        settings = application.settings.model_copy(update={"llm_base_url": url})
+        other = stack.enter_context(closing(Application(settings, addresses)))
+        other.embedder, other.language = application.embedder, application.language
+        yield other
+
+
+@pytest.fixture(scope="module")
+def measured(reasoning: Application, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    options = Options(
+        protocol="session", planners=("agent",), oracle_errors=0.0, top_k=5, without=("update", "extractor")
+    )
+    folder: Path = tmp_path_factory.mktemp("reports")
+    return evaluate(reasoning, lambda _: reasoning, dataset, options, folder, Console(file=io.StringIO()))
+
+
+@pytest.fixture
+def trajectories(reasoning: Application, measured: Report) -> list[Trajectory]:
+    return list(reasoning.trajectories.all(reasoning.access.scope(f"evaluate-{NAME}")))
+
+
+def test_the_agent_stands_beside_one_query_and_itself_without_updates(measured: Report, dataset: Dataset) -> None:
+    arms = [line.arm for line in measured.lines()]
+    assert arms == ["query", "agent", "agent: one query as wide", "agent without update"]
+    whole = next(line.values for line in measured.lines() if line.arm == "agent")
+    assert whole["rounds"] == whole["llm_calls"] > 1
+    assert whole["answered"] == 1.0
+    assert whole["pool_precision"] > 0.9  # the oracle keeps gold sentences alone
+
+
+def test_turns_are_lines_to_imitate_and_to_reinforce(trajectories: list[Trajectory], dataset: Dataset) -> None:
+    counted = Exported()
+    imitated = list(export(trajectories, dataset, "sft", by_gold, counted))
+    assert counted.lines == len(imitated) > 0
+    for line in imitated:
+        system, user, reply = line["messages"]
+        assert system["content"] in {agent_prompts.system(insert_only=only) for only in (False, True)}
+        assert "<memory_obs>" in user["content"]
+        assert read_turn(reply["content"]).content
+    assert {line["messages"][0]["content"] for line in imitated} > {agent_prompts.system()}
+    reinforced = list(export(trajectories, dataset, "grpo", by_gold, Exported()))
+    assert [line["completion"][0] for line in reinforced] == [line["messages"][2] for line in imitated]
+    assert {line["reward"] for line in reinforced} == {1.1}
+    assert all(line["answers"] and line["rewards"]["format"] == 1.0 for line in reinforced)
+    steps = list(export(trajectories, dataset, "steps", by_gold, Exported()))
+    first = next(line for line in steps if line["step"] == 0)
+    assert first["action"]["name"] in {"insert", "skip"}
+    assert first["observation"]["seen"]
+    assert first["reply"] == imitated[0]["messages"][2]["content"]
+    assert json.dumps(steps)

@@ -1,0 +1,81 @@
+"""Workers killed in the middle of sessions with a language model: another goes on where they were."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from app.composition import Application, Servers
+from app.core.session import Budget
+from app.evaluation.harness import open_harness
+from app.evaluation.oracle import Oracle
+from app.evaluation.oracle_server import ChatServer
+from app.services.access.scope import Scope
+from app.services.sessions.sessions import NewSession
+from app.services.sessions.state import Asked
+from app.settings import Settings
+from tests.conftest import Heavy
+from tests.faults.conftest import Start, Working
+from tests.support.decomposed import MOTHER, decomposed
+from tests.support.processes import eventually
+
+BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
+WRITTEN = ("app.storage.sessions.sessions:write_round", "after", "2")
+BETWEEN = ("app.services.sessions.runner:SessionRunner._step", "after", "2")
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    """A model that replies to the same prompt the same, whoever asks: the oracle, without errors."""
+    with ChatServer(Oracle(decomposed())) as server:
+        yield server.base_url
+
+
+@pytest.fixture(scope="module")
+def reasoning(settings: Settings, places: Servers, heavy: Heavy, model: str) -> Iterator[Application]:
+    """An application with that model."""
+    app = Application(settings.model_copy(update={"llm_base_url": model, "llm_max_attempts": 1}), places)
+    app.__dict__["embedder"], app.__dict__["language"] = heavy
+    yield app
+    app.close()
+
+
+@pytest.fixture(scope="module")
+def scope(application: Application) -> Scope:
+    return open_harness(application, decomposed("killed-sessions"), lambda done, total: None).scope
+
+
+@pytest.mark.parametrize(("planner", "where"), [("socratic", WRITTEN), ("tree", WRITTEN), ("auto", BETWEEN)])
+def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
+    reasoning: Application,
+    start: Start,
+    working: Working,
+    model: str,
+    scope: Scope,
+    planner: str,
+    where: tuple[str, ...],
+) -> None:
+    sessions = reasoning.sessions
+    options = {"rollouts": 8, "together": 2} if planner == "tree" else None
+    asked = Asked(top_k=1, arm={"memory": "off"}, threshold=1.0, answer=True, options=options)
+    new = NewSession(question=MOTHER, planner=planner, asked=asked, budget=BUDGET)
+    whole = sessions.wait(scope, sessions.start(scope, new))
+    session = sessions.start(scope, new)
+    settings = {"ENGRAM_LLM_BASE_URL": model, "ENGRAM_LLM_MAX_ATTEMPTS": "1", "ENGRAM_JOB_LEASE_SECONDS": "1"}
+    dying = start("worker", *where, **settings)
+    assert dying.ended() == -signal.SIGKILL, dying.output
+    left = sessions.read(scope, session)
+    assert len(left.rounds) == (1 if where == WRITTEN else 2)
+
+    with working(job_lease_seconds=1.0, llm_base_url=model, llm_max_attempts=1):
+        eventually(lambda: sessions.read(scope, session).stored.status == "stopped")
+
+    read = sessions.read(scope, session)
+    assert read.rounds[: len(left.rounds)] == left.rounds
+    assert [(one.number, one.action, one.said["queries"]) for one in read.rounds] == [
+        (one.number, one.action, one.said["queries"]) for one in whole.rounds
+    ]
+    assert [one.sentence_id for one in read.evidence] == [one.sentence_id for one in whole.evidence]
+    assert read.stored.plan_state == whole.stored.plan_state
+    assert read.stored.conclusion == whole.stored.conclusion
+    assert read.stored.conclusion is not None

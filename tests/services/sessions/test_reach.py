@@ -1,0 +1,99 @@
+"""What a verdict on a session moves beyond the queries that it reaches; all of it is undone and replayed."""
+
+from datetime import UTC, datetime
+
+from app.composition import Application
+from app.services.retrieval.query import Query
+from app.services.sessions.sessions import NewSession
+from app.services.sessions.state import Asked, SessionState
+from tests.conftest import CURIE, Ingest
+from tests.services.sessions.test_teach import CHAIN, PART, ended, evidence, verdict
+from tests.support import state, undo
+
+
+def judged(application: Application, collection: str) -> tuple[SessionState, list[int]]:
+    """A session, and the verdicts that one on it became, applied."""
+    scope = application.access.scope(collection)
+    session = application.sessions.state(scope, ended(application, scope))
+    said = verdict(scope, *evidence(application, collection))
+    receipts = application.teacher.judge(scope, session, said, "key", wait=True)
+    assert {one.event.status for one in receipts} == {"applied"}
+    return session, [one.event.id for one in receipts]
+
+
+def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    others = [{"id": f"town{n}", "text": f"Town {n} lies on river {n}, which flows into a sea."} for n in range(12)]
+    ingest(*CURIE, *others)
+    scope = application.access.scope(collection)
+    session = application.sessions.state(scope, ended(application, scope, top_k=5))
+    said = verdict(scope, *evidence(application, collection))
+    own, *parts = [one.event.id for one in application.teacher.judge(scope, session, said, "key", wait=True)]
+    assert parts
+    moved = {(row["model"], row["event_id"]) for row in state.rows(application, collection, "ranking_audit")}
+    assert ("ranking", own) in moved
+    # Only the own question was asked for all of the evidence; of a sub-question nobody says that it was enough.
+    assert {event for model, event in moved if model == "enough"} == {own}
+    undo.assert_verified(application, collection)
+    for event in (own, *parts):
+        application.revoke.revoke(scope, event)
+    assert state.rows(application, collection, "ranking_audit") == []
+    undo.assert_verified(application, collection)
+
+
+def test_it_says_at_which_round_the_pool_was_complete(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    session = application.sessions.state(scope, ended(application, scope))
+    born, lies, flows = evidence(application, curie)
+    by_round = {number: [one.sentence_id for one in session.pool if one.round == number] for number in (1, 2)}
+    teacher = application.teacher
+    assert teacher.complete_at(scope, session, verdict(scope, by_round[1][0])) == 1
+    assert teacher.complete_at(scope, session, verdict(scope, by_round[1][0], by_round[2][-1])) == 2
+    (elsewhere, *_) = state.sentences(application, curie, "tokyo").values()
+    assert teacher.complete_at(scope, session, verdict(scope, born, elsewhere)) is None
+    assert teacher.complete_at(scope, session, verdict(scope, born, lies, flows, partial=True)) is None
+
+
+def test_its_parts_become_keys_and_go_with_it(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    service = application.sessions
+    begun = service.start(scope, NewSession(question=CHAIN, planner="caller", asked=Asked(top_k=2)))
+    for question in (CHAIN, "the birthplace of Marie Curie"):
+        service.go_on(scope, begun, question)
+        application.runner.run_ready()
+    said = verdict(scope, *evidence(application, curie), retrieval_success=True)
+    receipts = application.teacher.judge(scope, service.state(scope, begun), said, "key", wait=True)
+
+    (unit,) = state.rows(application, curie, "expansion_unit")
+    assert (unit["method"], unit["text"]) == ("decomposition", "the birthplace of Marie Curie")
+    assert {row["unit_id"] for row in state.rows(application, curie, "key_credit")} == {unit["id"]}
+    assert application.evolve.evolve(scope) is not None
+    assert any(unit["id"] in row["units"] for row in state.rows(application, curie, "passage_key"))
+    undo.assert_verified(application, curie)
+    for receipt in receipts:
+        application.revoke.revoke(scope, receipt.event.id)
+    assert not any(row["units"] for row in state.rows(application, curie, "passage_key"))
+    undo.assert_verified(application, curie)
+
+
+def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    begun = datetime.now(UTC)
+    _, events = judged(application, curie)
+    (born, *_) = evidence(application, curie)
+    assert {one.event_id for one in application.explain.sentence(scope, born).events} & set(events)
+    answer = application.ask.query(Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"})))
+    assert answer.trace is not None
+    behind = {
+        cause.event_id for hop in answer.trace.hops for sentence in hop.sentences for cause in sentence.influences
+    }
+    assert behind
+    assert behind <= set(events)
+    past, now = f"{curie}-before", f"{curie}-now"
+    for moment, name in ((begun, past), (datetime.now(UTC), now)):
+        application.past.request(scope, moment, name)
+        application.runner.run_ready()
+    assert state.learned(application, now)["sentence_memory"]
+    assert not state.learned(application, past)["sentence_memory"]
+    undo.assert_verified(application, now)

