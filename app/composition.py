@@ -28,6 +28,7 @@ from app.services.learning.judges import JudgesService
 from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
 from app.services.reasons.explain import ExplainService
+from app.services.reasons.learned import LearnedService
 from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
@@ -282,6 +283,11 @@ class Application(Asking):
     def explain(self) -> ExplainService:
         """Shows what was learned."""
         return ExplainService(self.database, self.encoder)
+
+    @cached_property
+    def learned(self) -> LearnedService:
+        """Shows it as a whole."""
+        return LearnedService(self.database)
 
     @cached_property
     def judge(self) -> JudgeService:
