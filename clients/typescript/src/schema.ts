@@ -5566,8 +5566,19 @@ export interface components {
             /** Redis */
             redis: string;
             /**
+             * Replica
+             * @description Where READ_DATABASE_URL stands; while that is not 'ok', queries are read on the primary.
+             * @enum {string}
+             */
+            replica: "none" | "ok" | "stale" | "unreachable" | "not a replica";
+            /**
+             * Replica Lag Seconds
+             * @description All that was committed longer ago is on the replica; null where that is not known.
+             */
+            replica_lag_seconds: number | null;
+            /**
              * Status
-             * @description 'degraded' without Redis or a worker, with a backlog of minutes, or with little disk left.
+             * @description 'degraded' without Redis or a worker, with a backlog of minutes, with little disk left, or where the replica cannot be read on.
              */
             status: string;
             /**
