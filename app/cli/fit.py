@@ -29,8 +29,13 @@ def fit(
         bool,
         typer.Option("--facts", help="Only measure what facts would add, each data set by weights of the others."),
     ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="The first so many questions of each, over the passages that come with them."),
+    ] = None,
 ) -> None:
     """Fit the weights that collections start from to data sets with known relevant passages."""
+    from app.evaluation.dataset import cut
     from app.evaluation.fit import fit_enough, fit_looks
     from app.evaluation.harness import open_harness
     from app.evaluation.linked import compare
@@ -38,7 +43,7 @@ def fit(
     from app.providers.prior import as_json, no_preference
     from app.settings import Settings
 
-    loaded = [load_dataset(folder) for folder in datasets]
+    loaded = [cut(load_dataset(folder), limit) for folder in datasets]
     with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
             services.prior = no_preference()
@@ -67,4 +72,5 @@ def _say_facts(found: "Sequence[Compared]") -> None:
         ]
         for one in found
     ]
-    say_table([["data set", "questions", "R@2", "with facts", "R@5", "with facts", "weights"], *rows], "<>>>>><")
+    measured = [head for name in ("R@2", "R@5", "all@5") for head in (name, "with facts")]
+    say_table([["data set", "questions", *measured, "weights"], *rows], "<>>>>>>><")

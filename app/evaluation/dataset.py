@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +170,25 @@ def build(
         {of: units for of, units in widened.items() if of in by_id},
         tuple(question for question in every if not question.relevant),
         rated,
+    )
+
+
+def cut(dataset: Dataset, limit: int | None) -> Dataset:
+    """The first ``limit`` questions over the passages that come with them: what it gives with each, or labels."""
+    if limit is None or limit >= len(dataset.questions):
+        return dataset
+    questions = dataset.questions[:limit]
+    kept = {passage for one in questions for passage in (*one.context, *one.relevant)}
+    return replace(
+        dataset,
+        name=f"{dataset.name}-{limit}",
+        passages=tuple(passage for passage in dataset.passages if passage["id"] in kept),
+        questions=questions,
+        paraphrases={one.id: dataset.paraphrases[one.id] for one in questions if one.id in dataset.paraphrases},
+        fingerprint=f"{dataset.fingerprint}-{limit}",
+        expansions={one.id: dataset.expansions[one.id] for one in questions if one.id in dataset.expansions},
+        unlabelled=(),
+        ratings={},
     )
 
 

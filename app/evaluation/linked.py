@@ -48,7 +48,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Recall at ``CUTS`` with facts and without, by weights fitted to the other data sets, and facts' weights."""
+    """``shares`` with facts and without, by weights fitted to the other data sets, and facts' weights."""
 
     dataset: str
     questions: int
@@ -168,18 +168,22 @@ def compare(
             Compared(
                 dataset.name,
                 len(wanted),
-                recalls(bare[place], wanted, without),
-                recalls(read[place], wanted, with_facts),
+                shares(bare[place], wanted, without),
+                shares(read[place], wanted, with_facts),
                 dict(zip(FEATURES, with_facts[size:].tolist(), strict=True)),
             )
         )
     return found
 
 
-def recalls(rows: Sequence[Judged], wanted: Sequence[int], weights: NDArray[np.float64]) -> list[float]:
-    """Mean recall at ``CUTS``, by a weighted sum; of equals the earlier candidate comes first."""
-    sums = np.zeros(len(CUTS))
+def shares(rows: Sequence[Judged], wanted: Sequence[int], weights: NDArray[np.float64]) -> list[float]:
+    """Mean recall at each of ``CUTS``, and the share of questions that have all at the last, by a weighted sum.
+
+    Of equals the earlier candidate comes first.
+    """
+    sums = np.zeros(len(CUTS) + 1)
     for one, count in zip(rows, wanted, strict=True):
         order = np.argsort(-(one.features @ weights), kind="stable")
-        sums += [one.supported[order[:cut]].sum() / count for cut in CUTS]
+        found = [int(one.supported[order[:cut]].sum()) for cut in CUTS]
+        sums += [*(many / count for many in found), float(found[-1] == count)]
     return [float(total) / max(len(rows), 1) for total in sums]

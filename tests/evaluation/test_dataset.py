@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.core.verdict import Expansion
-from app.evaluation.dataset import Gold, load
+from app.evaluation.dataset import Gold, cut, load
 from app.evaluation.files import DatasetError
 from app.evaluation.ratings import Rated
 
@@ -234,3 +234,16 @@ def test_a_broken_archive_names_its_file(folder: Path) -> None:
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="is no folder"):
         load(tmp_path / "absent")
+
+
+def test_a_cut_keeps_the_first_questions_and_the_passages_that_come_with_them(folder: Path) -> None:
+    rows = [QUERIES[0] | {"metadata": {"context_ids": ["a"]}}, *QUERIES[1:]]
+    (folder / "queries.jsonl").write_text(lines(rows), encoding="utf-8")
+    whole = load(folder)
+    first = cut(whole, 1)
+    assert [question.id for question in first.questions] == ["q1"]
+    assert [passage["id"] for passage in first.passages] == ["a"]
+    assert (first.unlabelled, list(first.paraphrases)) == ((), ["q1"])
+    assert first.name != whole.name
+    assert first.fingerprint != whole.fingerprint
+    assert cut(whole, None) is cut(whole, 2) is whole

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.core.fitting import Judged
-from app.evaluation.linked import FEATURES, Told, features, recalls
+from app.evaluation.linked import FEATURES, Told, features, shares
 
 DIRECTOR, BORN = frozenset({"direct"}), frozenset({"born"})
 
@@ -30,4 +30,5 @@ def test_two_named_things_are_linked() -> None:
 
 def test_recall_is_by_the_weighted_sum() -> None:
     rows = [Judged(np.array([[0.0], [2.0], [1.0]]), np.array([True, False, True]))]
-    assert recalls(rows, [2], np.array([1.0])) == [0.5, 1.0]
+    assert shares(rows, [2], np.array([1.0])) == [0.5, 1.0, 1.0]
+    assert shares(rows, [3], np.array([1.0])) == [1 / 3, 2 / 3, 0.0]

@@ -138,7 +138,7 @@ class AlignService:
         Of two names that are both new the one of which less is told joins the other.
         """
         held: dict[int, dict[int, str]] = defaultdict(dict)
-        for pair in (pair for pair in likely if not pair.also):
+        for pair in (pair for pair in likely if not pair.also and not _beside(pair, known)):
             new = pair.node not in names or _first(pair.mention, known, names) > _first(pair.node, known, names)
             person = "person" in (kind_of(known[pair.mention].said), kind_of(known[pair.node].said))
             alike = one_thing(names[pair.mention], pair.node_name, person=person)
@@ -200,6 +200,11 @@ def _kinds_agree(one: Known, other: Known) -> bool:
 def _first(entity: int, known: Mapping[int, Known], names: Mapping[int, str]) -> tuple[int, int, int]:
     """In the order in which new names stay: of which most is told, then the longest."""
     return -known[entity].facts, -len(names[entity]), entity
+
+
+def _beside(pair: Pair, known: Mapping[int, Known]) -> bool:
+    """Whether one sentence names both: it tells one from the other, as a son from a father called alike."""
+    return not known[pair.mention].sentences.isdisjoint(known[pair.node].sentences)
 
 
 def _near(pair: Pair, known: Mapping[int, Known], graph_id: int) -> bool:

@@ -63,6 +63,10 @@ class Revision:
     confidence: float = 1.0
 
 
+class PassageGoneError(NotFoundError):
+    """The passage that states facts was deleted meanwhile, or is another one now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Correction:
     """What an instruction in words comes to: facts to state, and others that it contradicts."""
@@ -96,6 +100,7 @@ class FactsService:
         graph_name: str | None = None,
         key: str | None = None,
         fingerprint: Any = None,
+        passage_id: int | None = None,
     ) -> Applied:
         """Have a source state facts, each with the sentence that says it.
 
@@ -104,9 +109,11 @@ class FactsService:
             graph_name: a graph of its own, made if there is none; None: the collection's.
             key: the Idempotency-Key; the same request under it is applied once.
             fingerprint: what was asked for, if it is not the facts themselves.
+            passage_id: the passage that the source has to be.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
+            PassageGoneError: the source is not that passage, so that nothing would take along what it states.
             IdempotencyConflictError: the key was used before with another request.
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
@@ -116,6 +123,8 @@ class FactsService:
             known = author.repeated(writer, target)
             if known is not None:
                 return Applied(known, _stated_by(writer, target, known))
+            if passage_id is not None and _passage_of(writer, target, source) != passage_id:
+                raise PassageGoneError(f"The passage {source!r} was deleted meanwhile.")
             applied, new = _state(writer, target, author, stated, graph_name)
         self._align.join_new(scope.collection, new, applied.event.graph_id)
         return applied
@@ -205,7 +214,7 @@ def _state(
     texts = list(dict.fromkeys(one.words for one in stated))
     kept = events.add_statements(writer, target, event.id, [(author.judge, text) for text in texts])
     statements = dict(zip(texts, kept, strict=True))
-    passage, _ = passages.versions(writer, target, [author.judge]).get(author.judge, (None, None))
+    passage = _passage_of(writer, target, author.judge)
     rows = []
     for one in stated:
         origin = Origin(passage_id=passage, statement_id=statements[one.words])
@@ -215,6 +224,12 @@ def _state(
         rows.append(row)
     facts, new = learn.add(writer, target, graph_id, rows)
     return Applied(event, facts), new
+
+
+def _passage_of(reader: Reader, target: int, source: str) -> int | None:
+    """The passage that is called as a source; None if there is none."""
+    found, _ = passages.versions(reader, target, [source]).get(source, (None, None))
+    return found
 
 
 def _revise(

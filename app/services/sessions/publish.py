@@ -5,6 +5,7 @@ it, under a judge of its own. All of it goes under keys of the session's, so doi
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from app.core.facts import CLOSE, CONTRADICT, NEVER, SUPERSEDE
 from app.core.triples import Triple
@@ -12,7 +13,7 @@ from app.providers.language import normalise_entity
 from app.services.access.scope import Scope
 from app.services.facts.memory import AGENT, Memory
 from app.services.facts.memory_index import Kept
-from app.services.facts.revise import FactsService, Revision, Stated
+from app.services.facts.revise import FactsService, PassageGoneError, Revision, Stated
 from app.services.sessions.state import SessionState
 from app.storage.corpus import passages
 from app.storage.database import Database
@@ -42,15 +43,17 @@ class Publisher:
             said = list(_said(memory, passage.id, texts))
             if not said:
                 continue
-            applied = self._facts.state(
-                scope,
-                said,
-                source=passage.external_id,
-                graph_name=graph,
-                key=f"session/{state.id}/{passage.id}",
-                fingerprint=[str(state.id), passage.id],
-            )
-            stated += applied.facts
+            with suppress(PassageGoneError):  # what a passage said goes with it, also between the two transactions
+                applied = self._facts.state(
+                    scope,
+                    said,
+                    source=passage.external_id,
+                    graph_name=graph,
+                    key=f"session/{state.id}/{passage.id}",
+                    fingerprint=[str(state.id), passage.id],
+                    passage_id=passage.id,
+                )
+                stated += applied.facts
         with self._database.read() as reader:
             rows = view.rows(reader, scope.collection.id, stated)
         named = {_identity(row): fact for fact, row in rows.items()}

@@ -34,6 +34,7 @@ class Known:
         said: predicate -> objects.
         around: entities that it has facts with.
         told_in: passages and assertions that tell of it.
+        sentences: those, of passages or stated, whose facts name it.
     """
 
     surface: str
@@ -42,6 +43,7 @@ class Known:
     said: dict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
     around: set[int] = field(default_factory=set)
     told_in: set[tuple[str, int]] = field(default_factory=set)
+    sentences: set[tuple[str, int]] = field(default_factory=set)
 
 
 def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[Pair]:
@@ -92,13 +94,14 @@ def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[i
         f"""
         SELECT e.id, e.surface, coalesce(e.stands_for, e.id) AS root, f.predicate, f.object_key, f.object_id,
                f.subject_id, f.subject_said = e.id AS outwards, told.passage_id, told.event_id,
+               told.sentence_id, told.statement_id,
                {crowd.format("CASE WHEN f.subject_said = e.id THEN f.object_id ELSE f.subject_id END")} AS crowd
         FROM {WANTED} {each("fact_entity e", "e.id = wanted.id")}
         LEFT JOIN LATERAL (
             ({along.format("subject_said")}) UNION ALL ({along.format("object_said")})
         ) AS f ON true
         LEFT JOIN LATERAL (
-            SELECT held.passage_id, said.event_id FROM fact_source held
+            SELECT held.passage_id, said.event_id, held.sentence_id, held.statement_id FROM fact_source held
             {each("fact_statement said", "said.id = held.statement_id", outer=True)}
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1
         ) AS told ON true
@@ -120,4 +123,8 @@ def known(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[i
             one.told_in.add(("passage", row.passage_id))
         elif row.event_id is not None:
             one.told_in.add(("assertion", row.event_id))
+        if row.sentence_id is not None:
+            one.sentences.add(("passage", row.sentence_id))
+        elif row.statement_id is not None:
+            one.sentences.add(("assertion", row.statement_id))
     return found

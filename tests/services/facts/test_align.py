@@ -2,6 +2,7 @@
 
 from app.composition import Application
 from app.services.access.scope import Scope
+from app.services.facts.revise import Stated
 from app.services.facts.search import Wanted
 from tests.services.facts.test_facts import rows, state, triple
 from tests.services.facts.test_facts import scope as scope  # noqa: PLC0414
@@ -58,6 +59,21 @@ def test_namesakes_and_strangers_stay_apart(application: Application, scope: Sco
     assert merges(application, scope) == []
 
 
+def test_names_that_one_sentence_tells_apart_are_two(application: Application, scope: Scope) -> None:
+    words = "Ann is the daughter of Edward James Solomon and the sister of Ed Solomon."
+    said = [triple("Ann", "father", "Edward James Solomon"), triple("Ann", "sibling", "Ed Solomon")]
+    application.facts.state(scope, [Stated(one, words) for one in said], source="a")
+    application.facts.state(scope, [Stated(triple("Sir Leo Falk", "father", "Leo Falk"))], source="b")
+    assert merges(application, scope) == []
+    application.facts.state(scope, [Stated(triple("Bea Falk", "spouse", "Sir Ivo Falk"), "Married.")], source="c")
+    both = [
+        Stated(triple("Ivo Falk", "chair", "Acme"), "Chairs."),
+        Stated(triple("Sir Ivo Falk", "is", "old"), "Old."),
+    ]
+    application.facts.state(scope, both, source="c")
+    assert len(merges(application, scope)) == 1
+
+
 def test_another_name_of_one_entity_alone_is_that_entity(application: Application, scope: Scope) -> None:
     (known,) = state(application, scope, "a", triple("Acme", "also known as", "Consolidated Anvils"))
     (later,) = state(application, scope, "b", triple("Consolidated Anvils", "chair", "Ana"))
@@ -78,7 +94,8 @@ def test_a_name_that_was_there_first_is_what_a_later_fact_says_it_is(
 
 
 def test_what_came_without_a_look_is_joined_when_asked(application: Application, scope: Scope) -> None:
-    state(application, scope, "a", triple("Ed Solomon", "spouse", "Cynthia Cleese"))
+    both = triple("Ed Solomon", "spouse", "Cynthia Cleese"), triple("Acme", "chair", "Bea Falk")
+    state(application, scope, "a", *both)
     (entity,) = (
         r["id"] for r in stored.rows(application, scope.collection.name, "fact_entity") if r["tail"] == "solomon"
     )
@@ -90,7 +107,7 @@ def test_what_came_without_a_look_is_joined_when_asked(application: Application,
         )
         writer.execute(
             "UPDATE fact SET object_said = e.id, object_id = e.id FROM fact_entity e WHERE e.collection_id = %(c)s "
-            "AND fact.collection_id = %(c)s AND e.name = 'edward solomon'",
+            "AND fact.collection_id = %(c)s AND e.name = 'edward solomon' AND fact.predicate = 'chair'",
             {"c": scope.collection.id},
         )
     (told,) = application.align.every(scope, preview=True)

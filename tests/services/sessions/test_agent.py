@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from app.composition import Application, Servers
 from app.core.agent_turns import Turn, written
 from app.core.session import Budget
+from app.core.triples import Triple
 from app.errors import InvalidRequestError
 from app.providers.llm import agent_prompts
 from app.services.facts.memory import Memory
+from app.services.facts.revise import PassageGoneError, Stated
 from app.services.facts.search import Wanted
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
@@ -201,6 +204,46 @@ def test_the_graph_can_be_kept_as_one_of_the_collection(
     assert publisher.publish(scope, state, "births") == len(Memory.loaded(state.plan_state).facts)
     again = application.fact_search.search(scope, wanted)
     assert again.beliefs == found.beliefs
+    undo.assert_verified(application, curie)
+
+
+def test_a_deleted_passage_takes_along_what_was_published_from_it(
+    asking: Asking, application: Application, ingest: Any, curie: str
+) -> None:
+    ingest(OTHER)
+    session = asking(correcting("update"), documents=["other", "curie"], graph="births")
+    scope = application.access.scope(curie)
+    application.adopt.merge(scope, "births", judge="editor", key="k")
+    publisher = application.session_runner._publisher
+    before = application.sessions.state(scope, session.stored.id)
+    born = Wanted(subject="Marie Curie", predicate="place of birth", graph="births")
+
+    def left(wanted: Wanted) -> dict[str, str]:
+        found = application.fact_search.search(scope, wanted)
+        cited = zip(found.facts.values(), found.citations, strict=True)
+        return {fact.object: source.text for fact, source in cited}
+
+    def statements() -> set[str]:
+        kept = "SELECT text FROM fact_statement WHERE collection_id = %(id)s"
+        with application.database.read() as reader:
+            return {row.text for row in reader.rows(kept, {"id": scope.collection.id})}
+
+    warsaw = left(born)["Warsaw"]
+    assert left(born)["Paris"] == PARIS
+    application.ingest.delete_passage(scope, "curie")
+    assert left(born) == left(replace(born, graph=None)) == {"Paris": PARIS}
+    assert statements() == {PARIS}
+    undo.assert_verified(application, curie)
+    # A worker that read the session before the passage went finds nothing of it to state, nor one just after.
+    assert publisher.publish(scope, before, "births") == 1
+    stated = [Stated(Triple("Marie Curie", "place of birth", "Warsaw", 0, "entity", None, None, 1.0), warsaw)]
+    gone = next(one.passage_id for one in before.pool if one.text == warsaw)
+    with pytest.raises(PassageGoneError):
+        application.facts.state(scope, stated, source="curie", passage_id=gone, graph_name="births")
+    assert left(born) == {"Paris": PARIS}
+    application.ingest.delete_passage(scope, "other")
+    assert left(born) == {}
+    assert statements() == set()
     undo.assert_verified(application, curie)
 
 
