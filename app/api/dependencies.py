@@ -21,6 +21,7 @@ from app.providers.llm import meter
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
 from app.services.access.quotas import QuotaService, Taken
+from app.services.access.reads import Reads
 from app.services.access.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.facts.adopt import AdoptService
@@ -41,6 +42,7 @@ from app.services.learning.feedback import FeedbackService
 from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
 from app.services.reasons.explain import ExplainService
+from app.services.reasons.learned import LearnedService
 from app.services.retrieval.expand import ExpandService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
@@ -67,6 +69,8 @@ class Services(Protocol):
     def settings(self) -> Settings: ...
     @property
     def access(self) -> AccessService: ...
+    @property
+    def reads(self) -> Reads: ...
     @property
     def authentication(self) -> Authentication: ...
     @property
@@ -117,6 +121,8 @@ class Services(Protocol):
     def compare(self) -> CompareService: ...
     @property
     def explain(self) -> ExplainService: ...
+    @property
+    def learned(self) -> LearnedService: ...
     @property
     def facts(self) -> FactsService: ...
     @property

@@ -28,6 +28,7 @@ Stage = Literal[
     # of passages
     "draft",
     "write",
+    "names",
 ]
 
 
