@@ -20,6 +20,7 @@ from app.services.reasons.influence import Influences
 from app.services.retrieval.dense import DenseService
 from app.services.retrieval.expand import ExpandService
 from app.services.retrieval.plan import Planner
+from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
@@ -85,8 +86,18 @@ class Asking(Upkeep):
     def retrieve(self) -> RetrieveService:
         """Finds what questions ask for."""
         return RetrieveService(
-            self.database, self.planner, self.prior, self.llm, threshold=self.settings.sufficiency_threshold
+            self.database,
+            self.planner,
+            self.prior,
+            self.llm,
+            threshold=self.settings.sufficiency_threshold,
+            classifier=lambda: self.classifier,
         )
+
+    @cached_property
+    def classifier(self) -> PoolClassifier:
+        """Tells evidence that suffices, as published."""
+        return PoolClassifier(self.language, self.encoder, self.relevance, self.stop_weights)
 
     @cached_property
     def ask(self) -> AskService:

@@ -37,7 +37,6 @@ from app.services.sessions.publish import Publisher
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
-from app.services.sessions.stop import PoolClassifier
 from app.services.sessions.teach import Teacher
 from app.services.sessions.trajectories import TrajectoryService
 from app.services.sessions.tree import TreePlanner
@@ -200,11 +199,6 @@ class Application(Asking):
             Publisher(self.database, self.facts),
             lambda: self.classifier,
         )
-
-    @cached_property
-    def classifier(self) -> PoolClassifier:
-        """Tells pools that suffice, as published."""
-        return PoolClassifier(self.language, self.encoder, self.relevance, self.stop_weights)
 
     @cached_property
     def sessions(self) -> SessionService:

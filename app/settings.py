@@ -255,14 +255,15 @@ class Settings(OperationSettings):
     cross_encoder: Path | None = Field(
         default=None,
         description=(
-            "Folder of a cross-encoder (sentence-transformers, one class) by which stop 'published' tells how much "
-            "a session's evidence is about its question; by default the cosine of embeddings."
+            "Folder of a cross-encoder (sentence-transformers, one class) by which stop and sufficiency "
+            "'published' tell how much evidence is about its question; by default the cosine of embeddings."
         ),
     )
     stop_weights: Path | None = Field(
         default=None,
         description=(
-            "File with the weights of stop 'published', as `engram fit-stop` writes; the shipped ones by default."
+            "File with the weights of stop and sufficiency 'published', as `engram fit-stop` writes; the shipped "
+            "ones by default."
         ),
     )
     sufficiency_threshold: float = Field(

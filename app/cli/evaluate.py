@@ -55,7 +55,7 @@ def evaluate(
         ),
     ] = None,
     sufficiency: Annotated[
-        str | None, typer.Option(help="none, coverage or llm; the profile's own by default.")
+        str | None, typer.Option(help="none, coverage, published or llm; the profile's own by default.")
     ] = None,
     freeze: Annotated[
         list[str] | None, typer.Option(help="Verdicts leave this alone: task, time, recall or weights; repeatable.")

@@ -1,9 +1,9 @@
-"""The command that fits the published stop of sessions."""
+"""The command that fits the published stop of sessions and of hops."""
 
 import json
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -18,30 +18,40 @@ def fit_stop(
         list[Path], typer.Argument(help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv, or 'sample'.")
     ],
     limit: Annotated[int | None, typer.Option(min=1, help="Questions of each data set; all by default.")] = None,
+    of: Annotated[
+        str, typer.Option(help="Whose evidence is learned from: sessions (after each round) or queries (each hop).")
+    ] = "sessions",
+    hidden: Annotated[
+        int, typer.Option(min=0, max=64, help="Units of a hidden layer; 0 for a logistic model.")
+    ] = 0,
     out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_STOP_WEIGHTS.")] = Path(
         "stop_weights.json"
     ),
 ) -> None:
-    """Fit RFM-RAG's stop of sessions, by the configured cross-encoder if there is one."""
+    """Fit RFM-RAG's stop, by the configured cross-encoder if there is one."""
     import numpy as np
 
-    from app.core.feedback_stop import FEATURES
+    from app.core.feedback_stop import FEATURES, Network
+    from app.errors import InvalidRequestError
+    from app.evaluation.fit_stop import Of
     from app.evaluation.fit_stop import fit_stop as fitted
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
     from app.providers.stop import COSINE, StopWeights, stop_as_json
     from app.settings import Settings
 
+    if of not in get_args(Of):
+        raise InvalidRequestError(f"--of is one of {', '.join(get_args(Of))}, not {of!r}.")
     loaded = [load_dataset(folder) for folder in datasets]
     with engine(Settings()) as (services, _), progress(err()) as bars:
         by = COSINE if services.relevance is None else services.relevance.name
         # Weights that were fitted by another second feature must not stand in the way of their successors.
-        services.stop_weights = StopWeights(np.zeros(len(FEATURES)), by, ())
+        services.stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        mean = fitted(corpora, limit, partial(steps, bars))
-    weights = StopWeights(mean, by, tuple(dataset.name for dataset in loaded))
+        network = fitted(corpora, limit, partial(steps, bars), of=cast("Of", of), hidden=hidden)
+    weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded))
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(stop_as_json(weights), indent=1) + "\n", encoding="utf-8")
     say(str(out))

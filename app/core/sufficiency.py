@@ -164,14 +164,8 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
     Raises:
         ValueError: all answers were enough or none was, or the search does not converge.
     """
-    usable = [(rows, enough) for rows, enough in corpora if len(rows)]
-    every = [bool(one) for _, enough in usable for one in enough]
-    if all(every) or not any(every):
-        raise ValueError("there is nothing to tell apart in these questions")
-    rows = np.concatenate([rows for rows, _ in usable])
-    enough = np.concatenate([enough for _, enough in usable]).astype(np.float64)
-    share = np.concatenate([np.full(len(rows), 1.0 / len(rows) / len(usable)) for rows, _ in usable])
-    there = _standardising(rows, share)
+    rows, enough, share = together(corpora)
+    there = standardising(rows, share)
     standard = rows @ there
     penalty = np.full(rows.shape[1], ridge)
     penalty[0] = TOLERANCE
@@ -193,7 +187,23 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
     raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
 
 
-def _standardising(rows: Floats, share: Floats) -> Floats:
+def together(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:
+    """Rows of several corpora, (n, k), whether each was enough, (n,), and what each counts, (n,), which sums to 1.
+
+    Raises:
+        ValueError: all were enough, or none was.
+    """
+    usable = [(rows, enough) for rows, enough in corpora if len(rows)]
+    every = [bool(one) for _, enough in usable for one in enough]
+    if all(every) or not any(every):
+        raise ValueError("there is nothing to tell apart in these questions")
+    rows = np.concatenate([rows for rows, _ in usable])
+    enough = np.concatenate([enough for _, enough in usable]).astype(np.float64)
+    share = np.concatenate([np.full(len(rows), 1.0 / len(rows) / len(usable)) for rows, _ in usable])
+    return rows, enough, share
+
+
+def standardising(rows: Floats, share: Floats) -> Floats:
     """T, (k, k), of which rows T have mean 0 and variance 1 in every column but the first, which is 1."""
     mean = share @ rows
     spread = np.sqrt(share @ (rows - mean) ** 2)

@@ -8,21 +8,25 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from app.core import sufficiency
+from app.core.coverage import coverage
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.fit import holds_all
 from app.evaluation.harness import Arm, Harness
 from app.evaluation.judges import Judge
 from app.services.retrieval.query import Memory, Query, Sufficiency
+from app.services.retrieval.retrieve import Retrieved
 
 BINS = 10
 """Of the expected calibration error, of equal width."""
-RULES: tuple[Sufficiency, ...] = ("none", "coverage", "learned")
+RULES: tuple[Sufficiency, ...] = ("none", "coverage", "published", "learned")
+TELLING = ("coverage", "published", "learned")
+"""What each of these rules goes by is told of the same answers."""
 
 Begin = Callable[[str, int], Callable[[], None]]
 """Announces a stretch of so many steps; what it returns is called after each."""
@@ -37,6 +41,7 @@ class Told:
         held: whether it was.
         recall: share of the relevant passages among the first five.
         ms: wall-clock time of the query.
+        said: how sure each of ``TELLING`` is that the evidence suffices, in [0, 1].
     """
 
     probability: float
@@ -44,6 +49,7 @@ class Told:
     recall: float
     hops: int
     ms: float
+    said: Mapping[str, float] = field(default_factory=dict)
 
 
 def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
@@ -96,6 +102,8 @@ def measure(
         "dataset": dataset.name,
         "questions": len(questions),
         "before": _quality(before),
+        # Of the walk as far as it goes: a rule that ended it would choose what it is measured on.
+        "telling": {name: _quality(_by(stopping["none"], name)) for name in TELLING},
         "stopping": {rule: _costs(told) for rule, told in stopping.items()},
         "answerable": {
             other.name: auc(
@@ -148,10 +156,25 @@ def _asked(
                 recall=sum(name in question.relevant for name in first) / max(len(question.relevant), 1),
                 hops=len(found.walk.hops),
                 ms=ms,
+                said=_said(harness, found),
             )
         )
         step()
     return told
+
+
+def _said(harness: Harness, found: Retrieved) -> dict[str, float]:
+    """What each of ``TELLING`` says of the same answer."""
+    plan, walk, enough = found.plan, found.walk, found.ranking.enough
+    return {
+        "coverage": coverage(plan.query.text, walk.texts),
+        "published": harness.services.classifier.told_of(plan, walk).probability,
+        "learned": 0.0 if enough is None else enough.probability,
+    }
+
+
+def _by(told: Sequence[Told], name: str) -> list[Told]:
+    return [replace(one, probability=one.said[name]) for one in told]
 
 
 def _quality(told: Sequence[Told]) -> dict[str, float | None]:

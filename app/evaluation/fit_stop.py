@@ -1,17 +1,21 @@
 """Fitting the published stop (RFM-RAG's R-Feedback) to data sets with known relevant passages."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core import sufficiency
 from app.core.belief import Floats
+from app.core.feedback_stop import Network, fit_network
 from app.core.session import Budget
 from app.errors import InvalidRequestError
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.fit import Steps
 from app.evaluation.harness import Harness
+from app.services.retrieval.query import Query
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
 from app.services.sessions.state import Asked
@@ -23,24 +27,39 @@ NEVER = 1.0
 BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
 
 
-def fit_stop(corpora: Sequence[tuple[Harness, Dataset]], limit: int | None, steps: Steps) -> Floats:
-    """Weights of the classifier, (3,), each corpus counting the same.
+Of = Literal["sessions", "queries"]
+"""Whose evidence pools are examples: those after each round of sessions, or after each hop of queries."""
 
-    Every question is gone about in rounds by rules, and the pool after each round is an example: it suffices if it
-    holds a sentence of every relevant passage.
+
+def fit_stop(
+    corpora: Sequence[tuple[Harness, Dataset]],
+    limit: int | None,
+    steps: Steps,
+    *,
+    of: Of = "sessions",
+    hidden: int = 0,
+) -> Network:
+    """The classifier, each corpus counting the same.
+
+    Every question is gone about in rounds by rules, or asked, and the pool after each round or hop is an example:
+    it suffices if it holds a sentence of every relevant passage.
 
     Args:
         limit: questions of each data set, the first; None for all.
+        hidden: units of its hidden layer; 0 for a logistic model.
 
     Raises:
         InvalidRequestError: every pool suffices, or none does.
     """
+    seen = pools if of == "sessions" else hops
     found = []
     for harness, dataset in corpora:
         questions = list(dataset.questions)[:limit]
-        found.append(pools(harness, questions, steps(f"{dataset.name}: rounds", len(questions))))
+        found.append(seen(harness, questions, steps(f"{dataset.name}: {of}", len(questions))))
     try:
-        return sufficiency.fit(found, RIDGE, 1.0).mean
+        if hidden:
+            return fit_network(found, hidden, RIDGE)
+        return Network(sufficiency.fit(found, RIDGE, 1.0).mean)
     except ValueError as error:
         raise InvalidRequestError(f"A stop cannot be fitted to these data sets: {error}.") from error
 
@@ -58,6 +77,25 @@ def pools(
             told = one.said["published"]
             rows.append([1.0, told["entities"], told["relevance"]])
             suffices.append(question.relevant <= held)
+        step()
+    return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
+
+
+def hops(
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """As ``pools``, of what a query has selected after each of its hops; none ends them early."""
+    retrieve, classifier = harness.services.retrieve, harness.services.classifier
+    rows: list[list[float]] = []
+    suffices: list[bool] = []
+    for question in questions:
+        query = Query(text=question.text, scope=harness.scope, memory="off", sufficiency="none")
+        found = retrieve.find(retrieve.plan(query))
+        for number in range(1, len(found.walk.hops) + 1):
+            walk = replace(found.walk, hops=found.walk.hops[:number])
+            told = classifier.told_of(found.plan, walk)
+            rows.append([1.0, told.entities, told.relevance])
+            suffices.append(question.relevant <= {one.external_id for one in walk.evidence.values()})
         step()
     return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
 

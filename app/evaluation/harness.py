@@ -32,6 +32,7 @@ from app.services.reasons.explain import ExplainService
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.dense import DenseService
 from app.services.retrieval.plan import as_asked
+from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.ask import AskService
@@ -86,6 +87,8 @@ class Services(Protocol):
     def predicates(self) -> PredicatesService: ...
     @property
     def sessions(self) -> SessionService: ...
+    @property
+    def classifier(self) -> PoolClassifier: ...
     @property
     def llm(self) -> Llm | None: ...
     @property

@@ -170,7 +170,7 @@ class Options:
             "profile": ("paper", "default"),
             "verdicts": ("full", "returned"),
             "judge": ("oracle", "llm"),
-            "sufficiency": ("none", "coverage", "llm"),
+            "sufficiency": ("none", "coverage", "published", "llm"),
             "key_building": get_args(KeyBuilding),
         }
         for name, allowed in choices.items():

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.feedback_stop import FEATURES
+from app.core.feedback_stop import FEATURES, Network
 from app.errors import ConfigurationError
 
 SHIPPED = Path(__file__).parents[1] / "stop_weights.json"
@@ -78,9 +78,9 @@ class CrossEncoder:
 
 @dataclass(frozen=True, slots=True)
 class StopWeights:
-    """The classifier's weights, (3,): what its second feature went by and the data sets it was fitted to."""
+    """The classifier, what its second feature went by and the data sets it was fitted to."""
 
-    mean: NDArray[np.float64]
+    network: Network
     relevance: str
     fitted: tuple[str, ...]
 
@@ -104,17 +104,25 @@ def stop_as_json(weights: StopWeights) -> dict[str, Any]:
         "features": list(FEATURES),
         "fitted": list(weights.fitted),
         "relevance": weights.relevance,
-        "mean": [float(f"{value:.{DIGITS}g}") for value in weights.mean],
-    }
+        "mean": _rounded(weights.network.direct),
+    } | (
+        {"hidden": [_rounded(unit) for unit in weights.network.hidden], "out": _rounded(weights.network.out)}
+        if len(weights.network.out)
+        else {}
+    )
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float]:
+    return [float(f"{value:.{DIGITS}g}") for value in values]
 
 
 def _from_json(content: Mapping[str, Any]) -> StopWeights:
     if tuple(content["features"]) != FEATURES:
         raise ValueError(f"its features are not {', '.join(FEATURES)}")
-    mean = np.array(content["mean"], dtype=np.float64)
-    if mean.shape != (len(FEATURES),) or not np.isfinite(mean).all():
-        raise ValueError(f"it needs {len(FEATURES)} finite numbers")
-    return StopWeights(mean, str(content["relevance"]), tuple(map(str, content["fitted"])))
+    parts = [np.array(content["mean"], dtype=np.float64)]
+    if "hidden" in content:
+        parts += [np.array(content[name], dtype=np.float64) for name in ("hidden", "out")]
+    return StopWeights(Network(*parts), str(content["relevance"]), tuple(map(str, content["fitted"])))
 
 
 def _fingerprint(folder: Path) -> str:

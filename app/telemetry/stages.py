@@ -15,6 +15,7 @@ Stage = Literal[
     "embed",
     "align",
     "walk",
+    "suffices",
     "rank",
     "read",
     "keep",

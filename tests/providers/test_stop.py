@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from app.composition import Application, Servers
+from app.core.feedback_stop import Network
 from app.errors import ConfigurationError
 from app.providers.embedder.folder import DEFAULT_MODEL, open_model
 from app.providers.stop import COSINE, CrossEncoder, StopWeights, load_stop, stop_as_json
@@ -16,21 +17,34 @@ from app.settings import Settings
 
 
 def written(path: Path, **changed: Any) -> Path:
-    plain = stop_as_json(StopWeights(np.array([-1.0, 0.5, 2.0]), COSINE, ("some",)))
+    plain = stop_as_json(StopWeights(Network(np.array([-1.0, 0.5, 2.0])), COSINE, ("some",)))
     path.write_text(json.dumps(plain | changed), encoding="utf-8")
     return path
 
 
 def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
     found = load_stop(written(tmp_path / "stop.json"))
-    assert (found.mean.tolist(), found.relevance, found.fitted) == ([-1.0, 0.5, 2.0], COSINE, ("some",))
+    assert (found.network.direct.tolist(), found.relevance, found.fitted) == ([-1.0, 0.5, 2.0], COSINE, ("some",))
+    hidden = {"hidden": [[0.5, 1.0, -2.0], [0.0, 0.25, 3.0]], "out": [1.5, -1.0]}
+    layered = load_stop(written(tmp_path / "layered.json", **hidden))
+    again = stop_as_json(layered)
+    assert {name: again[name] for name in hidden} == hidden
     shipped = load_stop()
     assert shipped.relevance == COSINE
     assert shipped.fitted
-    assert (shipped.mean[1:] != 0).all()
+    assert (shipped.network.direct[1:] != 0).all()
 
 
-@pytest.mark.parametrize("wrong", [{"features": ["bias"]}, {"mean": [1, 2]}, {"mean": [1, 2, float("nan")]}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"features": ["bias"]},
+        {"mean": [1, 2]},
+        {"mean": [1, 2, float("nan")]},
+        {"hidden": [[1, 2]], "out": [1]},
+        {"hidden": [[1, 2, 3]]},
+    ],
+)
 def test_what_holds_no_weights_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="holds no weights of a stop"):
         load_stop(written(tmp_path / "stop.json", **wrong))

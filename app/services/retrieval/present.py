@@ -144,6 +144,7 @@ def _hop_traces(walk: Walk, policy: Policy) -> list[HopTrace]:
             len(hop.candidates),
             _sentence_traces(hop, walk.priors if number == 1 else {}, policy),
             hop.coverage,
+            hop.published,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]

@@ -111,7 +111,7 @@ def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
     """Go on until the walk stops; or, where others say whether it may, until they have to be asked."""
     while walk.stop_reason is None:
         walk = _step(reader, plan, walk)
-        if plan.sufficiency in ("learned", "llm"):
+        if plan.sufficiency in ("learned", "published", "llm"):
             break
     return walk
 

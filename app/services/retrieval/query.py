@@ -11,7 +11,7 @@ from app.services.retrieval.walk import Walk
 
 Memory = Literal["off", "read"]
 Strategy = Literal["graph", "dense", "lexical", "hybrid"]
-Sufficiency = Literal["none", "coverage", "learned", "llm"]
+Sufficiency = Literal["none", "coverage", "learned", "published", "llm"]
 Include = Literal["sentences", "entities", "trace"]
 
 

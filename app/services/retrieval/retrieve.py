@@ -1,7 +1,7 @@
 """Retrieval: a plan carried out on one snapshot. It explains nothing, keeps nothing and learns nothing."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -15,6 +15,7 @@ from app.services.retrieval import propagate
 from app.services.retrieval.explore import Explored, depth, explore
 from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.plan import Plan, Planner, Served, milliseconds
+from app.services.retrieval.published import PoolClassifier, suffices
 from app.services.retrieval.query import Query
 from app.services.retrieval.rank import Ranking, rank
 from app.services.retrieval.trace import EntityAnswer
@@ -68,8 +69,15 @@ class RetrieveService:
         llm: Llm | None = None,
         *,
         threshold: float,
+        classifier: Callable[[], PoolClassifier],
     ) -> None:
-        """``threshold``: from which probability on an answer is enough for hops to end (sufficiency "learned")."""
+        """Find by these parts.
+
+        Args:
+            threshold: from which probability on an answer is enough for hops to end (sufficiency "learned").
+            classifier: what ends them by sufficiency "published"; made when it is first asked.
+        """
+        self._classifier = classifier
         self._threshold = threshold
         self._database = database
         self._planner = planner
@@ -78,7 +86,14 @@ class RetrieveService:
 
     def by(self, prior: RankingPrior) -> "RetrieveService":
         """The same with other ranking weights to start from."""
-        return RetrieveService(self._database, self._planner, prior, self._llm, threshold=self._threshold)
+        return RetrieveService(
+            self._database,
+            self._planner,
+            prior,
+            self._llm,
+            threshold=self._threshold,
+            classifier=self._classifier,
+        )
 
     def plan(self, query: Query, served: Served | None = None) -> Plan:
         """The query as it is ``served``; by default as it was asked, whatever its collection is set to.
@@ -98,8 +113,8 @@ class RetrieveService:
         """What the plan comes upon, and the snapshot it was read on, for what else is to be read of that.
 
         Everything is read on one snapshot, but none is held while others work: between two of them names are
-        embedded that no entity bears, and the endpoint is asked whether a walk's evidence suffices. If that fails,
-        the walk goes on to its last hop, and the plan says so.
+        embedded that no entity bears, and the endpoint or a cross-encoder is asked whether a walk's evidence
+        suffices. If the endpoint fails, the walk goes on to its last hop, and the plan says so.
         """
         began = time.perf_counter()
         start = None if plan.served.strategy == "graph" else Walk(stop_reason="no_hops")
@@ -130,6 +145,8 @@ class RetrieveService:
                 left = time.perf_counter()
                 plan = self._planner.embedded(plan, unknown)
                 began += time.perf_counter() - left
+            elif plan.sufficiency == "published":
+                walk = self._classified(plan, walk)
             else:
                 try:
                     if self._is_sufficient(plan, walk):
@@ -149,7 +166,7 @@ class RetrieveService:
     def _advanced(self, reader: Reader, plan: Plan, walk: Walk) -> tuple[Walk, Ranking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
-        Sufficiency "learned" ranks after every hop.
+        Sufficiency "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
         """
         walk = self._walked(reader, plan, walk)
         while plan.sufficiency == "learned" and walk.stop_reason is None:
@@ -157,7 +174,18 @@ class RetrieveService:
             if ranking.enough is not None and ranking.enough.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
             walk = self._walked(reader, plan, walk)
+        while plan.sufficiency == "published" and walk.stop_reason is None and not self._classifier().reads:
+            walk = self._classified(plan, walk)
+            walk = self._walked(reader, plan, walk)
         return walk, None
+
+    def _classified(self, plan: Plan, walk: Walk) -> Walk:
+        """The walk with what the published classifier says of it, stopped if it says that it suffices."""
+        with stage("suffices"):
+            said = self._classifier().told_of(plan, walk)
+        last = replace(walk.hops[-1], published=said)
+        stopped = "sufficient" if suffices(said) else walk.stop_reason
+        return replace(walk, hops=(*walk.hops[:-1], last), stop_reason=stopped)
 
     def _walked(self, reader: Reader, plan: Plan, walk: Walk) -> Walk:
         with stage("walk"):

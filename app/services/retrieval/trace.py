@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from app.core.feedback_stop import Told
+
 
 @dataclass(frozen=True, slots=True)
 class EntityAnswer:
@@ -74,13 +76,14 @@ class SentenceTrace:
 
 @dataclass(frozen=True, slots=True)
 class HopTrace:
-    """One propagation round."""
+    """One propagation round; ``coverage`` and ``published`` as of ``Hop``."""
 
     hop: int
     entities: dict[str, float]
     candidates: int
     sentences: list[SentenceTrace]
     coverage: float | None
+    published: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)

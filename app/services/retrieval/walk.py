@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core import propagation
+from app.core.feedback_stop import Told
 from app.core.propagation import Candidates
 from app.storage.learning.experience import PastSupport
 from app.storage.retrieval.hops import Evidence, Reached
@@ -40,6 +41,7 @@ class Hop:
         evidence: the selected sentences as they can be read.
         counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
         coverage: of the question by all that is selected so far, in [0, 1]; None where it is not looked at.
+        published: what the published classifier says of all that is selected so far; None where it is not asked.
     """
 
     start: Frontier
@@ -50,6 +52,7 @@ class Hop:
     evidence: Mapping[int, Evidence]
     counts: Mapping[int, int]
     coverage: float | None
+    published: Told | None = None
 
     def position(self, sentence: int) -> int:
         """Where in ``candidates`` and ``scores`` one of them stands."""
@@ -113,6 +116,7 @@ class Walk:
                     ],
                     "counts": list(hop.counts.items()),
                     "coverage": hop.coverage,
+                    "published": None if hop.published is None else asdict(hop.published),
                 }
                 for hop in self.hops
             ],
@@ -189,4 +193,5 @@ def _loaded_hop(stored: Mapping[str, Any]) -> Hop:
         evidence={evidence.sentence_id: evidence for evidence in found},
         counts=dict(stored["counts"]),
         coverage=stored["coverage"],
+        published=None if (said := stored.get("published")) is None else Told(**said),
     )

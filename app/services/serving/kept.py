@@ -105,6 +105,7 @@ def _hop(trace: HopTrace, hop: Hop) -> dict[str, Any]:
         "entities": [[entity, score] for entity, score in active.items()],
         "candidates": trace.candidates,
         "coverage": trace.coverage,
+        "published": _json(trace.published),
         "sentences": [
             _without(_json(sentence), "passage_id", "text")
             | {

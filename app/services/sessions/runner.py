@@ -19,6 +19,7 @@ from app.services.access.quotas import QuotaService
 from app.services.access.scope import Principal, Scope, keyless
 from app.services.jobs.work import Work
 from app.services.retrieval.fallback import Fallback
+from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.walk import merged
 from app.services.serving.arms import ServingService
 from app.services.sessions.agent import AgentPlanner
@@ -26,7 +27,6 @@ from app.services.sessions.given import Given, given_of, given_step
 from app.services.sessions.planner import Planner, Step
 from app.services.sessions.publish import Publisher
 from app.services.sessions.state import SessionState, state_of, stored_cost
-from app.services.sessions.stop import PoolClassifier
 from app.services.sessions.teach import Teacher
 from app.services.sessions.tools import Tools
 from app.services.sessions.tree_options import said_of

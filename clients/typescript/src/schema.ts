@@ -1787,9 +1787,9 @@ export interface components {
             query: string;
             /**
              * Sufficiency
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "llm") | null;
+            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -2350,7 +2350,7 @@ export interface components {
              * Sufficiency
              * @description As of POST /query: only where both arms have strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "llm") | null;
+            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description As of POST /query.
@@ -2767,7 +2767,7 @@ export interface components {
              * Sufficiency
              * @enum {string}
              */
-            sufficiency: "none" | "coverage" | "learned" | "llm";
+            sufficiency: "none" | "coverage" | "learned" | "published" | "llm";
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**
@@ -3967,6 +3967,8 @@ export interface components {
             };
             /** Hop */
             hop: number;
+            /** @description With sufficiency 'published', but of the last hop that there may be. */
+            published?: components["schemas"]["PublishedOut"] | null;
             /** Sentences */
             sentences: components["schemas"]["SentenceTraceOut"][];
         };
@@ -5291,6 +5293,27 @@ export interface components {
             way: "alias" | "similarity";
         };
         /**
+         * PublishedOut
+         * @description What the published classifier says of all that is selected so far.
+         */
+        PublishedOut: {
+            /**
+             * Entities
+             * @description Share of the question's names that it names.
+             */
+            entities: number;
+            /**
+             * Probability
+             * @description That it suffices; hops end from 0.5 on.
+             */
+            probability: number;
+            /**
+             * Relevance
+             * @description Of the sentence most about the question: by a cross-encoder, or the cosine.
+             */
+            relevance: number;
+        };
+        /**
          * QueryExpansionOut
          * @description An expansion that a question came with.
          */
@@ -5375,9 +5398,9 @@ export interface components {
             query: string;
             /**
              * Sufficiency
-             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'published': the classifier of RFM-RAG says so of the sentences selected so far. 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
              */
-            sufficiency?: ("none" | "coverage" | "learned" | "llm") | null;
+            sufficiency?: ("none" | "coverage" | "learned" | "published" | "llm") | null;
             /**
              * Time Constraint
              * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
@@ -5468,7 +5491,7 @@ export interface components {
              * Sufficiency
              * @enum {string}
              */
-            sufficiency: "none" | "coverage" | "learned" | "llm";
+            sufficiency: "none" | "coverage" | "learned" | "published" | "llm";
             timings: components["schemas"]["TimingsOut"];
             trace?: components["schemas"]["TraceOut"] | null;
             /**

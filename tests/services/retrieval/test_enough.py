@@ -1,6 +1,7 @@
 """Going by whether an answer is enough: hops that end, and answers that are withheld."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,15 @@ from fastapi.testclient import TestClient
 from app.composition import Application
 from app.core import sufficiency
 from app.core.belief import Prior
+from app.core.feedback_stop import Network, named
 from app.errors import InvalidRequestError
+from app.providers.stop import COSINE, StopWeights
+from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.query import Query
 from app.services.retrieval.retrieve import Retrieved, RetrieveService
+from app.services.retrieval.walk import loaded
 from tests.support import state
+from tests.support.statements import watched
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 
@@ -29,7 +35,13 @@ def believing(application: Application) -> Believing:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         prior = replace(application.prior, enough=Prior(weights, np.eye(len(weights))), enough_name="even")
-        return RetrieveService(application.database, application.planner, prior, threshold=0.8)
+        return RetrieveService(
+            application.database,
+            application.planner,
+            prior,
+            threshold=0.8,
+            classifier=lambda: application.classifier,
+        )
 
     return made
 
@@ -66,6 +78,102 @@ class TestLearned:
         assert again["enough"] == answer["enough"]
         assert 0 <= answer["enough"] <= 1
         assert not answer["insufficient"]
+
+
+class Reader:
+    """In the place of a cross-encoder; what it read is kept, and how many connections were held meanwhile."""
+
+    name = "a reader"
+
+    def __init__(self, application: Application, *scores: float) -> None:
+        self._application, self._left = application, list(scores)
+        self.read: list[list[str]] = []
+        self.held: list[int] = []
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        assert question == CHAIN
+        database = self._application.database
+        engines = (database._readers, database._writers)
+        self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
+        self.read.append(list(texts))
+        return [0.0] * (len(texts) - 1) + [self._left.pop(0)]
+
+
+@pytest.fixture
+def classifying(application: Application) -> Callable[..., RetrieveService]:
+    """Retrieval that ends hops by a classifier of these weights."""
+
+    def made(*weights: float, by: Reader | None = None) -> RetrieveService:
+        fitted = StopWeights(Network(np.array(weights)), COSINE if by is None else by.name, ("some",))
+        classifier = PoolClassifier(application.language, application.encoder, by, fitted)
+        return RetrieveService(
+            application.database,
+            application.planner,
+            application.prior,
+            threshold=1.0,
+            classifier=lambda: classifier,
+        )
+
+    return made
+
+
+class TestPublished:
+    @pytest.mark.parametrize("profile", ["paper", "default"])
+    def test_hops_end_once_the_classifier_says_so(
+        self, application: Application, curie: str, classifying: Callable[..., RetrieveService], profile: str
+    ) -> None:
+        yes, no = classifying(1.0, 0.0, 0.0), classifying(-1.0, 0.0, 0.0)
+        stopped = found(yes, application, curie, sufficiency="published", profile=profile)
+        one = found(yes, application, curie, sufficiency="none", max_hops=1, profile=profile)
+        assert (stopped.walk.stop_reason, len(stopped.walk.hops)) == ("sufficient", 1)
+        assert stopped.shown == one.shown
+        going = found(no, application, curie, sufficiency="published", profile=profile)
+        whole = found(no, application, curie, sufficiency="none", profile=profile)
+        assert len(going.walk.hops) == len(whole.walk.hops) > 1
+        assert (going.walk.stop_reason, going.shown) == (whole.walk.stop_reason, whole.shown)
+
+    def test_it_goes_by_all_that_is_selected_so_far(
+        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
+    ) -> None:
+        walk = found(classifying(-9.0, 0.0, 0.0), application, curie, sufficiency="published").walk
+        assert walk.stop_reason == "max_hops"
+        assert walk.hops[-1].published is None  # after the last one that there may be nobody is asked
+        question, texts = application.embedder.embed([CHAIN])[0], []
+        for hop in walk.hops[:-1]:
+            texts += [evidence.text for evidence in hop.evidence.values()]
+            assert hop.published is not None
+            nearest = float((application.embedder.embed(texts) @ question).max())
+            assert hop.published.relevance == pytest.approx(nearest, abs=1e-3)
+            assert hop.published.entities == named(["Marie Curie"], texts)
+        assert loaded(json.loads(json.dumps(walk.stored()))).hops[0].published == walk.hops[0].published
+
+    def test_a_cross_encoder_reads_while_no_connection_is_held(
+        self, application: Application, curie: str, classifying: Callable[..., RetrieveService]
+    ) -> None:
+        reader = Reader(application, 0.2, 0.9)
+        walk = found(classifying(-5.0, 0.0, 10.0, by=reader), application, curie, sufficiency="published").walk
+        assert (walk.stop_reason, len(walk.hops)) == ("sufficient", 2)
+        assert reader.read == [replace(walk, hops=walk.hops[:1]).texts, walk.texts]
+        assert reader.held == [0, 0]
+
+    def test_an_episode_says_what_it_went_by(self, http: TestClient, curie: str) -> None:
+        body = {"query": CHAIN, "collection": curie, "sufficiency": "published", "include": ["trace"]}
+        answer = http.post("/query", json=body).raise_for_status().json()
+        again = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).raise_for_status().json()
+        assert (answer["sufficiency"], again["sufficiency"]) == ("published", "published")
+        told = answer["trace"]["hops"][0]["published"]
+        assert set(told) == {"entities", "relevance", "probability"}
+        assert again["trace"]["hops"][0]["published"] == told
+        assert (answer["stop_reason"] == "sufficient") == (answer["trace"]["hops"][-1]["published"] is not None)
+
+    def test_by_cosines_it_costs_no_statement(self, http: TestClient, curie: str) -> None:
+        counts = []
+        for rule in ("published", "none"):
+            body = {"query": CHAIN, "collection": curie, "sufficiency": rule}
+            with watched() as sent:
+                answer = http.post("/query", json=body | ({"max_hops": counts[0][0]} if counts else {})).json()
+            counts.append((answer["hops"], len(sent.connections), sent.statements))
+        assert counts[0] == counts[1]
 
 
 class TestWithheld:

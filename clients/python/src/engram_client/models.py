@@ -1178,6 +1178,25 @@ class ProposedOut(Struct):
     way: Literal["alias", "similarity"]
 
 
+class PublishedOut(Struct):
+    """
+    What the published classifier says of all that is selected so far.
+    """
+
+    entities: float
+    """
+    Share of the question's names that it names.
+    """
+    probability: float
+    """
+    That it suffices; hops end from 0.5 on.
+    """
+    relevance: float
+    """
+    Of the sentence most about the question: by a cross-encoder, or the cosine.
+    """
+
+
 class QueryExpansionOut(Struct):
     """
     An expansion that a question came with.
@@ -1977,6 +1996,10 @@ class HopOut(Struct):
     entities: dict[str, float]
     hop: int
     sentences: list[SentenceTraceOut]
+    published: PublishedOut | None = None
+    """
+    With sufficiency 'published', but of the last hop that there may be.
+    """
 
 
 class JobDetail(Struct):
@@ -2500,7 +2523,7 @@ class EpisodeOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    sufficiency: Literal["none", "coverage", "learned", "llm"]
+    sufficiency: Literal["none", "coverage", "learned", "published", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """
@@ -2552,7 +2575,7 @@ class QueryOut(Struct):
     query: str
     query_id: str
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    sufficiency: Literal["none", "coverage", "learned", "llm"]
+    sufficiency: Literal["none", "coverage", "learned", "published", "llm"]
     timings: TimingsOut
     arm: str | None = None
     """

@@ -1,12 +1,14 @@
-"""Whether a session's evidence pool suffices, by the published classifier (R-Feedback, ``core.feedback_stop``)."""
+"""Whether evidence suffices, by the published classifier (R-Feedback, ``core.feedback_stop``)."""
 
 from collections.abc import Sequence
 
-from app.core.feedback_stop import Told, named, told
+from app.core.feedback_stop import AT_LEAST, Told, named, told
 from app.errors import ConfigurationError
 from app.providers.language import Language
 from app.providers.stop import COSINE, Relevance, StopWeights
 from app.services.access.encoder import Encoder
+from app.services.retrieval.plan import Plan
+from app.services.retrieval.walk import Walk
 from app.storage.corpus.collections import Collection
 
 
@@ -33,12 +35,34 @@ class PoolClassifier:
         self._language = language
         self._encoder = encoder
         self._relevance = relevance
-        self._weights = weights.mean
+        self._network = weights.network
+
+    @property
+    def reads(self) -> bool:
+        """Whether a model reads the pool; else all that it goes by of a walk is there once a hop is made."""
+        return self._relevance is not None
 
     def told(self, collection: Collection, question: str, pool: Sequence[str]) -> Told:
         """What the classifier says of a pool; an empty one has a relevance of 0."""
         names = self._language.analyse_question(question).entities
-        return told(named(names, pool), self._about(collection, question, pool), self._weights)
+        return told(named(names, pool), self._about(collection, question, pool), self._network)
+
+    def told_of(self, plan: Plan, walk: Walk) -> Told:
+        """The same of all that a walk has selected so far.
+
+        Its cosines are those that its hops compared: nothing is embedded again.
+        """
+        pool = walk.texts
+        if self._relevance is not None and pool:
+            relevance = max(self._relevance.score(plan.query.text, pool))
+        else:
+            cosines = [
+                float(hop.candidates.semantic[hop.position(sentence)])
+                for hop in walk.hops
+                for sentence in hop.selected
+            ]
+            relevance = max(cosines, default=0.0)
+        return told(named(list(plan.mentions.values()), pool), relevance, self._network)
 
     def _about(self, collection: Collection, question: str, pool: Sequence[str]) -> float:
         """Of the sentence that is most about the question; how to sum up those of a pool the paper does not say.
@@ -54,3 +78,8 @@ class PoolClassifier:
             vectors = self._encoder.embed(collection, [question, *pool])
             scores = (vectors[1:] @ vectors[0]).tolist()
         return float(max(scores))
+
+
+def suffices(said: Told) -> bool:
+    """Whether that is enough to end hops by."""
+    return said.probability >= AT_LEAST
