@@ -18,7 +18,7 @@ PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 # The pages of docs/ as a site. A page or a heading that a link leads to and that is not there is an error.
 SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going docs build/site
 
-.PHONY: run test check format docs site lock install develop clean
+.PHONY: run test check format docs site lock install develop clean console console-test
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -48,6 +48,16 @@ docs: develop
 	@$(BIN)/python docs/routes.py
 	@$(BIN)/python clients/python/generate.py
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
+
+# The console's files, which the API serves: they are in the repository, so that nobody else needs Node.
+console:
+	@cd console && npm ci --silent --no-audit --no-fund && npm run --silent build
+
+# The console in a real Chromium (Debian: apt install chromium), with axe-core for accessibility.
+console-test: develop
+	@$(PIP) playwright
+	@cd console && npm ci --silent --no-audit --no-fund
+	@$(BIN)/pytest -m browser tests/console
 
 site: develop
 	@$(SITE)

@@ -13,6 +13,7 @@ from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
+from app.services.corpus.names import NamesService
 from app.services.jobs.jobs import JobsService
 from app.services.jobs.kinds import INGEST, REEMBED, REKEY, REPLAY, REVOCATION, SESSIONS
 from app.services.jobs.runner import Runner
@@ -27,6 +28,7 @@ from app.services.learning.judges import JudgesService
 from app.services.learning.learn import LearnService
 from app.services.learning.llm_judge import JudgeService
 from app.services.reasons.explain import ExplainService
+from app.services.reasons.learned import LearnedService
 from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
@@ -122,6 +124,11 @@ class Application(Asking):
         )
 
     @cached_property
+    def names(self) -> NamesService:
+        """Embeds names."""
+        return NamesService(self.database, self.encoder)
+
+    @cached_property
     def rekey(self) -> RekeyService:
         """Makes keys anew."""
         return RekeyService(
@@ -154,7 +161,12 @@ class Application(Asking):
     @cached_property
     def runner(self) -> Runner:
         """Does jobs."""
-        return Runner(self.database, self.handlers, lease_seconds=self.settings.job_lease_seconds)
+        return Runner(
+            self.database,
+            self.handlers,
+            lease_seconds=self.settings.job_lease_seconds,
+            afterwards=lambda should_stop, collection_id: self.names.run(should_stop, collection_id=collection_id),
+        )
 
     @cached_property
     def jobs(self) -> JobsService:
@@ -271,6 +283,11 @@ class Application(Asking):
     def explain(self) -> ExplainService:
         """Shows what was learned."""
         return ExplainService(self.database, self.encoder)
+
+    @cached_property
+    def learned(self) -> LearnedService:
+        """Shows it as a whole."""
+        return LearnedService(self.database)
 
     @cached_property
     def judge(self) -> JudgeService:

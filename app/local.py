@@ -106,7 +106,10 @@ class _Supervisor:
         ]
         if self._wait_until_ready(services):
             self._watched += [Watched(service.name, service) for service in services]
-            say(f"Engram answers at {self._address} (documentation: {self._address}/docs). Ctrl-C stops it.")
+            say(
+                f"Engram answers at {self._address} (console: {self._address}/, "
+                f"documentation: {self._address}/docs). Ctrl-C stops it."
+            )
             if self._sample_wanted:
                 self._load_sample(env)
 

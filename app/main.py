@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 
 from app import __version__
-from app.api import documentation, problems
+from app.api import console, documentation, problems
 from app.api.access import keys as access
 from app.api.authenticated import Authenticated
 from app.api.corpus import passages
@@ -26,7 +26,7 @@ from app.api.limits import BodyLimit
 from app.api.links import link
 from app.api.observed import HEADER, Observed
 from app.api.origins import Allowed, Origins
-from app.api.reasons import explanations
+from app.api.reasons import explanations, learned
 from app.api.retrieval import expansions, queries
 from app.api.serving import chat, serving
 from app.api.sessions import sessions
@@ -42,6 +42,7 @@ ROUTERS = tuple(
     for module in (
         queries,
         explanations,
+        learned,
         expansions,
         feedback,
         judges,
@@ -93,7 +94,7 @@ def create_app(application: Application | None) -> FastAPI:
     _throttle(app, application)
     app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
     problems.install(app)
-    for router in (*ROUTERS, documentation.router):
+    for router in (*ROUTERS, documentation.router, console.router):
         app.include_router(router)
     _describe(app)
     _guard(app, Settings(_env_file=None) if application is None else application.settings)

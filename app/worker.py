@@ -18,6 +18,7 @@ log = structlog.get_logger(__name__)
 BLOCK_MS = 1_000
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
+NAMES_SECONDS = 1.0
 STATISTICS_SECONDS = 2.0
 CLOSING_SECONDS = 5.0
 RETENTION_SECONDS = 3600.0
@@ -48,7 +49,12 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
-        beside = {"statistics": self._analyse, "retention": self._retire, "closing": self._close_tenants}
+        beside = {
+            "statistics": self._analyse,
+            "retention": self._retire,
+            "names": self._name,
+            "closing": self._close_tenants,
+        }
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
         threads = [threading.Thread(target=self._forever, args=loop, name=loop[0]) for loop in beside.items()]
@@ -131,6 +137,10 @@ class Worker:
                     self._stopping.wait(JOB_POLL_SECONDS)
 
             self._forever("jobs", step)
+
+    def _name(self) -> None:
+        self._app.names.run(self._stopping.is_set, aside=True)
+        self._stopping.wait(NAMES_SECONDS)
 
     def _analyse(self) -> None:
         self._app.statistics.run(self._stopping.is_set)

@@ -81,9 +81,10 @@ def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]
 
 @contextmanager
 def scratch_collection(app: Application) -> Iterator[str]:
-    """The name of a collection that is removed at the end of the block."""
+    """The name of a collection that is made now and removed at the end of the block."""
     name = f"benchmark-{uuid.uuid4().hex}"
-    app.ingest.receive(app.access.opening(name)).abort()
+    with app.database.write() as writer:
+        app.access.opening(name).open(writer, app.encoder)
     try:
         yield name
     finally:

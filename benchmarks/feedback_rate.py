@@ -8,6 +8,7 @@ episodes, and each post supports the sentences of one of them. For each number o
 - accept: `FeedbackService.accept` without waiting, one durable commit a post; floor: commits of one small row.
 - apply: `LearnService.apply` in batches of the worker's size; a memory update is one judged (sentence, channel)
   state with its audit row. Floor: rows/s of an ordered UPDATE of as many vectors in batches, and nothing else.
+  HOT: the share of updates of `sentence_memory` that no index heard of.
 
 DATABASE_URL and REDIS_URL, or the embedded servers of ENGRAM_DATA_DIR, are used; no worker may run beside.
 """
@@ -23,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+from numpy.typing import NDArray
 from pgvector import Vector
 from pgvector.psycopg import register_vector
 
@@ -93,6 +95,16 @@ def seconds(threads: int, work: Callable[[Any], object], items: Sequence[Any]) -
         return time.perf_counter() - began
 
 
+def updates(connection: "psycopg.Connection[Any]") -> NDArray[np.float64]:
+    """Updates of memories so far, and those that were HOT, (2,), as the server's statistics have them."""
+    connection.execute("SELECT pg_stat_force_next_flush()")
+    time.sleep(1.5)  # within which the backends tell what they did
+    row = connection.execute(
+        "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'sentence_memory'"
+    ).fetchone()
+    return np.array(row, dtype=np.float64)
+
+
 def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
     """Query ids with the sentences that were selected for them."""
     answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in asked]
@@ -125,12 +137,15 @@ def measure(
     accepted = posts / seconds(threads, accept, verdicts)
     batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
     collection_id = app.access.scope(collection).collection.id
+    moved = updates(scratch.connection())
     applied = seconds(threads, lambda batch: app.learn.apply(collection_id, batch), batches)
+    moved = updates(scratch.connection()) - moved
     changed = sum(len(app.feedback.event(app.access.scope(collection), event).changes or []) for event in events)
     ids = common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
     plain = changed / seconds(threads, scratch.update, [sorted(set(batch)) for batch in ids])
-    updates = changed / applied
-    return [threads, accepted, accepted / commits, posts / applied, updates, updates / plain]
+    rate = changed / applied
+    hot = moved[1] / max(moved[0], 1.0)
+    return [threads, accepted, accepted / commits, posts / applied, rate, rate / plain, hot]
 
 
 def main() -> None:
@@ -158,6 +173,7 @@ def main() -> None:
             "events applied/s",
             "memory updates/s",
             "over plain UPDATE",
+            "HOT",
         ]
         common.table(header, rows)
 

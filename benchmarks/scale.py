@@ -58,12 +58,13 @@ _COPY = (
           WHERE collection_id = %(source)s) AS other ON other.place = copied.other
     """,
     """
-    INSERT INTO entity (collection_id, id, name, surface, embedding)
-    SELECT %(target)s, e.id + %(offset)s, e.name || '#' || %(copy)s::bigint, e.surface, e.embedding
+    INSERT INTO entity (collection_id, id, name, surface, spelling, embedding)
+    SELECT %(target)s, e.id + %(offset)s, e.name || '#' || %(copy)s::bigint, e.surface,
+           e.spelling || %(copy)s::bigint, e.embedding
     FROM entity e WHERE e.collection_id = %(source)s AND %(copy)s > 0
       AND e.id NOT IN (SELECT id FROM common_entity)
     UNION ALL
-    SELECT %(target)s, e.id, e.name, e.surface, e.embedding
+    SELECT %(target)s, e.id, e.name, e.surface, e.spelling, e.embedding
     FROM entity e WHERE e.collection_id = %(source)s AND %(copy)s = 0
     """,
     """

@@ -176,6 +176,25 @@ def test_staged_passages_are_ingested(
         assert app.jobs.job(app.access.scope(collection), job_id).created == len(CURIE)
 
 
+def test_names_are_embedded_by_a_worker_once_passages_are_in(
+    application: Application, addresses: Servers, own_redis: EmbeddedRedis, collection: str
+) -> None:
+    state.staged(application, collection, *CURIE)
+
+    def waiting(app: Application) -> int:
+        with app.database.read() as reader:
+            return int(
+                reader.scalar(
+                    "SELECT count(*) FROM entity WHERE collection_id = %(id)s AND embedding IS NULL",
+                    {"id": app.access.scope(collection).collection.id},
+                )
+            )
+
+    with working(application, addresses, own_redis.url, NEVER_SECONDS) as app:
+        eventually(lambda: app.access.scope(collection).collection.entity_count > 0)
+        eventually(lambda: waiting(app) == 0)
+
+
 def test_stopping_ends_an_idle_worker(
     application: Application, addresses: Servers, own_redis: EmbeddedRedis
 ) -> None:

@@ -5,7 +5,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import tenancy
-from app.api import problems
+from app.api import console, problems
 from app.errors import EngramError, UnauthorizedError
 from app.services.access.authentication import Authentication
 from app.services.access.scope import LOCAL
@@ -18,7 +18,7 @@ PRINCIPAL = "engram.principal"
 
 def is_public(path: str) -> bool:
     """Whether whoever asks there need not be known."""
-    return path in PUBLIC or path.startswith("/docs/")
+    return path in PUBLIC or path.startswith("/docs/") or console.is_console(path)
 
 
 class Authenticated:

@@ -66,4 +66,8 @@ class CollectionOut(BaseModel):
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None
+    indexed: list[str] = Field(
+        description="Its tables that are searched by a vector index (passage, entity, question); the others are "
+        "searched exactly."
+    )
     past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")

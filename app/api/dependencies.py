@@ -41,6 +41,7 @@ from app.services.learning.feedback import FeedbackService
 from app.services.learning.intake import Intake
 from app.services.learning.judges import JudgesService
 from app.services.reasons.explain import ExplainService
+from app.services.reasons.learned import LearnedService
 from app.services.retrieval.expand import ExpandService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
@@ -117,6 +118,8 @@ class Services(Protocol):
     def compare(self) -> CompareService: ...
     @property
     def explain(self) -> ExplainService: ...
+    @property
+    def learned(self) -> LearnedService: ...
     @property
     def facts(self) -> FactsService: ...
     @property

@@ -12,7 +12,8 @@ BODY = "$response.body#"
 HERE = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
-    "get_lift", "post_evolve", "post_rekey", "post_query", "get_predicates", "list_feedback", "delete_collection",
+    "get_learned", "get_lift", "post_evolve", "post_rekey", "post_query", "get_predicates", "list_feedback",
+    "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for."""
 
@@ -36,7 +37,7 @@ IN_QUERY = {HERE: "$request.query.collection"}
 IN_PATH = {HERE: "$request.path.name"}
 SAID = {HERE: "/collection"}
 ASKED = ("get_query", "post_feedback")
-JUDGED = ("get_feedback", "delete_feedback", "post_retry_one")
+JUDGED = ("get_feedback", "get_preview", "delete_feedback", "post_retry_one")
 WORK = ("get_job", "delete_job")
 SESSION = ("get_session", "get_events", "post_round", "delete_session", "post_feedback")
 PASSAGE = ("get_passage", "get_key", "delete_passage")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api import documentation, problems
+from app.api import console, documentation, problems
 from app.errors import ForeignOriginError, MisdirectedRequestError, UnsupportedMediaTypeError
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -73,6 +73,8 @@ class Origins:
                     headers[name] = value
                 if scope["path"] == documentation.PATH:
                     headers["content-security-policy"] = documentation.POLICY
+                elif scope["path"] == console.PATH:
+                    headers["content-security-policy"] = console.POLICY
             await send(message)
 
         error = self._refusal(scope["method"], Headers(scope=scope))

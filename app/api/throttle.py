@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api import problems
+from app.api import console, problems
 from app.api.asker import asker, client
 from app.core.bucket import Taken
 from app.errors import TooManyRequestsError, UnavailableError
@@ -111,7 +111,7 @@ class Throttle:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["path"] in FREE:
+        if scope["type"] != "http" or scope["path"] in FREE or console.is_console(scope["path"]):
             await self._app(scope, receive, send)
             return
         who = _name(scope)

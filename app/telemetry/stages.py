@@ -27,6 +27,7 @@ Stage = Literal[
     # of passages
     "draft",
     "write",
+    "names",
 ]
 
 

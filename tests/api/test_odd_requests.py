@@ -77,7 +77,7 @@ def test_odd_path_parameters_are_refused(odd: str, http: TestClient, counts: Cou
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/quer", "/query/", "/Query", "/%00", "/%ff", "//", "/passages/", "/a" * 5_000]
+    "path", ["/console", "/quer", "/query/", "/Query", "/%00", "/%ff", "//", "/passages/", "/a" * 5_000]
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS"])
 def test_an_unknown_path_is_refused(method: str, path: str, http: TestClient) -> None:

@@ -143,6 +143,8 @@ PLANNED = 1 + 3 + 2 + 1
 """A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
 WRITTEN = 22
 ENDED = 2
+NAMED = 1 + 2 + 1
+"""Where names wait, the first of them and their embeddings, the next: there are none."""
 
 
 def lines(count: int, said: str = "", **more: Any) -> list[dict[str, Any]]:
@@ -169,7 +171,7 @@ class TestIngest:
         for count in (1, 9):
             sent = ingested(application, f"{collection}-{count}", lines(count))
             assert sum(len(words) == WRITTEN for words in sent.written) == 1, count
-            assert sent.statements == PLANNED + WRITTEN + ENDED
+            assert sent.statements == PLANNED + WRITTEN + ENDED + NAMED
 
     @pytest.mark.parametrize(
         "change",

@@ -69,7 +69,7 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
     limits = GraphLimits(hub_limit=10, candidate_limit=10)
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        mill = entities.exact_entities(reader, corpus, ["old mill"])["old mill"][0]
+        mill = entities.called_entities(reader, corpus, ["old mill"])["old mill"][0]
         vector = application.embedder.embed(["What was the Old Mill in 1920?"])[0]
         for use_memory in (False, True):
             timeless = Focus(corpus, vector, use_memory=use_memory, policy=DEFAULT.policy)
@@ -105,7 +105,7 @@ def test_a_hub_contributes_what_is_near_and_others_all(
     of = {number: list(state.sentences(application, collection, f"p{number}").values()) for number in range(4)}
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        found = entities.exact_entities(reader, corpus, ["ada lovelace", "london"])
+        found = entities.called_entities(reader, corpus, ["ada lovelace", "london"])
         focus = replace(focused(reader, collection, np.ones(application.embedder.dimension)), metadata=metadata)
         held = passages.versions(reader, corpus.id, ["p2", "p3"])
         near = [held[key][0] for key in ("p2", "p3")]
@@ -142,7 +142,7 @@ def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
     foreign = list(state.sentences(application, other, "c").values())
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
-        found = entities.exact_entities(reader, corpus, names)
+        found = entities.called_entities(reader, corpus, names)
 
         def counted(most: int, *wanted: int) -> dict[int, int]:
             return hops.evidence(reader, corpus, wanted, most)[1]
@@ -340,7 +340,7 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
             lambda focus: hops.linked_sentences(
                 reader,
                 focus,
-                {entities.exact_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
+                {entities.called_entities(reader, focus.collection, ["old mill"])["old mill"][0]: 1.0},
                 [],
                 EXACT,
             ),

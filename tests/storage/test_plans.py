@@ -25,7 +25,7 @@ WHOLE_COLLECTIONS = {
     "keyed._nearest_to_each": "exact search, as well",
     "candidates.find": "exact search, as well",
     "experience.recall": "exact search, as well",
-    "experience.recall_named": "exact search, as well",
+    "opening.read": "exact search, as well",
     "influence.near_questions": "exact search, as well",
     "influence.latest_terms": "the terms of weights are explained by the latest of all",
     "history.terms": "a sum of weights is made of all terms",

@@ -36,8 +36,9 @@ INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expres
 SELECT 1, n, (n + 3) / 4, (n + 3) % 4, repeat('word ', 15), CASE WHEN n % 5 = 0 THEN n % 1000 + 1 END,
        pg_temp.at(n)
 FROM generate_series(1, {sentences}::bigint) AS n;
-INSERT INTO entity (collection_id, id, name, surface, embedding)
-SELECT 1, n, 'name ' || n, 'Name ' || n, pg_temp.at(n) FROM generate_series(1, {sentences}::bigint) AS n;
+INSERT INTO entity (collection_id, id, name, surface, spelling, embedding)
+SELECT 1, n, 'name ' || n, 'Name ' || n, 'name' || n, pg_temp.at(n)
+FROM generate_series(1, {sentences}::bigint) AS n;
 INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
 SELECT DISTINCT 1, 1 + (n * (k * k + 1)) % ({sentences} / (1 + 20 * (k % 2))), n, (n + 3) / 4
 FROM generate_series(1, {sentences}::bigint) AS n, generate_series(0, 4) AS k;

@@ -125,6 +125,25 @@ def _row(key: Key) -> dict[str, object]:
     }
 
 
+class QuotaOut(BaseModel):
+    """What a tenant may have of something, and what it has."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
+    used: int = Field(
+        description="Passages and judges that it has, jobs open; of the others, those of today (UTC)."
+    )
+    limit: int | None = Field(description="Null: any number, and then days are not counted.")
+
+
+class QuotasOut(BaseModel):
+    """A tenant's quotas."""
+
+    tenant: str
+    quotas: list[QuotaOut]
+
+
 class TenantClosed(BaseModel):
     """A tenant that is being removed."""
 

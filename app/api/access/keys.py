@@ -9,6 +9,8 @@ from app.api.access.key_schemas import (
     AccessKeyMade,
     AccessKeyOut,
     AccessKeysOut,
+    QuotaOut,
+    QuotasOut,
     RotateIn,
     TenantClosed,
     WhoOut,
@@ -35,6 +37,12 @@ async def get_own_access(asker: Asker) -> WhoOut:
         scopes=asker.grants.as_json(),
         llm_tokens=asker.llm_tokens,
     )
+
+
+@router.get("/access/quotas", response_model=QuotasOut, responses=responses(401, 503), summary="What may I have?")
+def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
+    """What the asker's tenant may have, and what it has of it; days are UTC."""
+    return QuotasOut(tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.used(asker)])
 
 
 @router.post(

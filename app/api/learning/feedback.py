@@ -104,13 +104,18 @@ def list_feedback(
     scope: QueryScope,
     status: Annotated[Literal["pending", "applied", "parked", "revoked"] | None, Query()] = None,
     after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0,
+    before: Annotated[
+        int | None, Query(ge=1, le=MAX_ID, description="Those accepted before this one, the latest first.")
+    ] = None,
     limit: Limit = 100,
 ) -> FeedbackPage:
     """Verdicts in order of acceptance; `status=parked` shows those that could not be applied."""
-    events = app.feedback.page(scope, status=status, after=after, limit=limit)
+    events = app.feedback.page(scope, status=status, after=after, before=before, limit=limit)
+    more = len(events) == limit
     return FeedbackPage(
         feedback=[FeedbackOut(**_out(Receipt(event, None), scope.collection.name)) for event in events],
-        next_after=events[-1].id if len(events) == limit else None,
+        next_after=events[-1].id if more and before is None else None,
+        next_before=events[-1].id if more and before is not None else None,
     )
 
 

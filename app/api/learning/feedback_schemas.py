@@ -252,3 +252,4 @@ class FeedbackPage(BaseModel):
 
     feedback: list[FeedbackOut]
     next_after: int | None = Field(description="Pass as after for the next page; null at the end.")
+    next_before: int | None = Field(description="The same for before, where that was given.")

@@ -15,9 +15,10 @@ from app.storage.access import tenants
 from app.storage.access.tenants import Quotas
 from app.storage.database import Database
 
-Daily = Literal["queries", "verdicts"]
 Taken = Literal["queries", "verdicts", "jobs"]
 TOKENS = "llm_tokens"
+DAILY = ("queries", "verdicts", TOKENS)
+"""What is counted by the day."""
 EVERYBODY = ""
 """Stands for the whole tenant."""
 
@@ -28,6 +29,15 @@ class LlmBudgetError(LlmError):
     status = 403
     type = "llm-not-allowed"
     title = "The language model may not be used"
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How much a tenant has of something, and may have; None: any amount."""
+
+    kind: str
+    used: int
+    limit: int | None
 
 
 class QuotaService:
@@ -102,6 +112,17 @@ class QuotaService:
         if passages >= quotas.passages:
             raise too_many_passages(quotas.passages)
         return quotas.passages - passages
+
+    def used(self, principal: Principal) -> list[Used]:
+        """What the principal's tenant may have, and what it has of it."""
+        with tenancy.of(None), self._database.read() as reader:
+            quotas = Quotas() if principal is LOCAL else tenants.quotas(reader, principal.tenant)
+            passages, jobs = tenants.held(reader, principal.tenant)
+            today = tenants.spent_today(reader, principal.tenant, EVERYBODY)
+            have = {"passages": passages, "jobs": jobs} | {kind: today.get(kind, 0) for kind in DAILY}
+            if quotas.judges is not None:
+                have["judges"] = len(tenants.judges(reader, principal.tenant))
+        return [Used(kind, have[kind], getattr(quotas, kind)) for kind in have]
 
     def admit(self, principal: Principal, judge: str) -> None:
         """See that the tenant may have this judge.

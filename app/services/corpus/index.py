@@ -69,7 +69,7 @@ class _Plan:
     metadata_only: dict[int, dict[str, Any]]
     terms: dict[str, Counter[str]] = field(default_factory=dict)
     texts: Vectors = field(default_factory=dict)
-    names: dict[str, tuple[str, NDArray[np.float32]]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
     facts: dict[str, list[Triple]] = field(default_factory=dict)
 
@@ -109,14 +109,14 @@ class IndexService:
         """
         job = work.job
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
-            planned = ahead.submit(copy_context().run, self._plan, job, 0, frozenset())
+            planned = ahead.submit(copy_context().run, self._plan, job, 0)
             while not work.should_stop():
                 plan = planned.result()
                 if plan is None:
                     with self._database.write() as writer:
                         work.finish(writer)
                     return
-                planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1], frozenset(plan.names))
+                planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1])
                 self._write(work, plan)
 
     def let_go(self, writer: Writer, job: Job) -> None:
@@ -133,7 +133,7 @@ class IndexService:
                 with stage("write"), self._database.write() as writer:
                     new = self._write_plan(writer, work, current)
             except _StaleError:
-                current = self._plan(work.job, plan.lines[0] - 1, frozenset(), limit=len(plan.lines))
+                current = self._plan(work.job, plan.lines[0] - 1, limit=len(plan.lines))
             else:
                 if new and self._align is not None:
                     with stage("align"), self._database.read() as reader:
@@ -142,13 +142,8 @@ class IndexService:
                 return
         raise _StaleError(f"the graph changed under {MAX_REPLANS} plans in a row")
 
-    def _plan(
-        self, job: Job, after_line: int, arriving: frozenset[str], *, limit: int | None = None
-    ) -> _Plan | None:
-        """The next batch after ``after_line``, analysed and embedded; None if no lines are left.
-
-        ``arriving`` are entity names that the batch being written brings along.
-        """
+    def _plan(self, job: Job, after_line: int, *, limit: int | None = None) -> _Plan | None:
+        """The next batch after ``after_line``, analysed and embedded; None if no lines are left."""
         collection_id = job.collection_id
         with self._database.read() as reader:
             staged = _without_repeats(
@@ -162,14 +157,13 @@ class IndexService:
             collection = collections.by_id(reader, collection_id)
         self._encoder.check(collection)
         with stage("draft"):
-            return self._drafted(collection, staged, versions, arriving, whole=limit is not None)
+            return self._drafted(collection, staged, versions, whole=limit is not None)
 
     def _drafted(
         self,
         collection: Collection,
         staged: list[tuple[int, dict[str, Any]]],
         versions: dict[str, tuple[int, bytes]],
-        arriving: frozenset[str],
         *,
         whole: bool,
     ) -> _Plan:
@@ -197,11 +191,11 @@ class IndexService:
         if self._facts is not None:
             plan.facts = {draft.external_id: extract_facts(draft.title, draft.sentences) for draft in plan.drafts}
         plan.terms = {draft.external_id: Counter(terms(draft.key_text)) for draft in plan.drafts}
-        self._embed(collection, plan, arriving)
+        self._embed(collection, plan)
         return plan
 
-    def _embed(self, collection: Collection, plan: _Plan, arriving: frozenset[str]) -> None:
-        """Embed what is not stored yet: passages, new sentences, new names, new time expressions."""
+    def _embed(self, collection: Collection, plan: _Plan) -> None:
+        """Embed what is not stored yet: passages, new sentences, new time expressions; not names, see ``names``."""
         with self._database.read() as reader:
             stored = passages.sentences_of(reader, collection.id, [known[0] for known in plan.versions.values()])
             surfaces = surfaces_of(plan.drafts)
@@ -215,12 +209,11 @@ class IndexService:
             for text, times in Counter(sentence.text for sentence in draft.sentences).items()
             if times > kept[plan.versions.get(draft.external_id, (0,))[0], text]
         }
-        names = {name: surface for name, surface in surfaces.items() if name not in known and name not in arriving}
+        plan.names = {name: surface for name, surface in surfaces.items() if name not in known}
         times = sorted(expressions - dated)
         keys = [draft.key_text for draft in plan.drafts]
-        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *names.values(), *times]))
+        wanted = list(dict.fromkeys([*keys, *sorted(sentences), *times]))
         plan.texts = dict(zip(wanted, self._encoder.embed(collection, wanted), strict=True))
-        plan.names = {name: (surface, plan.texts[surface]) for name, surface in names.items()}
         for text in times:
             span = time_constraint(text)
             plan.times[text] = TimeRow(
@@ -244,9 +237,7 @@ class IndexService:
         return new
 
     def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> dict[int, str]:
-        entities = graph.insert_entities(
-            writer, collection_id, [(name, surface, vector) for name, (surface, vector) in plan.names.items()]
-        )
+        entities = graph.insert_entities(writer, collection_id, plan.names)
         graph.insert_times(writer, collection_id, list(plan.times.values()))
         placed = passages.upsert(
             writer,

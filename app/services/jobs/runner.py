@@ -37,8 +37,17 @@ BEATS = 5
 class Runner:
     """Does the jobs of every kind that it has a handler for."""
 
-    def __init__(self, database: Database, handlers: Mapping[Kind, Handler], *, lease_seconds: float) -> None:
+    def __init__(
+        self,
+        database: Database,
+        handlers: Mapping[Kind, Handler],
+        *,
+        lease_seconds: float,
+        afterwards: Callable[[Callable[[], bool], int | None], object] | None = None,
+    ) -> None:
+        """``afterwards``: what ``run_ready`` ends with, told when to stop and of which collection."""
         self._database = database
+        self._afterwards = afterwards
         self._handlers = {kind.name: handler for kind, handler in handlers.items()}
         self._lease_seconds = lease_seconds
         self.lanes = tuple(dict.fromkeys(kind.lane for kind in handlers))
@@ -47,6 +56,8 @@ class Runner:
         self, should_stop: Callable[[], bool] = lambda: False, *, collection_id: int | None = None
     ) -> int:
         """Do, in this thread, every job that is ready and no other worker has; how many came to their end.
+
+        And then what is left to workers once jobs are done.
 
         Args:
             collection_id: those of this collection only.
@@ -58,7 +69,9 @@ class Runner:
         while job := self.claim(claimant, self.lanes, collection_id):
             ended += self.carry_out(job, should_stop)
             if should_stop():
-                break
+                return ended
+        if self._afterwards is not None:
+            self._afterwards(should_stop, collection_id)
         return ended
 
     def claim(self, claimant: UUID, lanes: Sequence[str], collection_id: int | None = None) -> Job | None:

@@ -93,12 +93,22 @@ class FeedbackService:
             verdict = verdicts.read(reader, target.id, [event_id])[event_id]
         return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
 
-    def page(self, scope: Scope, *, status: str | None, after: int, limit: int) -> list[StoredEvent]:
-        """Events in order of acceptance; whose the principal brought, unless it may see all."""
+    def page(
+        self, scope: Scope, *, status: str | None, after: int, limit: int, before: int | None = None
+    ) -> list[StoredEvent]:
+        """Events in order of acceptance, with ``before`` those before it, the latest first; whose the principal
+        brought, unless it may see all.
+        """
         own = None if scope.may(AUDIT) else scope.principal.name
         with self._database.read() as reader:
             return feedback.page(
-                reader, scope.collection.id, status=status, after=after, limit=limit, principal=own
+                reader,
+                scope.collection.id,
+                status=status,
+                after=after,
+                limit=limit,
+                principal=own,
+                before=before,
             )
 
     def retry(self, scope: Scope, event_id: int) -> Receipt:

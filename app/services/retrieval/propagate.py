@@ -9,14 +9,17 @@ from app.services.retrieval.plan import Plan
 from app.services.retrieval.walk import Frontier, Hop, Walk
 from app.storage.database import Reader
 from app.storage.learning import experience
+from app.storage.learning import opening as openings
 from app.storage.learning.experience import PastSupport
+from app.storage.learning.opening import Opening
 from app.storage.retrieval import entities, hops, keyed
 from app.storage.retrieval.hops import Evidence, Reached
 
 RECALL_QUESTIONS = 8
 RECALL_SENTENCES = 8
-# A question without entities scans every sentence of a collection up to this size, then the nearest passages'.
-SCANNED_SENTENCES = 50_000
+# A question without entities scans every sentence of a collection up to this size, then the nearest passages': it
+# is to cost hardly more than one with entities, however large the collection.
+SCANNED_SENTENCES = 5_000
 SCANNED_PASSAGES = 1_000
 NEAR_PASSAGES = 100
 """Passages near the question that hubs are read in, where the collection has a vector index."""
@@ -27,19 +30,35 @@ def recalls(plan: Plan) -> bool:
     return plan.profile.recalls and plan.focus.use_memory
 
 
-def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSupport] | None = None) -> Walk:
+def opening(reader: Reader, plan: Plan) -> Opening:
+    """What a walk begins with that starts from the question's names."""
+    return openings.read(
+        reader,
+        plan.focus,
+        list(plan.mentions),
+        plan.limits,
+        plan.profile.sentences_per_hop,
+        recall=(plan.recall_gate, RECALL_QUESTIONS) if recalls(plan) else None,
+        near=NEAR_PASSAGES if _hubs_near(plan) else None,
+    )
+
+
+def begin(reader: Reader, plan: Plan, start: Frontier, opened: Opening | None = None) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
     Where the question resumes an earlier walk, it goes on from where that would have gone as well.
 
     Args:
-        recalled: that, where it was read already.
+        opened: what was read already for a walk from this start.
     """
     past = plan.query.walk
     walk = Walk(start) if past is None else resumed(plan, _named(reader, plan, past), start)
-    walk = replace(walk, near=_near(reader, plan) if walk.frontier and walk.frontier.activation else None)
+    same = opened if past is None else None
+    near = _near(reader, plan, walk.frontier or start) if same is None else same.near
+    walk = replace(walk, near=near, reached=None if same is None or plan.query.pool else same.reached)
     if not recalls(plan):
         return replace(walk, joining=plan.query.pool)
+    recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = experience.recall(reader, plan.focus, list(start.activation), plan.recall_gate, RECALL_QUESTIONS)
     if not plan.focus.policy.gated:
@@ -49,7 +68,8 @@ def begin(reader: Reader, plan: Plan, start: Frontier, recalled: Sequence[PastSu
         ]
     priors, vouched = heard(recalled, plan.recall_gate)
     joining = list(dict.fromkeys([*priors, *plan.query.pool]))
-    return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched)
+    reached = None if joining else walk.reached
+    return replace(walk, joining=joining, recalled=recalled, priors=priors, vouched=vouched, reached=reached)
 
 
 def rest(plan: Plan, walk: Walk) -> Walk:
@@ -69,12 +89,22 @@ def _named(reader: Reader, plan: Plan, walk: Walk) -> Walk:
     return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
 
 
-def _near(reader: Reader, plan: Plan) -> Sequence[int] | None:
-    """The passages that hubs are read in: a large collection names a country in more sentences than can be read."""
-    collection = plan.collection
-    if plan.limits.exact or "passage" not in collection.indexed:
-        return None
-    return list(keyed.nearest_passages(reader, plan.focus, NEAR_PASSAGES, plan.limits))
+def _near(reader: Reader, plan: Plan, start: Frontier) -> Sequence[int] | None:
+    """Passages near the question, best first, where there is too much to read of all; None where there is not.
+
+    Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
+    question without entities reads their sentences.
+    """
+    if start.activation:
+        wanted = NEAR_PASSAGES if _hubs_near(plan) else 0
+    else:
+        wanted = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
+    return list(keyed.nearest_passages(reader, plan.focus, wanted, plan.limits)) if wanted else None
+
+
+def _hubs_near(plan: Plan) -> bool:
+    """Whether a hub contributes sentences of near passages instead of its oldest."""
+    return not plan.limits.exact and "passage" in plan.collection.indexed
 
 
 def advance(reader: Reader, plan: Plan, walk: Walk) -> Walk:
@@ -108,7 +138,7 @@ def resumed(plan: Plan, walk: Walk, start: Frontier | None = None, sentences: Se
             activation[entity] = max(score, activation.get(entity, 0.0))
         frontier = Frontier(activation, {**frontier.names, **start.names})
     joining = [*walk.joining, *(sentence for sentence in sentences if sentence not in walk.joining)]
-    return replace(walk, frontier=frontier, joining=joining, stop_reason=None)
+    return replace(walk, frontier=frontier, joining=joining, stop_reason=None, reached=None)
 
 
 def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
@@ -121,7 +151,7 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
     hop = _hop(reader, plan, walk, frontier)
     if hop is None:
         return replace(walk, frontier=frontier, stop_reason="no_candidates")
-    walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop))
+    walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop), reached=None)
     if len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
     if plan.sufficiency == "coverage" and _is_covered(hop, walk):
@@ -131,15 +161,15 @@ def _step(reader: Reader, plan: Plan, walk: Walk) -> Walk:
 
 def _hop(reader: Reader, plan: Plan, walk: Walk, start: Frontier) -> Hop | None:
     focus, profile = plan.focus, plan.profile
-    if start.activation or walk.hops:
+    if walk.reached is not None:
+        reached = walk.reached
+    elif start.activation or walk.hops:
+        near = (walk.near or ())[:NEAR_PASSAGES] if _hubs_near(plan) else None
         reached = hops.linked_sentences(
-            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, walk.near
+            reader, focus, start.activation, walk.joining, plan.limits, profile.sentences_per_hop, near
         )
     else:
-        within = None
-        if focus.collection.sentence_count > SCANNED_SENTENCES:
-            within = list(keyed.nearest_passages(reader, focus, SCANNED_PASSAGES, plan.limits))
-        reached = hops.all_sentences(reader, focus, within, walk.joining, plan.limits, profile.sentences_per_hop)
+        reached = hops.all_sentences(reader, focus, walk.near, walk.joining, plan.limits, profile.sentences_per_hop)
     candidates = reached.candidates
     if not len(candidates):
         return None

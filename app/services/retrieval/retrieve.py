@@ -22,8 +22,7 @@ from app.services.retrieval.walk import Frontier, Walk
 from app.storage.corpus import collections, passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
-from app.storage.learning import experience
-from app.storage.learning.experience import PastSupport
+from app.storage.learning.opening import Opening
 from app.storage.retrieval import entities
 from app.telemetry.stages import stage
 
@@ -109,11 +108,12 @@ class RetrieveService:
         unknown: list[str] = []
         while True:
             with self._database.snapshot() as reader:
-                moved = collections.moved(reader, plan.collection)
+                opened = _opened(reader, plan) if walk is None else None
+                moved = collections.moved(reader, plan.collection, None if opened is None else opened.space)
                 if moved is None and walk is None:
                     with stage("align"):
-                        aligned, unknown, recalled = _aligned(reader, plan)
-                        walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), recalled)
+                        aligned, unknown, opened = _aligned(reader, plan, opened)
+                        walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), opened)
                 if moved is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
@@ -208,29 +208,36 @@ class RetrieveService:
         return self._llm.is_sufficient(plan.query.text, walk.texts)
 
 
-def _aligned(reader: Reader, plan: Plan) -> tuple[list[EntityAnswer], list[str], Sequence[PastSupport] | None]:
-    """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what is recalled.
+def _opened(reader: Reader, plan: Plan) -> Opening | None:
+    """What a walk from the question's names begins with, where none of them has to be embedded yet."""
+    if not plan.mentions or plan.unknown:
+        return None
+    with stage("align"):
+        return propagate.opening(reader, plan)
 
-    An equal name is the most similar by definition. Where all are equal, one statement reads what past questions
-    recall as well.
+
+def _aligned(
+    reader: Reader, plan: Plan, opened: Opening | None
+) -> tuple[list[EntityAnswer], list[str], Opening | None]:
+    """Each mention's most similar entity (Eq. 3); the names that have to be embedded first; and what was read with
+    them for a walk that starts from just these.
+
+    An equal name is the most similar by definition, and one that is only spelt otherwise is taken for equal.
     """
-    recalled: Sequence[PastSupport] | None = None
-    exact: dict[str, tuple[int, str]] = {}
-    if plan.mentions and not plan.unknown and propagate.recalls(plan):
-        exact, recalled = experience.recall_named(
-            reader, plan.focus, list(plan.mentions), plan.recall_gate, propagate.RECALL_QUESTIONS
-        )
+    called: dict[str, tuple[int, str]] = {}
+    if opened is not None:
+        called = opened.called
     elif plan.mentions:
-        exact = entities.exact_entities(reader, plan.collection, list(plan.mentions))
-    aligned = [EntityAnswer(plan.mentions[name], *exact[name], 1.0) for name in plan.mentions if name in exact]
-    unmatched = [name for name in plan.mentions if name not in exact]
+        called = entities.called_entities(reader, plan.collection, list(plan.mentions))
+    aligned = [EntityAnswer(plan.mentions[name], *called[name], 1.0) for name in plan.mentions if name in called]
+    unmatched = [name for name in plan.mentions if name not in called]
     unknown = [name for name in unmatched if name not in plan.unknown]
     for name in unmatched if not unknown else ():
         nearest = entities.nearest_entity(reader, plan.collection, plan.unknown[name], plan.limits)
         # A negative cosine is no likeness, and a negative activation has no place in Eqs. 5-8.
         if nearest is not None and nearest[2] > 0:
             aligned.append(EntityAnswer(plan.mentions[name], *nearest))
-    return aligned, unknown, None if unmatched else recalled
+    return aligned, unknown, None if unmatched else opened
 
 
 def first_frontier(aligned: Sequence[EntityAnswer]) -> Frontier:

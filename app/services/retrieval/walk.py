@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.core import propagation
 from app.core.propagation import Candidates
 from app.storage.learning.experience import PastSupport
-from app.storage.retrieval.hops import Evidence
+from app.storage.retrieval.hops import Evidence, Reached
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
 
@@ -72,7 +72,8 @@ class Walk:
         priors: sentence -> recall prior in [0, 1], the strongest few.
         vouched: strongest prior from a verdict that claimed to name all evidence.
         stop_reason: why it stopped; None while it may go on.
-        near: passages near the question that hubs are read in; None where the collection is small.
+        near: passages near the question, best first; None where the collection is small, see ``propagate``.
+        reached: by the first hop, if that was read already; it is not stored, and read again then.
     """
 
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
@@ -83,6 +84,7 @@ class Walk:
     vouched: float = 0.0
     stop_reason: StopReason | None = None
     near: Sequence[int] | None = None
+    reached: Reached | None = None
 
     @property
     def evidence(self) -> dict[int, Evidence]:

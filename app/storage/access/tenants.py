@@ -174,6 +174,18 @@ def spent(reader: Reader, tenant: str, principal: str, kind: str) -> int:
     return int(found or 0)
 
 
+def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
+    """Kind -> what was spent of it today."""
+    rows = reader.rows(
+        """
+        SELECT kind, amount FROM spent WHERE tenant = %(tenant)s AND principal = %(principal)s
+          AND day = (now() AT TIME ZONE 'UTC')::date
+        """,
+        {"tenant": tenant, "principal": principal},
+    )
+    return {row.kind: int(row.amount) for row in rows}
+
+
 def held(reader: Reader, tenant: str) -> tuple[int, int]:
     """Passages of all its collections, and jobs that are open there."""
     row = reader.row(

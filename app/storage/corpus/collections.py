@@ -92,7 +92,7 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
     )
     if row is None:
         raise missing(name)
-    return _collection(row)
+    return of_row(row)
 
 
 def missing(name: str) -> NotFoundError:
@@ -114,7 +114,7 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s", {"id": collection_id})
     if row is None:
         raise NotFoundError("The collection was deleted meanwhile.")
-    return _collection(row)
+    return of_row(row)
 
 
 def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> Opened:
@@ -134,7 +134,7 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         # None: another transaction, waited for here, has just deleted what the insert collided with.
         found = writer.row(opening, parameters)
         if found is not None:
-            return Opened(_collection(found), created)
+            return Opened(of_row(found), created)
 
 
 def keep(writer: Writer, collection_id: int) -> bool:
@@ -163,9 +163,14 @@ def space_of(reader: Reader, collection_id: int) -> int | None:
     return found
 
 
-def moved(reader: Reader, collection: Collection) -> Collection | None:
-    """The collection as it is now, if its vectors are of another space than they were; else None."""
-    return None if space_of(reader, collection.id) in {collection.space, None} else by_id(reader, collection.id)
+def moved(reader: Reader, collection: Collection, found: int | None = None) -> Collection | None:
+    """The collection as it is now, if its vectors are of another space than they were; else None.
+
+    Args:
+        found: the space that they are of now, if it was read already.
+    """
+    found = space_of(reader, collection.id) if found is None else found
+    return None if found in {collection.space, None} else by_id(reader, collection.id)
 
 
 def same_space(reader: Reader, collection: Collection) -> None:
@@ -298,7 +303,7 @@ def page(
             "limit": limit,
         },
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
@@ -317,7 +322,7 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
         """,
         {"id": identity, "tenant": tenant},
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
 def delete(writer: Writer, collection_id: int) -> bool:
@@ -359,8 +364,9 @@ def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -
         """,
         {"fingerprints": list(fingerprints), "limit": limit},
     )
-    return [_collection(row) for row in rows]
+    return [of_row(row) for row in rows]
 
 
-def _collection(row: Any) -> Collection:
+def of_row(row: Any) -> Collection:
+    """What a row of ``COLUMNS`` says."""
     return Collection(**row._mapping)

@@ -7,14 +7,15 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.spelling import spelling
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, wanted
 
 Vector = NDArray[np.float32]
 
 ROWS = 1_000
-"""Sentences or names that one statement writes, which has seconds for it: the vector index takes 1 to 2 ms a name,
-and the planner may take what it is given for a handful and go through all for each."""
+"""Sentences or names that one statement writes, which has seconds for it: the planner may take what it is given for
+a handful and go through all for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +126,28 @@ def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tup
     return [row.time_expression_id for row in rows if row.time_expression_id is not None]
 
 
-def insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
-    """Insert (normalised name, surface, embedding) rows that are new, in name order; how many were."""
-    ordered = sorted(entities, key=lambda entity: entity[0])
+def insert_entities(writer: Writer, collection_id: int, surfaces: Mapping[str, str]) -> int:
+    """Insert those of normalised name -> surface that are new, in name order, not embedded yet; how many were."""
+    ordered = sorted(surfaces.items())
     return sum(
         _insert_entities(writer, collection_id, ordered[start : start + ROWS])
         for start in range(0, len(ordered), ROWS)
     )
 
 
-def _insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str, Vector]]) -> int:
+def _insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str]]) -> int:
     return writer.execute(
         """
-        INSERT INTO entity (collection_id, name, surface, embedding)
+        INSERT INTO entity (collection_id, name, surface, spelling)
         SELECT %(collection)s, row.*
-        FROM unnest(%(names)s::text[], %(surfaces)s::text[], %(embeddings)s::vector[]) AS row
+        FROM unnest(%(names)s::text[], %(surfaces)s::text[], %(spellings)s::text[]) AS row
         ON CONFLICT DO NOTHING
         """,
         {
             "collection": collection_id,
-            "names": [entity[0] for entity in entities],
-            "surfaces": [entity[1] for entity in entities],
-            "embeddings": [entity[2] for entity in entities],
+            "names": [name for name, _ in entities],
+            "surfaces": [surface for _, surface in entities],
+            "spellings": [spelling(name) for name, _ in entities],
         },
     )
 

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.states import Support
-from app.storage.aside import as_rows
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import Documents, floats, integers
-from app.storage.retrieval import entities
 from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
@@ -43,30 +41,14 @@ def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, que
     A past question shares an entity if one of its supporting sentences names an ``active`` one.
     """
     rows = reader.rows(
-        _recall(focus, "%(entities)s::bigint[]"),
+        recalling(focus, "%(entities)s::bigint[]"),
         focus.parameters(entities=list(active), gate=gate, questions=questions),
     )
     return [PastSupport(**row._mapping) for row in rows]
 
 
-def recall_named(
-    reader: Reader, focus: Focus, names: Sequence[str], gate: float, questions: int
-) -> tuple[dict[str, tuple[int, str]], list[PastSupport]]:
-    """Of normalised names what ``entities.exact_entities`` gives, and what ``recall`` gives of those entities."""
-    row = reader.row(
-        f"""
-        WITH exact AS MATERIALIZED ({entities.EXACT})
-        SELECT {as_rows("SELECT * FROM exact")} AS exact,
-               {as_rows(_recall(focus, "ARRAY(SELECT id FROM exact)"))} AS recalled
-        """,
-        focus.parameters(names=list(names), gate=gate, questions=questions),
-    )
-    exact = {one["name"]: (one["id"], one["surface"]) for one in row.exact or ()}
-    return exact, [PastSupport(**past) for past in row.recalled or ()]
-
-
-def _recall(focus: Focus, active: str) -> str:
-    """The statement; ``active``: an array of entities."""
+def recalling(focus: Focus, active: str) -> str:
+    """The statement of ``recall``; ``active``: an array of entities."""
     past = nearness(focus.collection, "question", "embedding", "%(q)s")
     return f"""
         WITH near AS MATERIALIZED (

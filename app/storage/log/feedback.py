@@ -101,17 +101,35 @@ def find(reader: Reader, collection_id: int, event: int) -> StoredEvent | None:
 
 
 def page(
-    reader: Reader, collection_id: int, *, status: str | None, after: int, limit: int, principal: str | None = None
+    reader: Reader,
+    collection_id: int,
+    *,
+    status: str | None,
+    after: int,
+    limit: int,
+    principal: str | None = None,
+    before: int | None = None,
 ) -> list[StoredEvent]:
-    """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought."""
+    """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought.
+
+    With ``before`` those accepted before that event, the latest first.
+    """
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM feedback_event WHERE collection_id = %(collection)s AND id > %(after)s
+          AND id < coalesce(%(before)s::bigint, 9223372036854775807)
           AND (%(status)s::text IS NULL OR status = %(status)s)
           AND (%(principal)s::text IS NULL OR principal = %(principal)s)
-        ORDER BY id LIMIT %(limit)s
+        ORDER BY id {"" if before is None else "DESC"} LIMIT %(limit)s
         """,
-        {"collection": collection_id, "status": status, "after": after, "limit": limit, "principal": principal},
+        {
+            "collection": collection_id,
+            "status": status,
+            "after": after,
+            "before": before,
+            "limit": limit,
+            "principal": principal,
+        },
     )
     return [stored(row) for row in rows]
 

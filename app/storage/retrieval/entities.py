@@ -1,13 +1,14 @@
-"""The entities that a question's names are aligned to, by name or by embedding.
+"""The entities that a question's names are aligned to: by name, by spelling, or by embedding.
 
 Embeddings have unit length, so the negative inner product ``<#>`` is minus the cosine and costs less.
 """
 
 from collections.abc import Sequence
 
+from app.core.spelling import spelling
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
-from app.storage.lookups import WANTED, each, wanted
+from app.storage.lookups import WANTED, each
 from app.storage.retrieval.focus import GraphLimits, Vector
 from app.storage.retrieval.nearness import nearness
 
@@ -15,13 +16,30 @@ NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 
 
-EXACT = f"SELECT e.name, e.id, e.surface FROM {wanted('names', 'text')} {each('entity e', 'e.name = wanted.id')}"
-"""The statement of the entities that bear %(names)s."""
+CALLED = """
+    SELECT given.name, called.id, called.surface
+    FROM unnest(%(names)s::text[], %(spellings)s::text[]) AS given(name, spelling)
+    CROSS JOIN LATERAL (
+        SELECT * FROM (
+            (SELECT e.id, e.surface, 0 AS off FROM entity e
+             WHERE e.collection_id = %(collection)s AND e.name = given.name)
+            UNION ALL
+            (SELECT e.id, e.surface, 1 FROM entity e
+             WHERE e.collection_id = %(collection)s AND e.spelling = given.spelling ORDER BY e.id LIMIT 1)
+        ) AS either ORDER BY off LIMIT 1
+    ) AS called
+"""
+"""The statement of the entities that bear the names of ``called_parameters``, or else are spelt like them."""
 
 
-def exact_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
-    """Normalised name -> (entity, surface) for the names that an entity bears; a cosine of 1 by definition."""
-    rows = reader.rows(EXACT, {"collection": collection.id, "names": list(names)})
+def called_parameters(names: Sequence[str]) -> dict[str, list[str]]:
+    """Normalised names as ``CALLED`` takes them."""
+    return {"names": list(names), "spellings": [spelling(name) for name in names]}
+
+
+def called_entities(reader: Reader, collection: Collection, names: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Normalised name -> (entity, surface) for the names that an entity bears, be they spelt a little otherwise."""
+    rows = reader.rows(CALLED, {"collection": collection.id, **called_parameters(names)})
     return {row.name: (row.id, row.surface) for row in rows}
 
 
@@ -40,13 +58,13 @@ def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[in
 def nearest_entity(
     reader: Reader, collection: Collection, vector: Vector, limits: GraphLimits
 ) -> tuple[int, str, float] | None:
-    """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3)."""
+    """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3), of those embedded by now."""
     near = nearness(collection, "entity", "embedding", "%(v)s", exact=limits.exact)
     row = reader.row(
         f"""
         SELECT * FROM (
             SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
-            WHERE collection_id = {near.collection} ORDER BY {near.order} LIMIT %(limit)s
+            WHERE collection_id = {near.collection} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC, id LIMIT 1
         """,
         {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},

@@ -73,11 +73,8 @@ class Reached:
     counts: dict[int, int]
 
 
-_ACTIVE = """
-    active AS MATERIALIZED (
-        SELECT * FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS active(entity_id, score)
-    )
-"""
+_GIVEN = "unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS given(entity_id, score)"
+_ACTIVE = "active AS MATERIALIZED (SELECT * FROM {given})"
 _LINKED = """
     SELECT l.sentence_id FROM entity_sentence l {in_scope}
     WHERE l.collection_id = %(collection)s AND l.entity_id = active.entity_id
@@ -92,10 +89,10 @@ _ACTIVE_NEAR = f"""
             WHERE l.collection_id = %(collection)s AND l.entity_id = given.entity_id
             ORDER BY l.sentence_id OFFSET %(hub)s LIMIT 1
         ) IS NOT NULL AS hub
-        FROM unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS given(entity_id, score)
+        FROM {{given}}
     ), nearby AS MATERIALIZED (
         SELECT l.entity_id, l.sentence_id
-        FROM {wanted("near")} {each("entity_sentence l", "l.passage_id = wanted.id")}
+        FROM {{near}} {each("entity_sentence l", "l.passage_id = wanted.id")}
         WHERE (l.entity_id IN (SELECT entity_id FROM active WHERE hub)) IS TRUE
     )
 """
@@ -128,11 +125,46 @@ def linked_sentences(
             name contributes those of these passages, not its oldest.
         read: how many of the best are read, besides the recalled.
     """
-    linked = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=_LINK_IN_SCOPE if focus.metadata else "")
-    candidates = f"""
-        {_ACTIVE if near is None else _ACTIVE_NEAR}, linked AS (
+    row = reader.row(
+        reaching(focus, linked(focus, _GIVEN, None if near is None else wanted("near"))),
+        linking(
+            focus,
+            limits,
+            read,
+            recalled,
+            entities=list(activation),
+            scores=list(activation.values()),
+            near=list(near or ()),
+        ),
+    )
+    return reached(focus, row)
+
+
+def linking(focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
+    """The parameters of a statement with ``linked`` in it."""
+    return focus.parameters(
+        recalled=list(recalled),
+        hub=HUB,
+        hub_limit=limits.hub_limit,
+        candidate_limit=limits.candidate_limit,
+        read=read,
+        **more,
+    )
+
+
+def linked(focus: Focus, given: str, near: str | None) -> str:
+    """Of a statement, what entities lead to, as the table ``candidates``.
+
+    Args:
+        given: rows ``given(entity_id, score)``.
+        near: rows ``wanted(id)``, passages near the question, where hubs contribute sentences of those.
+    """
+    links = (_LINKED if near is None else _LINKED_NEAR).format(in_scope=_LINK_IN_SCOPE if focus.metadata else "")
+    active = (_ACTIVE if near is None else _ACTIVE_NEAR).format(given=given, near=near)
+    return f"""
+        {active}, linked AS (
             SELECT link.sentence_id, sum(active.score) AS activation
-            FROM active CROSS JOIN LATERAL ({linked}) AS link
+            FROM active CROSS JOIN LATERAL ({links}) AS link
             GROUP BY link.sentence_id ORDER BY activation DESC, link.sentence_id LIMIT %(candidate_limit)s
         ), reached AS (
             SELECT sentence_id, activation FROM linked
@@ -146,20 +178,6 @@ def linked_sentences(
             {_IN_SCOPE if focus.metadata else ""} {_factors(focus)}
         )
     """
-    row = reader.row(
-        _reaching(focus, candidates),
-        focus.parameters(
-            entities=list(activation),
-            scores=list(activation.values()),
-            recalled=list(recalled),
-            near=list(near or ()),
-            hub=HUB,
-            hub_limit=limits.hub_limit,
-            candidate_limit=limits.candidate_limit,
-            read=read,
-        ),
-    )
-    return Reached(_candidates(focus, row), *_evidence(row))
 
 
 def all_sentences(
@@ -195,7 +213,7 @@ def all_sentences(
         )
     """
     row = reader.row(
-        _reaching(focus, candidates),
+        reaching(focus, candidates),
         focus.parameters(
             passages=None if passages is None else list(passages),
             recalled=list(recalled),
@@ -204,7 +222,7 @@ def all_sentences(
             read=read,
         ),
     )
-    return Reached(_candidates(focus, row), *_evidence(row))
+    return reached(focus, row)
 
 
 # Of the sentences that are ``chosen``: whom they name, and how they read.
@@ -231,16 +249,26 @@ _NAMED = """
 _READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
 
 
-def _reaching(focus: Focus, candidates: str) -> str:
-    """The statement of what is found as ``candidates``, in columns of one piece, and of how the best of it read."""
+def reaching(focus: Focus, candidates: str, *, before: str = "", besides: str = "") -> str:
+    """The statement of what is found as ``candidates``, in columns of one piece, and of how the best of it read.
+
+    Args:
+        before: tables that these are made from, each with a comma after it.
+        besides: more columns, each with a comma before it.
+    """
     columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
     return f"""
-        WITH {candidates}, chosen AS MATERIALIZED (
+        WITH {before} {candidates}, chosen AS MATERIALIZED (
             (SELECT id FROM candidates ORDER BY activation * {_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
             UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
         ), {_LINKS}
-        SELECT columns.*, {_READ} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
+        SELECT columns.*, {_READ} {besides} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
     """
+
+
+def reached(focus: Focus, row: Any) -> Reached:
+    """What the one row of a statement of ``reaching`` says."""
+    return Reached(_candidates(focus, row), *_evidence(row))
 
 
 def evidence(

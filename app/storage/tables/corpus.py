@@ -151,9 +151,12 @@ entity = Table(
     Column("id", BigInteger, Identity(), nullable=False),
     Column("name", Text, nullable=False, comment="Normalised: equal names meet here."),
     Column("surface", Text, nullable=False),
-    Column("embedding", VECTOR(), nullable=False),
+    Column("spelling", Text, nullable=False, comment="Names that differ in their spelling only meet here."),
+    Column("embedding", VECTOR(), comment="Null until it is made, which is after the passages can be found."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "name"),
+    Index(None, "collection_id", "spelling"),
+    Index("entity_waiting_idx", "collection_id", "id", postgresql_where=text("embedding IS NULL")),
 )
 
 entity_sentence = Table(

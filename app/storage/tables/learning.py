@@ -61,7 +61,7 @@ sentence_memory = Table(
     ),
     CheckConstraint("channel IN ('task', 'time')", name="channel"),
     CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
-    postgresql_with={"fillfactor": "70"},
+    postgresql_with={"fillfactor": "50"},
     comment="One row per sentence and channel, once a verdict touched it (GAM-RAG, Eq. 2).",
 )
 

@@ -140,13 +140,13 @@ def stage_rows(
     parameters = {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
     held = f"""
         JOIN {table} r ON r.collection_id = new.collection_id AND r.id = new.id
-        ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING
     """
+    locked = "ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING"
     writer.execute(
         f"""
         INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {given("unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS new(id, embedding)")} {held}
+        FROM {given("unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS new(id, embedding)")} {held} {locked}
         """,
         parameters | {"vectors": list(vectors)},
     )
@@ -155,7 +155,7 @@ def stage_rows(
         INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
         FROM {given("unnest(%(ids)s::bigint[]) AS new(id)")}
-        JOIN collection c ON c.id = new.collection_id {held}
+        JOIN collection c ON c.id = new.collection_id {held} WHERE r.embedding IS NOT NULL {locked}
         """,
         parameters,
     )

@@ -228,8 +228,8 @@ interface Outcome {
   response: Response;
 }
 
-/** The answer, or what went wrong as an `EngramError`. */
-async function read<T>(request: Promise<Outcome>): Promise<T> {
+/** What a call of `Engram.api` was answered with, or what went wrong as an `EngramError`. */
+export async function read<T>(request: Promise<Outcome>): Promise<T> {
   let outcome: Outcome;
   try {
     outcome = await request;

@@ -96,6 +96,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/access/quotas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What may I have?
+         * @description What the asker's tenant may have, and what it has of it; days are UTC.
+         */
+        get: operations["get_own_quotas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/access/tenant": {
         parameters: {
             query?: never;
@@ -348,6 +368,30 @@ export interface paths {
          *     Scope: `read`.
          */
         get: operations["get_keys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{name}/learned": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what was learned
+         * @description How many memories verdicts moved, how sure they became over time, and which were moved last.
+         *
+         *     Only verdicts that still count are looked at: what was revoked since is left out of the past as well.
+         *
+         *     Scope: `audit`.
+         */
+        get: operations["get_learned"];
         put?: never;
         post?: never;
         delete?: never;
@@ -909,6 +953,30 @@ export interface paths {
          *     Scope: `moderate`.
          */
         post: operations["post_retry_one"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/feedback/{feedback_id}/without": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview a revocation
+         * @description What would change if the verdict were revoked: each state that it moved, as it is and as it would be.
+         *
+         *     Nothing is revoked; `DELETE /feedback/{feedback_id}` does that.
+         *
+         *     Scope: `audit`.
+         */
+        get: operations["get_preview"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2151,6 +2219,11 @@ export interface components {
             entity_count: number;
             experiment: components["schemas"]["ExperimentOut"] | null;
             exploration: components["schemas"]["ExplorationOut"] | null;
+            /**
+             * Indexed
+             * @description Its tables that are searched by a vector index (passage, entity, question); the others are searched exactly.
+             */
+            indexed: string[];
             /**
              * Key Building
              * @description What the keys are made of by which passages are found.
@@ -3712,6 +3785,11 @@ export interface components {
              * @description Pass as after for the next page; null at the end.
              */
             next_after: number | null;
+            /**
+             * Next Before
+             * @description The same for before, where that was given.
+             */
+            next_before: number | null;
         };
         /**
          * FigureOut
@@ -4373,6 +4451,66 @@ export interface components {
             waiting: number;
         };
         /**
+         * LearnedOut
+         * @description What a collection learned, by the verdicts that still count.
+         */
+        LearnedOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Course
+             * @description In order of time, at most 60 moments.
+             */
+            course: components["schemas"]["MomentOut"][];
+            /**
+             * Memories
+             * @description Those moved last, the latest first.
+             */
+            memories: components["schemas"]["MovedOut"][];
+            /**
+             * Perplexity
+             * @description The mean of these memories'; null where none was moved.
+             */
+            perplexity: number | null;
+            /**
+             * States
+             * @description Memories that verdicts moved: a sentence's, and its time's.
+             */
+            states: number;
+            /** Verdicts */
+            verdicts: number;
+        };
+        /**
+         * LeftOut
+         * @description A state as it stands, and as it would stand without the verdict.
+         */
+        LeftOut: {
+            /**
+             * Channel
+             * @enum {string}
+             */
+            channel: "task" | "time" | "recall";
+            /**
+             * Likeness
+             * @description Cosine of the memory with the verdict's question; of 'recall', how surely it supports it.
+             */
+            likeness: number;
+            /** Passage Id */
+            passage_id: string;
+            /** Perplexity */
+            perplexity: number;
+            /** Sentence Id */
+            sentence_id: number;
+            /** Text */
+            text: string;
+            /** Title */
+            title: string | null;
+            /** Without Likeness */
+            without_likeness: number;
+            /** Without Perplexity */
+            without_perplexity: number;
+        };
+        /**
          * LiftOut
          * @description The arms of a collection, side by side.
          */
@@ -4548,6 +4686,32 @@ export interface components {
             object?: "list";
         };
         /**
+         * MomentOut
+         * @description How things stood once a verdict was applied.
+         */
+        MomentOut: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /**
+             * Perplexity
+             * @description The mean of these memories'; null where none was moved.
+             */
+            perplexity: number | null;
+            /**
+             * States
+             * @description Memories that they had moved.
+             */
+            states: number;
+            /**
+             * Verdicts
+             * @description That were applied by then.
+             */
+            verdicts: number;
+        };
+        /**
          * MoveOut
          * @description What a verdict did to one channel.
          */
@@ -4585,6 +4749,39 @@ export interface components {
              * @description 1: the verdict supports the sentence, 0: it does not.
              */
             target: number;
+        };
+        /**
+         * MovedOut
+         * @description A channel of a sentence's memory as its last verdict left it.
+         */
+        MovedOut: {
+            /**
+             * Channel
+             * @enum {string}
+             */
+            channel: "task" | "time";
+            /**
+             * Feedback Id
+             * @description The verdict that moved it last.
+             */
+            feedback_id: number;
+            /**
+             * Moved At
+             * Format: date-time
+             */
+            moved_at: string;
+            /** Passage Id */
+            passage_id: string;
+            /** Perplexity */
+            perplexity: number;
+            /** Sentence Id */
+            sentence_id: number;
+            /** Text */
+            text: string;
+            /** Title */
+            title: string | null;
+            /** Update Count */
+            update_count: number;
         };
         /**
          * NoteOut
@@ -4989,6 +5186,35 @@ export interface components {
             predicates: components["schemas"]["PredicateOut"][];
         };
         /**
+         * PreviewOut
+         * @description What would change if a verdict were revoked.
+         */
+        PreviewOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Cut
+             * @description Whether there are more states than are shown.
+             */
+            cut: boolean;
+            /** Feedback Id */
+            feedback_id: number;
+            /** Judge */
+            judge: string;
+            /**
+             * Models
+             * @description Whose weights would lose what it taught.
+             */
+            models: ("enough" | "ranking")[];
+            /** States */
+            states: components["schemas"]["LeftOut"][];
+            /**
+             * Status
+             * @description pending, applied, parked or revoked; only what is applied has changed anything.
+             */
+            status: string;
+        };
+        /**
          * Problem
          * @description An RFC 9457 problem document.
          */
@@ -5258,6 +5484,37 @@ export interface components {
             support: number;
             /** Update Count */
             update_count: number;
+        };
+        /**
+         * QuotaOut
+         * @description What a tenant may have of something, and what it has.
+         */
+        QuotaOut: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "passages" | "jobs" | "queries" | "verdicts" | "llm_tokens" | "judges";
+            /**
+             * Limit
+             * @description Null: any number, and then days are not counted.
+             */
+            limit: number | null;
+            /**
+             * Used
+             * @description Passages and judges that it has, jobs open; of the others, those of today (UTC).
+             */
+            used: number;
+        };
+        /**
+         * QuotasOut
+         * @description A tenant's quotas.
+         */
+        QuotasOut: {
+            /** Quotas */
+            quotas: components["schemas"]["QuotaOut"][];
+            /** Tenant */
+            tenant: string;
         };
         /**
          * Readiness
@@ -6722,6 +6979,53 @@ export interface operations {
             };
         };
     };
+    get_own_quotas: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuotasOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     delete_tenant: {
         parameters: {
             query: {
@@ -7753,6 +8057,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KeysOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_learned: {
+        parameters: {
+            query?: {
+                /** @description What was learned by then; absent: by now. */
+                until?: string | null;
+                /** @description Memories, those moved last. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LearnedOut"];
                 };
             };
             /** @description Unauthorized */
@@ -9772,6 +10157,8 @@ export interface operations {
                 collection?: string;
                 status?: ("pending" | "applied" | "parked" | "revoked") | null;
                 after?: number;
+                /** @description Those accepted before this one, the latest first. */
+                before?: number | null;
                 /** @description Rows per page. */
                 limit?: number;
             };
@@ -10395,6 +10782,85 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_preview: {
+        parameters: {
+            query?: {
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
+            };
+            header?: never;
+            path: {
+                feedback_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PreviewOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -334,6 +334,17 @@ class AsyncEngram:
         path = path_of("sentences", sentence_id, "memory")
         return await self._get(m.SentenceMemoryOut, path, collection=self._name(collection), query=query)
 
+    async def learned(self, name: str | None = None, *, until: str | None = None, limit: int = 100) -> m.LearnedOut:
+        """What a collection learned as a whole: how sure its memories became, and which were moved last."""
+        return await self._get(
+            m.LearnedOut, path_of("collections", self._name(name), "learned"), until=until, limit=limit
+        )
+
+    async def without(self, feedback_id: int, *, collection: str | None = None) -> m.PreviewOut:
+        """What would change if the verdict were revoked; nothing is."""
+        path = path_of("feedback", feedback_id, "without")
+        return await self._get(m.PreviewOut, path, collection=self._name(collection))
+
     # Collections
 
     async def collections(self) -> AsyncIterator[m.CollectionOut]:
@@ -515,6 +526,10 @@ class AsyncEngram:
     async def whoami(self) -> m.WhoOut:
         """Whose the key is, and what it allows."""
         return await self._get(m.WhoOut, "/access/me")
+
+    async def quotas(self) -> m.QuotasOut:
+        """What the tenant may have, and what it has of it."""
+        return await self._get(m.QuotasOut, "/access/quotas")
 
     async def access_keys(self) -> AsyncIterator[m.AccessKeyOut]:
         """All access keys of the tenant, in the order in which they were made."""

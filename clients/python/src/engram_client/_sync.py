@@ -325,6 +325,17 @@ class Engram:
         path = path_of("sentences", sentence_id, "memory")
         return self._get(m.SentenceMemoryOut, path, collection=self._name(collection), query=query)
 
+    def learned(self, name: str | None = None, *, until: str | None = None, limit: int = 100) -> m.LearnedOut:
+        """What a collection learned as a whole: how sure its memories became, and which were moved last."""
+        return self._get(
+            m.LearnedOut, path_of("collections", self._name(name), "learned"), until=until, limit=limit
+        )
+
+    def without(self, feedback_id: int, *, collection: str | None = None) -> m.PreviewOut:
+        """What would change if the verdict were revoked; nothing is."""
+        path = path_of("feedback", feedback_id, "without")
+        return self._get(m.PreviewOut, path, collection=self._name(collection))
+
     # Collections
 
     def collections(self) -> Iterator[m.CollectionOut]:
@@ -502,6 +513,10 @@ class Engram:
     def whoami(self) -> m.WhoOut:
         """Whose the key is, and what it allows."""
         return self._get(m.WhoOut, "/access/me")
+
+    def quotas(self) -> m.QuotasOut:
+        """What the tenant may have, and what it has of it."""
+        return self._get(m.QuotasOut, "/access/quotas")
 
     def access_keys(self) -> Iterator[m.AccessKeyOut]:
         """All access keys of the tenant, in the order in which they were made."""

@@ -820,6 +820,25 @@ class KeysOut(Struct):
     """
 
 
+class LeftOut(Struct):
+    """
+    A state as it stands, and as it would stand without the verdict.
+    """
+
+    channel: Literal["task", "time", "recall"]
+    likeness: float
+    """
+    Cosine of the memory with the verdict's question; of 'recall', how surely it supports it.
+    """
+    passage_id: str
+    perplexity: float
+    sentence_id: int
+    text: str
+    title: str | None
+    without_likeness: float
+    without_perplexity: float
+
+
 class LineError(Struct):
     """
     A line that was not ingested; the first line is 1.
@@ -923,6 +942,26 @@ class ModelsOut(Struct):
     object: Literal["list"] = "list"
 
 
+class MomentOut(Struct):
+    """
+    How things stood once a verdict was applied.
+    """
+
+    at: str
+    perplexity: float | None
+    """
+    The mean of these memories'; null where none was moved.
+    """
+    states: int
+    """
+    Memories that they had moved.
+    """
+    verdicts: int
+    """
+    That were applied by then.
+    """
+
+
 class MoveOut(Struct):
     """
     What a verdict did to one channel.
@@ -949,6 +988,25 @@ class MoveOut(Struct):
     """
     1: the verdict supports the sentence, 0: it does not.
     """
+
+
+class MovedOut(Struct):
+    """
+    A channel of a sentence's memory as its last verdict left it.
+    """
+
+    channel: Literal["task", "time"]
+    feedback_id: int
+    """
+    The verdict that moved it last.
+    """
+    moved_at: str
+    passage_id: str
+    perplexity: float
+    sentence_id: int
+    text: str
+    title: str | None
+    update_count: int
 
 
 class NoteOut(Struct):
@@ -1053,6 +1111,29 @@ class PredicatesOut(Struct):
     predicates: list[PredicateOut]
 
 
+class PreviewOut(Struct):
+    """
+    What would change if a verdict were revoked.
+    """
+
+    collection: str
+    cut: bool
+    """
+    Whether there are more states than are shown.
+    """
+    feedback_id: int
+    judge: str
+    models: list[Literal["enough", "ranking"]]
+    """
+    Whose weights would lose what it taught.
+    """
+    states: list[LeftOut]
+    status: str
+    """
+    pending, applied, parked or revoked; only what is applied has changed anything.
+    """
+
+
 class Problem(Struct):
     """
     An RFC 9457 problem document.
@@ -1120,6 +1201,31 @@ class QuestionSupportOut(Struct):
     question_id: int
     support: float
     update_count: int
+
+
+class QuotaOut(Struct):
+    """
+    What a tenant may have of something, and what it has.
+    """
+
+    kind: Literal["passages", "jobs", "queries", "verdicts", "llm_tokens", "judges"]
+    limit: int | None
+    """
+    Null: any number, and then days are not counted.
+    """
+    used: int
+    """
+    Passages and judges that it has, jobs open; of the others, those of today (UTC).
+    """
+
+
+class QuotasOut(Struct):
+    """
+    A tenant's quotas.
+    """
+
+    quotas: list[QuotaOut]
+    tenant: str
 
 
 class Readiness(Struct):
@@ -1615,6 +1721,10 @@ class CollectionOut(Struct):
     entity_count: int
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None
+    indexed: list[str]
+    """
+    Its tables that are searched by a vector index (passage, entity, question); the others are searched exactly.
+    """
     key_building: Literal["full", "title", "abstract", "keywords"]
     """
     What the keys are made of by which passages are found.
@@ -1842,6 +1952,10 @@ class FeedbackPage(Struct):
     next_after: int | None
     """
     Pass as after for the next page; null at the end.
+    """
+    next_before: int | None
+    """
+    The same for before, where that was given.
     """
 
 
@@ -2091,6 +2205,31 @@ class KeyTraceOut(Struct):
     """
     What it is composed of, best first.
     """
+
+
+class LearnedOut(Struct):
+    """
+    What a collection learned, by the verdicts that still count.
+    """
+
+    collection: str
+    course: list[MomentOut]
+    """
+    In order of time, at most 60 moments.
+    """
+    memories: list[MovedOut]
+    """
+    Those moved last, the latest first.
+    """
+    perplexity: float | None
+    """
+    The mean of these memories'; null where none was moved.
+    """
+    states: int
+    """
+    Memories that verdicts moved: a sentence's, and its time's.
+    """
+    verdicts: int
 
 
 class LiftOut(Struct):

@@ -1,0 +1,46 @@
+"""When two names differ in no more than how they are spelt."""
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"\w+")
+_NUMERAL = re.compile(r"[ivxlcdm]+")
+_DOUBLED = re.compile(r"([b-df-hj-np-tv-z])\1+")
+_SHORT = 3
+"""Letters up to which a word is kept as it is: "Ann" and "An" are different people."""
+_MARKED = "\u0530"
+"""Scripts before it (Latin, Greek, Cyrillic) are read without marks; in others a mark makes another letter."""
+_SOUNDS = (("ph", "f"), ("ck", "k"), ("y", "i"))
+
+
+def spelling(name: str) -> str:
+    """The key under which names meet that differ in accents, doubled consonants, punctuation or spaces only.
+
+    "Muhammad Ali" and "Muhamad Ali", "Spider-Man" and "Spiderman", "Tchaikovsky" and "Tchaikovski" meet. Numbers,
+    numerals and short words are kept as they are: Lothair II is not Lothair I.
+
+    Args:
+        name: normalised, so that case does not count.
+
+    Returns:
+        The key; a name without letters and digits is its own.
+    """
+    words = _WORD.findall(_unmarked(name.replace("&", " and ")))
+    return "".join(_word(word) for word in words) or name
+
+
+def _unmarked(name: str) -> str:
+    kept: list[str] = []
+    for mark in unicodedata.normalize("NFD", name):
+        if unicodedata.combining(mark) and kept and kept[-1] < _MARKED:
+            continue
+        kept.append(mark)
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+def _word(word: str) -> str:
+    if len(word) <= _SHORT or any(mark.isdigit() for mark in word) or _NUMERAL.fullmatch(word):
+        return word
+    for sound, same in _SOUNDS:
+        word = word.replace(sound, same)
+    return _DOUBLED.sub(r"\1", word)

@@ -1,0 +1,154 @@
+"""What does a query cost in one of a thousand small collections, and in a large one beside them?
+
+    python benchmarks/many_collections.py DATASET_DIR [--collections N] [--passages N] [--large NAME]
+
+The first passages of DATASET_DIR (a BEIR folder) fill a collection, which is asked alone; then it is copied inside
+the database, rows as they are, and every question is asked of another copy, so that none finds the rows of its
+collection at hand. NAME is a collection that was ingested before (`engram ingest -c NAME corpus.jsonl.gz`), asked
+without the small ones and beside them. Recall is that of the service's dense search against an exact one, of the
+first ten.
+Costs are processor time, of this process and of the server's backends; the times of the clock are beside them. The
+small collections are removed again.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import common
+from app.composition import Application
+from app.services.retrieval.query import Query
+from query_cost import Backends
+
+TABLES = (
+    "passage",
+    "time_expression",
+    "sentence",
+    "entity",
+    "entity_sentence",
+    "lexical_term",
+    "lexical_posting",
+    "lexical_passage",
+)
+"""What an ingest writes, each after what it refers to."""
+COLUMNS = """
+    SELECT string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position) FROM information_schema.columns
+    WHERE table_name = %(table)s AND table_schema = current_schema() AND column_name <> 'collection_id'
+"""
+OF_COLLECTION = (
+    "encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, lexical_length, key_building"
+)
+AT_ONCE = 50
+TOP_K = 10
+
+
+def copied(app: Application, source: str, names: Sequence[str]) -> None:
+    """Make collections of these names, each with the rows of the source."""
+    origin = app.access.scope(source).collection.id
+    for some in common.chunks(names, AT_ONCE):
+        with app.database.write_long() as writer:
+            writer.execute("SET LOCAL session_replication_role = replica")  # no check of what refers to what
+            rows = writer.rows(
+                f"""
+                INSERT INTO collection (name, {OF_COLLECTION})
+                SELECT made.name, {OF_COLLECTION} FROM collection, unnest(%(names)s::text[]) AS made(name)
+                WHERE id = %(source)s RETURNING id
+                """,
+                {"names": list(some), "source": origin},
+            )
+            for table in TABLES:
+                columns = writer.scalar(COLUMNS, {"table": table})
+                writer.execute(
+                    f"""
+                    INSERT INTO {table} (collection_id, {columns})
+                    SELECT target, {columns} FROM unnest(%(targets)s::bigint[]) AS target
+                    CROSS JOIN (SELECT {columns} FROM {table} WHERE collection_id = %(source)s) AS held
+                    """,
+                    {"targets": [row.id for row in rows], "source": origin},
+                )
+        print(f"{some[-1]} made", flush=True)
+
+
+def ask(app: Application, question: str, collection: str) -> object:
+    """Ask one collection."""
+    return app.ask.query(Query(text=question, scope=app.access.scope(collection), top_k=TOP_K))
+
+
+def cost(backends: Backends, asked: Sequence[str], way: Callable[[int, str], object]) -> list[float]:
+    """Milliseconds of this process and of Postgres a question, of both, and the median by the clock."""
+    for at, question in enumerate(asked[:10]):
+        way(at, question)
+    took: list[float] = []
+    before = time.process_time() * 1000, backends.milliseconds()
+    for at, question in enumerate(asked):
+        began = time.perf_counter()
+        way(at, question)
+        took.append((time.perf_counter() - began) * 1000)
+    process, postgres = time.process_time() * 1000 - before[0], backends.milliseconds() - before[1]
+    each = [process / len(asked), postgres / len(asked)]
+    return [*each, sum(each), float(np.median(took))]
+
+
+def recall(app: Application, collections: Sequence[str], asked: Sequence[str]) -> float:
+    """Of the exactly nearest ten, the share that a dense query shows."""
+    shares: list[float] = []
+    for at, question in enumerate(asked):
+        scope = app.access.scope(collections[at % len(collections)])
+        exact = {external_id for external_id, _ in app.dense.search(scope, question, TOP_K)}
+        shown = app.ask.query(Query(text=question, scope=scope, top_k=TOP_K, memory="off", strategy="dense"))
+        shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
+    return float(np.mean(shares))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A query in one of many collections.")
+    parser.add_argument("dataset", type=Path)
+    parser.add_argument("--collections", type=int, default=1000)
+    parser.add_argument("--passages", type=int, default=100)
+    parser.add_argument("--large", help="A collection that is there.")
+    parser.add_argument("--questions", type=int, default=100)
+    arguments = parser.parse_args()
+    asked = common.questions(arguments.dataset, arguments.questions)
+
+    with common.application() as (app, _), common.scratch_collection(app) as first:
+        backends = Backends(app)
+        common.stage(app, first, common.passages(arguments.dataset, arguments.passages))
+        app.runner.run_ready(collection_id=app.access.scope(first).collection.id)
+        names = [f"{first}-{number}" for number in range(arguments.collections)]
+        large = [arguments.large] if arguments.large else []
+        rows: list[list[object]] = []
+
+        def measured(what: str, collections: Sequence[str]) -> None:
+            def way(at: int, question: str) -> object:
+                return ask(app, question, collections[at % len(collections)])
+
+            rows.append([what, *cost(backends, asked, way), recall(app, collections, asked[:50])])
+            print(*rows[-1], flush=True)
+
+        measured("a small one, alone", [first])
+        for name in large:
+            measured("the large one, without the small ones", [name])
+        try:
+            copied(app, first, names)
+            app.statistics.run()
+            step = max(1, len(names) // len(asked))
+            measured("a small one, each time another", names[::step])
+            for name in large:
+                measured("the large one, beside the small ones", [name])
+        finally:
+            with app.database.write() as writer:
+                writer.execute(
+                    "DELETE FROM episode WHERE collection_id IN "
+                    "(SELECT id FROM collection WHERE name = ANY(%(names)s))",
+                    {"names": names},
+                )
+            for name in names:
+                app.ingest.delete_collection(app.access.scope(name))
+        common.table(["collection", "process ms", "Postgres ms", "both ms", "p50 ms", "recall@10"], rows)
+
+
+if __name__ == "__main__":
+    main()

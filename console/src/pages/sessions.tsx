@@ -1,0 +1,246 @@
+/** Questions that take several rounds: each round as it comes, the pool of evidence, and what it cost. */
+
+import { useEffect, useState } from "preact/hooks";
+
+import { Bar, Choice, counted, Empty, figure, Head, Panel, percent, Problem, Waiting } from "../parts/basic";
+import { Gauge } from "../parts/gauge";
+import { follow } from "../parts/stream";
+import { read, type Schemas } from "../service";
+import { address, usePlace, useShared } from "../state";
+
+type Session = Schemas["SessionOut"];
+type Round = Schemas["RoundOut"];
+
+const RECENT = "engram.sessions";
+interface Recent {
+  id: string;
+  collection: string;
+  question: string;
+}
+const recent = (): Recent[] => JSON.parse(sessionStorage.getItem(RECENT) ?? "[]") as Recent[];
+
+export function Sessions() {
+  const { collection } = useShared();
+  const { about } = usePlace();
+  return (
+    <>
+      <Head title="Sessions">A question that one retrieval may not answer goes through rounds until it is covered or a budget is spent.</Head>
+      <div class="stack">
+        <Start />
+        {about ? (
+          <Follow key={about} id={about} />
+        ) : (
+          <RecentOnes of={recent().filter((one) => one.collection === collection)} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function RecentOnes({ of }: { of: Recent[] }) {
+  if (of.length === 0) return <Empty title="No session in this tab yet">Its rounds show here as they come.</Empty>;
+  return (
+    <Panel title="Of this tab">
+      <ul class="stack close">
+        {of.map((one) => (
+          <li key={one.id}>
+            <a href={address("sessions", one.id, { c: one.collection })}>{one.question}</a>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+type Planner = NonNullable<Schemas["SessionIn"]["planner"]>;
+
+function Start() {
+  const { engram, collection, ready, may } = useShared();
+  const [question, setQuestion] = useState("");
+  const [planner, setPlanner] = useState<Planner>("auto");
+  const [rounds, setRounds] = useState(3);
+  const [error, setError] = useState<unknown>();
+  const model = may("llm") && ready !== null && !ready.llm.startsWith("not");
+  const planners: readonly (readonly [Planner, string])[] = model
+    ? [["auto", "Auto"], ["pool", "Pool"], ["socratic", "Socratic"], ["tree", "Tree"]]
+    : [["auto", "Auto"], ["pool", "Pool"]];
+  const start = async (event: Event) => {
+    event.preventDefault();
+    setError(undefined);
+    try {
+      const body = { collection, question, planner, budget: { rounds } };
+      const params = { header: { "idempotency-key": crypto.randomUUID() } };
+      const begun = await read<Schemas["SessionAccepted"] | Session>(engram.api.POST("/sessions", { params, body }));
+      sessionStorage.setItem(RECENT, JSON.stringify([{ id: begun.session_id, collection, question }, ...recent()].slice(0, 20)));
+      location.hash = address("sessions", begun.session_id, { c: collection });
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  return (
+    <form class="panel stack" onSubmit={(event) => void start(event)}>
+      <div class="question">
+        <input type="text" aria-label="Question of the session" placeholder="A question of several hops" value={question} onInput={(event) => setQuestion(event.currentTarget.value)} />
+        <button class="main" disabled={question.trim() === ""}>
+          Start
+        </button>
+      </div>
+      <div class="row arms">
+        <Choice legend="Planner" name="planner" value={planner} options={planners} onChoose={setPlanner} />
+        <label class="field inline">
+          <span>Rounds at most</span>
+          <input type="number" min={1} max={20} value={rounds} onInput={(event) => setRounds(Number(event.currentTarget.value) || 1)} />
+        </label>
+      </div>
+      <Problem error={error} />
+    </form>
+  );
+}
+
+function Follow({ id }: { id: string }) {
+  const { engram, collection } = useShared();
+  const [rounds, setRounds] = useState<Round[]>([]);
+  const [session, setSession] = useState<Session | null>(null);
+  const [error, setError] = useState<unknown>();
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    const run = async () => {
+      setRounds([]);
+      setSession(null);
+      const params = { path: { session_id: id }, query: { collection } };
+      setSession(await read<Session>(engram.api.GET("/sessions/{session_id}", { params })));
+      for await (const event of follow(engram, collection, id, stop.signal)) {
+        if (event.kind === "round") setRounds((before) => [...before.filter((one) => one.number !== event.data.number), event.data]);
+        else setSession(event.data);
+      }
+    };
+    run().catch((failed: unknown) => !stop.signal.aborted && setError(failed));
+    return () => stop.abort();
+  }, [id, turn]);
+  const cancel = async () => {
+    const params = { path: { session_id: id }, query: { collection } };
+    setSession(await read<Session>(engram.api.DELETE("/sessions/{session_id}", { params })));
+  };
+  const further = async () => {
+    const params = { path: { session_id: id } };
+    try {
+      await read(engram.api.POST("/sessions/{session_id}/rounds", { params, body: { collection } }));
+      setTurn((one) => one + 1);
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  if (error !== undefined) return <Problem error={error} />;
+  if (session === null) return <Waiting what="Looking for the session" />;
+  const running = session.status === "running";
+  return (
+    <div class="two">
+      <div class="stack">
+        <Panel title={session.question} note={running ? <Waiting what="Running" /> : `${session.status}: ${(session.stop_reason ?? "").replaceAll("_", " ")}`}>
+          <ol class="rounds" aria-live="polite">
+            {rounds.map((round) => (
+              <RoundRow key={round.number} round={round} />
+            ))}
+          </ol>
+          {rounds.length === 0 && <p class="quiet">{running ? "The first round is under way." : "It did no round."}</p>}
+        </Panel>
+        {session.answer && (
+          <Panel title="Answer" note={session.answer.sufficient ? "on sufficient evidence" : "the evidence does not suffice"}>
+            <p>{session.answer.text}</p>
+          </Panel>
+        )}
+        {session.evidence.length > 0 && (
+          <Panel title="Pool of evidence" note={counted(session.evidence.length, "sentence")}>
+            <ul class="stack close">
+              {session.evidence.map((one) => (
+                <li key={one.sentence_id}>
+                  <mark>{one.text}</mark>{" "}
+                  <span class="quiet">
+                    {one.passage_id}, round {one.round}
+                    {one.gap && `, for “${one.gap}”`}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </Panel>
+        )}
+      </div>
+      <div class="stack beside">
+        <Panel title="Is it enough?">
+          <Gauge probability={session.enough} />
+        </Panel>
+        <Panel title="Cost">
+          <Cost session={session} />
+        </Panel>
+        <div class="row">
+          {running ? (
+            <button type="button" class="danger" onClick={() => void cancel()}>
+              Cancel
+            </button>
+          ) : (
+            <button type="button" disabled={session.status !== "stopped"} onClick={() => void further()}>
+              One more round
+            </button>
+          )}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function RoundRow({ round }: { round: Round }) {
+  return (
+    <li>
+      <span class="rank figure">{round.number}</span>
+      <div>
+        <h3>{round.sub_question ?? round.action}</h3>
+        {round.gap && <p class="quiet">It lacked: {round.gap.text}</p>}
+        {round.queries.map((query, at) => (
+          <p key={query}>
+            {round.query_ids[at] ? <a href={address("why", round.query_ids[at])}>{query}</a> : query}
+          </p>
+        ))}
+        <p class="quiet figure">
+          {counted(round.curated.kept ?? 0, "sentence")} kept
+          {round.covered !== null && `, ${percent(round.covered)} of the question covered`}
+          {round.enough !== null && `, enough with ${percent(round.enough)}`}
+        </p>
+        {round.warnings.map((warning) => (
+          <p key={warning.type} class="quiet">
+            {warning.detail}
+          </p>
+        ))}
+      </div>
+    </li>
+  );
+}
+
+const COSTS = [
+  ["rounds", "Rounds", 0],
+  ["passages", "Passages", 0],
+  ["seconds", "Seconds", 1],
+  ["llm_calls", "Model calls", 0],
+] as const;
+
+function Cost({ session }: { session: Session }) {
+  return (
+    <dl class="bars">
+      {COSTS.map(([name, title, digits]) => {
+        const spent = session.cost[name] ?? 0;
+        const most = session.budget[name] ?? 0;
+        return (
+          <>
+            <dt>{title}</dt>
+            <dd>
+              <Bar value={spent} most={most || 1} />
+            </dd>
+            <dd class="number">
+              {figure(spent, digits)} <span class="quiet">of {most}</span>
+            </dd>
+          </>
+        );
+      })}
+    </dl>
+  );
+}

@@ -1,0 +1,278 @@
+/** Why an answer stands in its order: every factor, the way there, and the verdicts behind it. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { remembered, SHOWN } from "../parts/asking";
+import { Await, Choice, Empty, figure, Head, moment, Panel, percent } from "../parts/basic";
+import { Causes, Factors, ofEnough, ofPassage, SentenceFactors } from "../parts/factors";
+import { GraphView } from "../parts/graph";
+import { path } from "../parts/path";
+import { read, type Schemas } from "../service";
+import { useLoaded, usePlace, useShared } from "../state";
+
+type Explained = Schemas["QueryOut"] & { trace: Schemas["TraceOut"] };
+
+export function Why() {
+  const { engram, collection } = useShared();
+  const { about } = usePlace();
+  const last = remembered(collection).answer;
+  const id = about || last?.query_id;
+  const [memory, setMemory] = useState<"read" | "off">("read");
+  const found = useLoaded<Explained | null>(async () => {
+    if (!id) return null;
+    if (last?.query_id === id && last.trace) return last as Explained;
+    const params = { path: { query_id: id }, query: { collection } };
+    return (await read<Schemas["EpisodeOut"]>(engram.api.GET("/queries/{query_id}", { params }))) as Explained;
+  }, [id, collection]);
+  const first = found.data;
+  const without = useLoaded<Explained | null>(async () => {
+    if (!first || memory === "read") return null;
+    const arm = { memory: "off" as const, profile: first.profile, strategy: first.strategy ?? "graph" };
+    return (await engram.query(first.query, { arm, top_k: SHOWN, include: ["sentences", "trace"] })) as Explained;
+  }, [first, memory]);
+  const shown = memory === "off" && without.data ? without.data : first;
+
+  return (
+    <>
+      <Head title="Why">Every factor of each score, the way from the question to its passages, and the verdicts behind them.</Head>
+      <Await of={found}>
+        {(explained) =>
+          explained === null ? (
+            <Empty title="Nothing to explain yet">
+              <a href="#/ask">Ask a question</a>, then come back.
+            </Empty>
+          ) : explained.trace.hops === undefined ? (
+            <Empty title="This answer kept no trace" />
+          ) : (
+            <div class="stack">
+              <div class="panel row" style={{ justifyContent: "space-between" }}>
+                <div>
+                  <h2>{explained.query}</h2>
+                  <p class="quiet">{saidOf(explained)}</p>
+                </div>
+                {explained.memory === "read" && (
+                  <Choice
+                    legend="Memory"
+                    name="why-memory"
+                    value={memory}
+                    options={[["read", "With memory"], ["off", "Without"]]}
+                    onChoose={setMemory}
+                  />
+                )}
+              </div>
+              {shown && <Explanation key={shown.query_id} explained={shown} beside={shown === first ? null : (first ?? null)} />}
+            </div>
+          )
+        }
+      </Await>
+    </>
+  );
+}
+
+function saidOf(explained: Explained): string {
+  const at = "created_at" in explained ? `${moment(String(explained.created_at))}, ` : "";
+  const arm = `profile ${explained.profile}, memory ${explained.memory === "read" ? "on" : "off"}`;
+  return `${at}${arm}, ${explained.hops} hops, ${Math.round(explained.timings.total_ms)} ms`;
+}
+
+function Explanation({ explained, beside }: { explained: Explained; beside: Explained | null }) {
+  const { trace, passages } = explained;
+  const [chosen, setChosen] = useState(passages[0]?.passage_id ?? null);
+  const traced = trace.passages?.find((one) => one.passage_id === chosen);
+  const hit = passages.find((one) => one.passage_id === chosen);
+  const selected = trace.hops.flatMap((hop) =>
+    hop.sentences.filter((one) => one.passage_id === chosen).map((sentence) => ({ hop: hop.hop, sentence })),
+  );
+  return (
+    <>
+      <PathView explained={explained} onPassage={setChosen} />
+      <div class="why">
+        <Panel title={beside ? "Order without memory" : "Order"} note="Choose a passage">
+          <Order explained={explained} beside={beside} chosen={chosen} choose={setChosen} />
+        </Panel>
+        <div class="stack">
+          {hit && (
+            <Panel title={hit.title ?? hit.passage_id} note={<>score <strong class="figure">{figure(hit.score)}</strong></>}>
+              {traced && Object.keys(traced.features).length > 0 ? (
+                <Factors features={traced.features} recall={traced.recall} />
+              ) : (
+                <p class="quiet">This profile ranks by its sentences alone.</p>
+              )}
+            </Panel>
+          )}
+          <Panel title="Verdicts behind it">
+            <Causes
+              causes={(traced?.influences ?? []).map(ofPassage)}
+              cut={traced?.influences_cut ?? false}
+              nothing={beside || explained.memory === "off" ? "Memory was not read." : "No verdict moved this passage."}
+            />
+          </Panel>
+          {selected.length > 0 && (
+            <Panel title="Its sentences" note="activation × meaning × memory × time">
+              <div class="stack">
+                {selected.map(({ hop, sentence }) => (
+                  <SentenceFactors key={`${hop} ${sentence.sentence_id}`} hop={hop} sentence={sentence} />
+                ))}
+              </div>
+            </Panel>
+          )}
+        </div>
+      </div>
+      {trace.enough && Object.keys(trace.enough.features).length > 0 && (
+        <Panel title="Why it is enough, or not" note={`probability ${percent(trace.enough.probability)}; the sum of these is its log odds`}>
+          <div class="stack">
+            <Factors features={trace.enough.features} />
+            {trace.enough.vouched > 0 && <p>Verdicts on nearby past questions vouch for {percent(trace.enough.vouched)}.</p>}
+            <Causes causes={(trace.enough.influences ?? []).map(ofEnough)} cut={trace.enough.influences_cut ?? false} nothing="No verdict moved this probability." />
+          </div>
+        </Panel>
+      )}
+    </>
+  );
+}
+
+interface OrderProps {
+  explained: Explained;
+  beside: Explained | null;
+  chosen: string | null;
+  choose: (passage: string) => void;
+}
+
+function Order({ explained, beside, chosen, choose }: OrderProps) {
+  const other = (id: string, at: number): number | null => {
+    if (beside) return beside.passages.findIndex((one) => one.passage_id === id) + 1 || null;
+    return explained.trace.passages?.[at]?.rank_without_memory ?? null;
+  };
+  const best = Math.max(...explained.passages.map((one) => one.score), 1e-9);
+  return (
+    <ol class="order">
+      {explained.passages.map((passage, at) => {
+        const rank = at + 1;
+        const elsewhere = other(passage.passage_id, at);
+        return (
+          <li key={passage.passage_id}>
+            <button type="button" aria-pressed={passage.passage_id === chosen} onClick={() => choose(passage.passage_id)}>
+              <span class="figure">{rank}</span>
+              <span>{passage.title ?? passage.passage_id}</span>
+              <small class={elsewhere === rank ? "" : elsewhere === null || elsewhere > rank ? "rises" : "falls"}>
+                {explained.memory === "read" || beside ? told(rank, elsewhere, beside !== null) : ""}
+              </small>
+              <svg viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">
+                <rect class="fill-accent" height="3" width={Math.max(0, (passage.score / best) * 100)} />
+              </svg>
+            </button>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+function told(rank: number, other: number | null, without: boolean): string {
+  if (other === rank) return "";
+  const where = other === null ? (without ? "not among the first" : "not ranked") : String(other);
+  return without ? `with memory ${where}` : `without ${where}`;
+}
+
+function PathView({ explained, onPassage }: { explained: Explained; onPassage: (passage: string) => void }) {
+  const place = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  const height = 430;
+  useEffect(() => setWidth(place.current?.clientWidth ?? 900), []);
+  const made = useMemo(() => (width ? path(explained, explained.trace, width, height) : null), [explained, width]);
+  const [step, setStep] = useState(99);
+  const [selected, setSelected] = useState<string | null>(null);
+  const steps = made?.steps ?? 1;
+  const now = Math.min(step, steps);
+  const timer = useRef(0);
+  useEffect(() => () => clearInterval(timer.current), []);
+  const play = () => {
+    clearInterval(timer.current);
+    let at = 0;
+    setStep(at);
+    timer.current = window.setInterval(() => {
+      at += 1;
+      setStep(at);
+      if (at >= steps) clearInterval(timer.current);
+    }, 900);
+  };
+  const shows = useMemo(() => {
+    const graph = made?.graph;
+    return (node: string) => (graph ? Number(graph.getNodeAttribute(node, "step")) <= now : false);
+  }, [made, now]);
+  const select = (node: string | null) => {
+    setSelected(node);
+    if (node?.startsWith("passage ")) onPassage(node.slice("passage ".length));
+  };
+  return (
+    <Panel title="The way there" note={<Legend />}>
+      <div ref={place}>
+        {made && (
+          <GraphView
+            graph={made.graph}
+            label={`From the question over ${explained.trace.hops.length} hops to ${explained.passages.length} passages; the list below says the same.`}
+            height={height}
+            shows={shows}
+            selected={selected}
+            onSelect={select}
+            settings={{ labelDensity: 100, labelGridCellSize: 1, labelRenderedSizeThreshold: 0, minCameraRatio: 0.3, maxCameraRatio: 1.5 }}
+          />
+        )}
+      </div>
+      <div class="row grow">
+        <button type="button" class="small" onClick={play}>
+          Grow by hops
+        </button>
+        <input type="range" min={0} max={steps} step={1} value={now} aria-label="Hops shown" onInput={(event) => setStep(Number(event.currentTarget.value))} />
+        <span class="quiet" aria-live="polite">
+          {now === 0 ? "The question" : now >= steps ? "All hops and the passages" : `Up to hop ${now}`}
+        </span>
+      </div>
+      <Hops trace={explained.trace} />
+    </Panel>
+  );
+}
+
+function Legend() {
+  return (
+    <span class="legend">
+      {(["question", "entity", "sentence", "passage"] as const).map((kind) => (
+        <span key={kind} class={kind}>
+          {kind}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Hops({ trace }: { trace: Schemas["TraceOut"] }) {
+  return (
+    <details>
+      <summary>As a list</summary>
+      <ol class="hops">
+        {trace.hops.map((hop) => (
+          <li key={hop.hop}>
+            <h3>
+              Hop {hop.hop}: {hop.candidates} sentences reached, {hop.sentences.length} selected
+              {hop.coverage !== null && `, ${percent(hop.coverage)} of the question covered`}
+            </h3>
+            <p class="quiet">From {Object.entries(hop.entities).map(([name, activation]) => `${name} (${figure(activation)})`).join(", ")}</p>
+            <ul>
+              {hop.sentences.map((one) => (
+                <li key={one.sentence_id}>
+                  <span class="figure quiet">{figure(one.score, 3)}</span> {one.text}
+                </li>
+              ))}
+            </ul>
+          </li>
+        ))}
+        {trace.recalled.map((one) => (
+          <li key={one.sentence_id} class="quiet">
+            Recalled with {figure(one.prior)}{one.past_question && ` by “${one.past_question}”`}: sentence {one.sentence_id}
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+

@@ -1,0 +1,140 @@
+/** Scores taken apart: a bar for each factor, and what verdicts did to it. */
+
+import type { Schemas } from "../service";
+import { Bar, counted, figure, moment, signed } from "./basic";
+import { meaning } from "./features";
+
+interface Factor {
+  feature: string;
+  value: number;
+  weight: number | null;
+  adds: number;
+}
+
+/** What each feature adds; the features' sum, and what recall adds, is the score. */
+export function Factors({ features, recall = 0 }: { features: Record<string, Schemas["FeatureTraceOut"]>; recall?: number }) {
+  const rows: Factor[] = Object.entries(features).map(([feature, { value, weight }]) => ({ feature, value, weight, adds: value * weight }));
+  if (recall !== 0) rows.push({ feature: "recall", value: recall, weight: null, adds: recall });
+  rows.sort((one, other) => Math.abs(other.adds) - Math.abs(one.adds));
+  const most = Math.max(...rows.map((one) => Math.abs(one.adds)), 1e-9);
+  const least = rows.some((one) => one.adds < 0) ? -most : 0;
+  return (
+    <table class="factors">
+      <thead>
+        <tr>
+          <th scope="col">Factor</th>
+          <th scope="col">
+            <span class="hidden">Length</span>
+          </th>
+          <th scope="col" class="number">
+            Adds
+          </th>
+          <th scope="col" class="number">
+            Value × weight
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((one) => {
+          const { name, says } = meaning(one.feature);
+          return (
+            <tr key={one.feature} title={`${one.feature}: ${says}`}>
+              <th scope="row">
+                {name} <small>{says}</small>
+              </th>
+              <td class="length">
+                <Bar value={one.adds} least={least} most={most} tone={one.feature === "recall" ? "warm" : undefined} />
+              </td>
+              <td class="number">{signed(one.adds)}</td>
+              <td class="number quiet">{one.weight === null ? "" : `${figure(one.value)} × ${figure(one.weight)}`}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+const PARTS = [
+  ["activation", "Activation"],
+  ["semantic", "Meaning"],
+  ["task_factor", "Memory"],
+  ["time_factor", "Time"],
+] as const;
+
+/** A selected sentence: activation × meaning × memory × time, shared out among what its hop reached. */
+export function SentenceFactors({ hop, sentence }: { hop: number; sentence: Schemas["SentenceTraceOut"] }) {
+  return (
+    <div class="sentence">
+      <p>
+        <mark>{sentence.text}</mark>
+      </p>
+      <p class="quiet">
+        Hop {hop}, score <span class="figure">{figure(sentence.score, 3)}</span>
+        {sentence.activated_by.length > 0 && <>, by way of {sentence.activated_by.slice(0, 6).join(", ")}</>}
+        {sentence.recall_prior > 0 && <>, recalled with {figure(sentence.recall_prior)}</>}
+      </p>
+      <dl class="bars">
+        {PARTS.filter(([part]) => !(part === "time_factor" && sentence.time_factor === 1)).map(([part, name]) => (
+          <>
+            <dt>{name}</dt>
+            <dd>
+              <Bar value={sentence[part]} most={Math.max(1, sentence.task_factor, sentence.time_factor)} tone={part === "task_factor" && sentence.task_factor !== 1 ? "warm" : "accent"} />
+            </dd>
+            <dd class="number">
+              {figure(sentence[part])}
+              {part === "task_factor" && sentence.task_perplexity < 1 && <span class="quiet"> perplexity {figure(sentence.task_perplexity)}</span>}
+            </dd>
+          </>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+interface Cause {
+  feedback_id: number;
+  judge: string;
+  question: string;
+  applied_at: string;
+  amount: number;
+  parts: string;
+}
+
+/** The verdicts behind something, each with how much it moved it. */
+export function Causes({ causes, cut, nothing }: { causes: readonly Cause[]; cut: boolean; nothing: string }) {
+  if (causes.length === 0) return <p class="quiet">{nothing}</p>;
+  const most = Math.max(...causes.map((one) => Math.abs(one.amount)), 1e-9);
+  return (
+    <>
+      <ol class="causes">
+        {causes.map((one) => (
+          <li key={one.feedback_id}>
+            <span>
+              <a href={`#/learned/${one.feedback_id}`}>Verdict {one.feedback_id}</a> of {one.judge} on “{one.question}”
+              <small class="quiet">
+                {" "}
+                {moment(one.applied_at)}
+                {one.parts && `; ${one.parts}`}
+              </small>
+            </span>
+            <Bar value={one.amount} least={-most} most={most} tone={one.amount < 0 ? "bad" : "good"} />
+            <span class="number">{signed(one.amount, 3)}</span>
+          </li>
+        ))}
+      </ol>
+      {cut && <p class="quiet">There may be more; shown are the {counted(causes.length, "strongest one", "strongest")}.</p>}
+    </>
+  );
+}
+
+export function ofPassage(one: Schemas["PassageInfluenceOut"]): Cause {
+  const parts = [
+    one.memory && `memories ${signed(one.memory, 3)}`,
+    one.recall && `recall ${signed(one.recall, 3)}`,
+    one.weights && `weights ${signed(one.weights, 3)}`,
+  ];
+  return { ...one, amount: one.score, parts: parts.filter(Boolean).join(", ") };
+}
+
+export const ofEnough = (one: Schemas["EnoughInfluenceOut"]): Cause => ({ ...one, amount: one.probability, parts: "" });

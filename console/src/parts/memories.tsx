@@ -1,0 +1,209 @@
+/** Memories: how sure they became over time, which were moved last, and what made each of them so. */
+
+import { useState } from "preact/hooks";
+
+import { read, type Schemas } from "../service";
+import { address, useLoaded, useShared } from "../state";
+import { Await, Bar, counted, Dialog, Empty, figure, moment, Panel, Problem } from "./basic";
+import { CHANNELS } from "./changed";
+import { Line } from "./chart";
+
+export function MemoriesPart() {
+  const { engram, collection, may } = useShared();
+  const [until, setUntil] = useState("");
+  const [open, setOpen] = useState<number | null>(null);
+  const moment_ = until ? new Date(until).toISOString() : undefined;
+  const learned = useLoaded(() => {
+    const params = { path: { name: collection }, query: { until: moment_, limit: 200 } };
+    return read<Schemas["LearnedOut"]>(engram.api.GET("/collections/{name}/learned", { params }));
+  }, [collection, moment_]);
+  return (
+    <div class="stack">
+      <div class="row">
+        <label class="field inline">
+          <span>As of</span>
+          <input type="datetime-local" value={until} onInput={(event) => setUntil(event.currentTarget.value)} />
+        </label>
+        {until && (
+          <button type="button" class="small" onClick={() => setUntil("")}>
+            Now
+          </button>
+        )}
+        {moment_ && may("admin") && <Replay until={moment_} />}
+      </div>
+      <Await of={learned}>
+        {(data) =>
+          data.verdicts === 0 ? (
+            <Empty title={until ? "Nothing had been learned by then" : "Nothing was learned yet"}>
+              <a href="#/ask">Ask a question</a> and say what helped.
+            </Empty>
+          ) : (
+            <>
+              <Course learned={data} />
+              <Panel title={until ? "Memories as they were" : "Memories"} note="Those moved last come first">
+                <div class="wide">
+                  <table>
+                    <thead>
+                      <tr>
+                        <th scope="col">Sentence</th>
+                        <th scope="col">Perplexity</th>
+                        <th scope="col" class="number">Verdicts</th>
+                        <th scope="col">Last by</th>
+                      </tr>
+                    </thead>
+                    <tbody>
+                      {data.memories.map((one) => (
+                        <tr key={`${one.sentence_id} ${one.channel}`}>
+                          <td>
+                            <button type="button" class="plain text" onClick={() => setOpen(one.sentence_id)}>
+                              {one.text}
+                            </button>
+                            <span class="quiet">
+                              {one.title ?? one.passage_id}
+                              {one.channel === "time" && ", its time"}
+                            </span>
+                          </td>
+                          <td class="measure">
+                            <Bar value={one.perplexity} tone="warm" /> <span class="figure">{figure(one.perplexity)}</span>
+                          </td>
+                          <td class="number">{one.update_count}</td>
+                          <td>
+                            <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a>
+                            <span class="quiet"> {moment(one.moved_at)}</span>
+                          </td>
+                        </tr>
+                      ))}
+                    </tbody>
+                  </table>
+                </div>
+              </Panel>
+            </>
+          )
+        }
+      </Await>
+      {open !== null && <Memory sentence={open} onClose={() => setOpen(null)} />}
+    </div>
+  );
+}
+
+function Course({ learned }: { learned: Schemas["LearnedOut"] }) {
+  const { course } = learned;
+  const most = Math.max(...course.map((one) => one.states), 1);
+  const sure = course.filter((one) => one.perplexity !== null).map((one) => ({ at: one.at, value: one.perplexity ?? 1 }));
+  return (
+    <div class="half">
+      <Panel title="How unsure they are" note={learned.perplexity === null ? undefined : <>mean perplexity <strong>{figure(learned.perplexity)}</strong></>}>
+        <Line points={sure} label="Mean perplexity of the memories" most={1} tone="warm" format={(value) => figure(value)} />
+      </Panel>
+      <Panel title="How many there are" note={`${counted(learned.states, "memory", "memories")} by ${counted(learned.verdicts, "verdict")}`}>
+        <Line points={course.map((one) => ({ at: one.at, value: one.states }))} label="Memories that verdicts moved" most={most} tone="accent" format={(value) => String(Math.round(value))} />
+      </Panel>
+    </div>
+  );
+}
+
+/** Has a job make a collection of what had been learned then. */
+function Replay({ until }: { until: string }) {
+  const { engram, collection, refresh } = useShared();
+  const [said, setSaid] = useState("");
+  const [error, setError] = useState<unknown>();
+  const replay = async () => {
+    setError(undefined);
+    try {
+      const params = { path: { name: collection }, header: { "idempotency-key": crypto.randomUUID() } };
+      const job = await read<Schemas["JobAccepted"]>(engram.api.POST("/collections/{name}/replay", { params, body: { until } }));
+      setSaid("Being made …");
+      const done = await engram.wait(job);
+      setSaid(`Made: ${done.replay?.into ?? ""}`);
+      await refresh();
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  return (
+    <>
+      <button type="button" class="small" onClick={() => void replay()}>
+        Make a collection of that moment
+      </button>
+      <span role="status">{said}</span>
+      <Problem error={error} />
+    </>
+  );
+}
+
+function Memory({ sentence, onClose }: { sentence: number; onClose: () => void }) {
+  const { engram } = useShared();
+  const memory = useLoaded(() => engram.memory(sentence), [sentence]);
+  return (
+    <Dialog title="A memory" onClose={onClose}>
+      <Await of={memory}>
+        {(data) => (
+          <div class="stack">
+            <p>
+              <mark>{data.text}</mark> <span class="quiet">{data.title ?? data.passage_id}</span>
+            </p>
+            <History history={data.history} />
+            {data.supports.length > 0 && (
+              <div>
+                <h3>Questions that it supports</h3>
+                <table>
+                  <tbody>
+                    {data.supports.map((one) => (
+                      <tr key={one.question_id}>
+                        <td>{one.question}</td>
+                        <td class="measure">
+                          <Bar value={one.support} tone="good" /> <span class="figure">{figure(one.support)}</span>
+                        </td>
+                        <td class="number quiet">perplexity {figure(one.perplexity)}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )}
+          </div>
+        )}
+      </Await>
+    </Dialog>
+  );
+}
+
+function History({ history }: { history: readonly Schemas["SentenceEventOut"][] }) {
+  return (
+    <div class="wide">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Verdict</th>
+            <th scope="col">Of</th>
+            <th scope="col" class="number">Perplexity</th>
+            <th scope="col" class="number">Likeness to its question</th>
+          </tr>
+        </thead>
+        <tbody>
+          {history.flatMap((event) =>
+            event.moves.map((move) => (
+              <tr key={`${event.sequence} ${move.channel}`}>
+                <td>
+                  <a href={address("learned", String(event.feedback_id))}>{event.feedback_id}</a> of {event.judge}
+                  <span class={`badge ${move.target ? "good" : "bad"}`}>{move.target ? "helped" : "did not"}</span>
+                </td>
+                <td>
+                  {CHANNELS[move.channel]}
+                  <br />
+                  <span class="quiet">{event.question}</span>
+                </td>
+                <td class="number">
+                  {figure(move.perplexity_before)} → {figure(move.perplexity_after)}
+                </td>
+                <td class="number">
+                  {figure(move.similarity_before)} → {figure(move.similarity_after)}
+                </td>
+              </tr>
+            )),
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}

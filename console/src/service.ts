@@ -1,0 +1,30 @@
+/** The service as this page speaks to it: by the key that was given, kept for as long as the tab is open. */
+
+import { Engram, EngramError, read, type Schemas } from "engram-client";
+
+export { EngramError, read };
+export type { Schemas };
+
+const KEY = "engram.key";
+
+export const key = {
+  get: () => sessionStorage.getItem(KEY) ?? undefined,
+  set: (value: string) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
+};
+
+export function connect(collection: string): Engram {
+  return new Engram({ url: location.origin, key: key.get(), collection, retries: 1 });
+}
+
+/** What went wrong, in a line. */
+export function problem(error: unknown): string {
+  if (error instanceof EngramError) return error.detail || error.title;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** A text that is no part of the API's description, such as `/metrics`; empty where it is not shown. */
+export async function plain(path: string): Promise<string> {
+  const held = key.get();
+  const answer = await fetch(path, { headers: held === undefined ? {} : { authorization: `Bearer ${held}` } }).catch(() => null);
+  return answer?.ok ? answer.text() : "";
+}

@@ -1,0 +1,25 @@
+import { fileURLToPath } from "node:url";
+
+import { defineConfig } from "vite";
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+// The API serves what is built here: index.html under /, the rest under /console/.
+export default defineConfig({
+  base: "/console/",
+  resolve: {
+    alias: { "engram-client": here("../clients/typescript/src/index.ts") },
+    dedupe: ["openapi-fetch"],
+  },
+  build: {
+    outDir: here("../app/console"),
+    emptyOutDir: true,
+    assetsDir: ".",
+    assetsInlineLimit: 0, // data: addresses would have to be allowed by the page's policy
+    modulePreload: { polyfill: false },
+    target: "es2022",
+    rolldownOptions: { output: { entryFileNames: "[name]-[hash].js", chunkFileNames: "[name]-[hash].js" } },
+  },
+  worker: { format: "es", rolldownOptions: { output: { entryFileNames: "[name]-[hash].js" } } },
+  server: { proxy: { "^/(?!console/|@|src/|node_modules/).+": process.env.ENGRAM_URL ?? "http://127.0.0.1:8000" } },
+});

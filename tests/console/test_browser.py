@@ -1,0 +1,268 @@
+"""The console in a real Chromium: ask, judge and ask again; by keyboard alone; what a key may; accessibility."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.composition import Application, Servers
+from app.main import create_app
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
+from app.settings import Settings
+from engram_client import Engram
+from tests.console.conftest import AXE, Opened
+from tests.support.live_server import LiveServer
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "Where was Marie Curie born?"
+BORN = "Marie Curie was born in Warsaw in 1867."
+PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
+         "sessions", "facts", "collections", "health", "keys")  # fmt: skip
+
+
+def place(page: str, collection: str) -> str:
+    return f"#/{page}?c={collection}"
+
+
+def ask(page: Any, question: str = QUESTION) -> None:
+    page.get_by_label("Question", exact=True).fill(question)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_selector(".passage")
+
+
+@pytest.fixture
+def taught(service: str, curie: str) -> str:
+    """A collection that a verdict taught something."""
+    with Engram(service, collection=curie) as engram:
+        found = engram.query(QUESTION)
+        engram.feedback(found.query_id, supporting=[{"passage_id": "curie", "text": BORN}], wait=True)
+    return curie
+
+
+@pytest.fixture
+def guarded(application: Application, addresses: Servers, settings: Settings) -> Iterator[tuple[str, Application]]:
+    """A service that asks for keys."""
+    locked = Application(settings.model_copy(update={"access": "keys"}), addresses)
+    locked.__dict__.update(embedder=application.embedder, language=application.language)
+    with LiveServer(create_app(locked)) as server:
+        yield server.url, locked
+    locked.close()
+
+
+def test_ask_judge_and_ask_again(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("ask", curie))
+    ask(page)
+    assert page.locator(".passage h3").first.inner_text() == "Marie Curie"
+    assert page.locator("mark", has_text=BORN).count() == 1
+    assert "%" in page.locator(".gauge").get_attribute("aria-label")
+    page.get_by_label(f"Helped: {BORN}").click()
+    page.get_by_label("Did not help: Marie Curie discovered").click()
+    page.get_by_text("Evidence is missing").click()
+    page.get_by_label("Search for missing evidence").fill("Baltic Sea")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.locator(".pick", has_text="The Vistula flows into the Baltic Sea.").click()
+    page.get_by_text("1 sentence helped, 1 sentence did not, 1 sentence missing.").wait_for()
+    page.get_by_role("button", name="Judge", exact=True).click()
+    changed = page.locator("#changed")
+    changed.wait_for()
+    said = changed.inner_text()
+    assert "By verdict" in said
+    assert "1 sentence helped, 1 sentence did not, 1 sentence missing" in said
+    risen = changed.locator(".slopes ol").nth(1).locator("li", has_text="Vistula")
+    assert "▲" in risen.inner_text()
+    assert page.evaluate("document.activeElement.id") == "changed"
+    page.get_by_role("button", name="Ask again").click()
+    page.locator(".passage", has_text="Vistula").locator(".badge", has_text="▲").wait_for()
+    page.get_by_role("link", name="Why this order?").click()
+    page.locator(".order button", has_text="Vistula").click()
+    page.get_by_text("of anonymous on").first.wait_for()
+    page.locator("label", has_text="Without").click()
+    page.get_by_text("Order without memory").wait_for()
+    page.get_by_role("link", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Take it back").click()
+    page.get_by_text("Without verdict").wait_for()
+
+
+def test_why_shows_factors_that_add_up_and_a_graph_that_grows(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("ask", curie))
+    ask(page)
+    page.get_by_role("link", name="Why this order?").click()
+    page.locator(".graph canvas").first.wait_for()
+    rows = page.locator(".factors").first.locator("tbody tr")
+    adds = [row.locator("td.number").first.inner_text() for row in rows.all()]
+    score = float(page.locator(".why .panel header strong").first.inner_text())
+    assert sum(float(one.replace("−", "-")) for one in adds) == pytest.approx(score, abs=0.01 * len(adds))
+    page.get_by_label("Hops shown").fill("0")
+    page.get_by_text("The question", exact=True).wait_for()
+    page.get_by_role("button", name="Grow by hops").click()
+    page.get_by_text("All hops and the passages").wait_for()
+
+
+def reach(page: Any, name: str, most: int = 80) -> None:
+    """Go to what is called so by the Tab key alone; each stop shows that it has the focus."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        label = page.evaluate(
+            "(() => { const e = document.activeElement; return e.getAttribute('aria-label')"
+            " ?? (e.labels?.[0]?.innerText || e.innerText) ?? ''; })()"
+        )
+        if label.strip().startswith(name):
+            seen = page.evaluate(
+                "(() => { const e = document.activeElement; const at = e.closest('.choice label') ?? e;"
+                " return getComputedStyle(at).outlineStyle; })()"
+            )
+            assert seen != "none", f"nothing shows that {name!r} has the focus"
+            return
+    raise AssertionError(f"Tab never reaches {name!r}")
+
+
+def test_the_story_by_keyboard_alone(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("ask", curie))
+    page.get_by_label("Question", exact=True).wait_for()
+    reach(page, "Skip to the page")
+    page.keyboard.press("Enter")
+    reach(page, "Question")
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".passage")
+    reach(page, f"Helped: {BORN}")
+    page.keyboard.press("Space")
+    assert page.get_by_label(f"Helped: {BORN}").get_attribute("aria-pressed") == "true"
+    reach(page, "Judge")
+    page.keyboard.press("Enter")
+    page.locator("#changed").wait_for()
+    reach(page, "What it learned")
+    page.keyboard.press("Enter")
+    page.locator("svg.line").first.wait_for()
+    reach(page, BORN)
+    page.keyboard.press("Enter")
+    page.locator("dialog[open] table").first.wait_for()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+
+
+def test_a_page_that_the_key_does_not_allow_is_not_there(
+    opened: Opened, guarded: tuple[str, Application], curie: str
+) -> None:
+    url, locked = guarded
+    reader = locked.access_keys.make(LOCAL, Wanted(name="reader", scopes={curie: ["query"]}), "local")
+    page = opened(url)
+    page.get_by_label("Access key").fill("engram_no")
+    page.get_by_role("button", name="Open").click()
+    page.get_by_role("alert").wait_for()
+    page.get_by_label("Access key").fill(reader.key)
+    page.get_by_role("button", name="Open").click()
+    page.get_by_label("Question", exact=True).wait_for()
+    shown = [link.inner_text().strip() for link in page.locator(".side nav a").all()]
+    assert shown == ["Ask", "Why", "Sessions", "Facts", "Health"]
+    ask(page)
+    assert page.locator(".thumb").count() == 0, "it may not judge"
+    assert page.evaluate("sessionStorage.getItem('engram.key')") == reader.key
+    assert page.evaluate("document.cookie") == ""
+    page.get_by_role("button", name="Forget key").click()
+    page.get_by_label("Access key").wait_for()
+    assert page.evaluate("sessionStorage.getItem('engram.key')") is None
+
+
+def test_a_revocation_is_looked_at_and_then_done(opened: Opened, service: str, taught: str) -> None:
+    page = opened(service, place("learned/verdicts", taught))
+    page.locator("td a", has_text="Verdict").first.click()
+    page.get_by_text("If it were revoked").wait_for()
+    assert page.locator("dialog tr", has_text=BORN).count() >= 1
+    page.locator("dialog").get_by_role("button", name="Revoke verdict").click()
+    page.get_by_text("It counts for nothing any more.").wait_for()
+
+
+@pytest.mark.usefixtures("working")
+def test_a_file_becomes_passages(opened: Opened, service: str, collection: str, curie: str, tmp_path: Path) -> None:
+    page = opened(service, place("collections", curie))
+    page.get_by_label("Into collection").fill(f"{collection}-new")
+    lines = [{"id": "titan", "title": "Titan", "text": "Titan has lakes of liquid methane."}, {"id": "no text"}]
+    (tmp_path / "moons.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    page.locator("input[type=file]").set_input_files(tmp_path / "moons.jsonl")
+    page.locator(".badge", has_text="succeeded").wait_for()
+    page.get_by_text("1 new, 1 rejected").wait_for()
+    page.get_by_role("button", name="Rejected lines").click()
+    page.get_by_text("Line 2").wait_for()
+
+
+@pytest.mark.usefixtures("working")
+def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("sessions", curie))
+    page.get_by_label("Question of the session").fill("Into which sea flows the river of Marie Curie's birthplace?")
+    page.get_by_role("button", name="Start").click()
+    page.locator(".rounds li").first.wait_for()
+    page.get_by_text("stopped:").wait_for()
+    assert page.get_by_text("Pool of evidence").count() == 1
+
+
+def state_facts(page: Any, service: str, collection: str) -> None:
+    for source, chair, since in (("gazette", "Ana Diaz", "2001-01-01"), ("rumour", "Bo Lind", "2002-01-01")):
+        fact = {"subject": "Acme", "predicate": "chair", "object": chair, "valid_from": since}
+        fact |= {"valid_to": "2009-01-01"}
+        page.request.post(f"{service}/facts", data={"collection": collection, "source": source, "facts": [fact]})
+    page.request.put(
+        f"{service}/predicates", data={"collection": collection, "predicate": "chair", "functional": True}
+    )
+
+
+def test_facts_show_neighbours_conflicts_and_times(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("facts", curie))
+    state_facts(page, service, curie)
+    page.reload()
+    page.get_by_label("Name or question").fill("Acme")
+    page.get_by_role("button", name="Look").click()
+    page.locator(".factlist li").nth(1).wait_for()
+    assert page.locator(".badge", has_text="in conflict").count() == 2
+    page.get_by_text("At a time").click()
+    page.get_by_label("Year").fill("2001")
+    page.locator(".factlist li").nth(1).wait_for(state="detached")
+    assert "Ana Diaz" in page.locator(".factlist").inner_text()
+    page.locator(".factlist button").first.click()
+    page.get_by_role("button", name="Confirm").click()
+    page.locator("dialog .badge", has_text="confirm").wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_has_what_axe_objects_to(opened: Opened, service: str, taught: str, theme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not there; cd console && npm ci")
+    page = opened(service, place("ask", taught), theme)
+    state_facts(page, service, taught)
+    found = {}
+    for name in PAGES:
+        page.goto(f"{service}/{place(name, taught)}")
+        page.wait_for_selector("main h1")
+        if name == "ask":
+            ask(page)
+            page.get_by_label(f"Helped: {BORN}").click()
+            page.get_by_role("button", name="Judge", exact=True).click()
+            page.locator("#changed").wait_for()
+        if name == "facts":
+            page.get_by_label("Name or question").fill("Acme")
+            page.get_by_role("button", name="Look").click()
+            page.locator(".factlist li").first.wait_for()
+        page.locator(".spin").first.wait_for(state="detached")
+        if not page.evaluate("typeof axe !== 'undefined'"):
+            page.evaluate(AXE.read_text(encoding="utf-8"))
+        told = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        found |= {
+            f"{name}: {one['id']}": [node["html"][:120] for node in one["nodes"][:3]] for one in told["violations"]
+        }
+    assert found == {}
+
+
+def test_the_theme_is_chosen_and_kept(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("ask", curie))
+    page.get_by_label("Question", exact=True).wait_for()
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator(".foot label", has_text="Dark").click()
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert light != dark
+    page.reload()
+    page.get_by_label("Question", exact=True).wait_for()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
