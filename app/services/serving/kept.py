@@ -145,8 +145,6 @@ def _json(value: Any) -> Any:
         return [_json(inner) for inner in value]
     if isinstance(value, Mapping):
         return {name: _json(inner) for name, inner in value.items()}
-    if isinstance(value, Cause):
-        return {name: _json(getattr(value, name)) for name in _columns(type(value)) if name != "question"}
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _json(getattr(value, name)) for name in _columns(type(value))}
     return value.isoformat() if isinstance(value, datetime) else value
@@ -154,7 +152,8 @@ def _json(value: Any) -> Any:
 
 @cache
 def _columns(kind: type) -> tuple[str, ...]:
-    return tuple(column.name for column in fields(kind))
+    names = tuple(column.name for column in fields(kind))
+    return tuple(name for name in names if name != "question") if issubclass(kind, Cause) else names
 
 
 class Reading:
