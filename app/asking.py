@@ -92,7 +92,7 @@ class Asking(Upkeep):
     def ask(self) -> AskService:
         """Answers queries as they were asked."""
         influences = Influences(self.prior, self.settings.recall_gate)
-        return AskService(self.database, self.retrieve, influences)
+        return AskService(self.database, self.reads, self.retrieve, influences)
 
     @cached_property
     def serving(self) -> ServingService:
@@ -167,7 +167,7 @@ class Asking(Upkeep):
     @cached_property
     def compare(self) -> CompareService:
         """Asks under two arms."""
-        return CompareService(self.retrieve)
+        return CompareService(self.reads, self.retrieve)
 
     @cached_property
     def answer(self) -> AnswerService:

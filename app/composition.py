@@ -306,6 +306,8 @@ class Application(Asking):
         """Load what is heavy and check the configuration, before the first request pays for it."""
         _ = self.prior
         self.check_dimension()
+        if self.database.replica is not None:
+            self.database.replica.start()
         if self.settings.cross_encoder or self.settings.stop_weights:
             _ = self.classifier
         self._name_others()

@@ -6,6 +6,7 @@ The children die with this process even if it is killed (see ``app/providers/emb
 
 import errno
 import os
+import shutil
 import socket
 import sys
 import time
@@ -28,6 +29,7 @@ REPORT_SECONDS = 10.0
 STOP_PATIENCE_SECONDS = 20.0
 STOP_MARGIN_SECONDS = 5.0  # that the API is given beyond the time that its requests have to finish
 KILLED_EXIT_CODE = 130
+BACKLOG = 2_048
 
 
 def _engram(subcommand: str) -> tuple[str, ...]:
@@ -44,18 +46,31 @@ class Commands:
     sample: Sequence[str] = _engram("sample")
 
 
-def run(settings: Settings, *, sample: bool, commands: Commands | None = None) -> int:
+@dataclass(frozen=True)
+class Crew:
+    """How many processes there are of each role."""
+
+    api: int = 1
+    workers: int = 1
+
+
+def run(settings: Settings, *, sample: bool, crew: Crew | None = None, commands: Commands | None = None) -> int:
     """Start everything, keep it running until SIGINT, SIGTERM or SIGHUP, and return the exit code.
+
+    Several API processes accept connections from one socket, which is this process's: it outlives each of them, so
+    that while one ends or is started again, the others take what comes.
 
     0 after a stop by signal, 130 after a second one, otherwise the code of the child that ended the run or 1.
     Call it from the main thread: it installs signal handlers while it runs.
     """
-    return _Supervisor(settings, sample=sample, commands=commands or Commands()).run()
+    return _Supervisor(settings, sample=sample, crew=crew or Crew(), commands=commands or Commands()).run()
 
 
 class _Supervisor:
-    def __init__(self, settings: Settings, *, sample: bool, commands: Commands) -> None:
+    def __init__(self, settings: Settings, *, sample: bool, crew: Crew, commands: Commands) -> None:
         self._settings = settings
+        self._crew = crew
+        self._sockets: list[socket.socket] = []
         self._sample_wanted = sample
         self._commands = commands
         self._data_dir = settings.data_dir.absolute()
@@ -97,13 +112,7 @@ class _Supervisor:
                 migrate.exit_code, f"The database migration failed with exit code {migrate.exit_code}."
             )
         env |= self._language()
-        roles = ("The API", self._commands.serve), ("The worker", self._commands.worker)
-        port = self._settings.metrics_port
-        beside = env if not port else {**env, "ENGRAM_METRICS_PORT": str(port + 1)}
-        services = [
-            self._start_child(Child(name, command, beside if command is self._commands.worker else env))
-            for name, command in roles
-        ]
+        services = [self._start_child(child) for child in (*self._api(env), *self._workers(env))]
         if self._wait_until_ready(services):
             self._watched += [Watched(service.name, service) for service in services]
             say(
@@ -112,6 +121,44 @@ class _Supervisor:
             )
             if self._sample_wanted:
                 self._load_sample(env)
+
+    def _api(self, env: Mapping[str, str]) -> list[Child]:
+        """The API processes; several share this process's sockets, the cores, and what they tell of metrics."""
+        settings, count = self._settings, self._crew.api
+        if count == 1:
+            return [Child("The API", self._commands.serve, env)]
+        self._sockets = _listening(settings.host, settings.port)
+        descriptors = tuple(each.fileno() for each in self._sockets)
+        command = (*self._commands.serve, *(part for each in descriptors for part in ("--fd", str(each))))
+        shared = dict(env)
+        if not settings.embedding_threads:
+            shared["ENGRAM_EMBEDDING_THREADS"] = str(max(1, _cores() // count))
+        if settings.metrics_port is None:
+            together = self._data_dir / "metrics"
+            shutil.rmtree(together, ignore_errors=True)
+            together.mkdir(parents=True)
+            shared["PROMETHEUS_MULTIPROC_DIR"] = str(together)
+        return [
+            Child(f"API {number + 1}", command, self._metered(shared, number), keep_open=descriptors)
+            for number in range(count)
+        ]
+
+    def _workers(self, env: Mapping[str, str]) -> list[Child]:
+        """The workers, each with a beat of its own."""
+        count, beat = self._crew.workers, self._settings.worker_beat_file
+        children = []
+        for number in range(count):
+            own = self._metered(env, self._crew.api + number)
+            if count > 1 and beat is not None:
+                own["ENGRAM_WORKER_BEAT_FILE"] = f"{beat}.{number + 1}"
+            name = "The worker" if count == 1 else f"Worker {number + 1}"
+            children.append(Child(name, self._commands.worker, own))
+        return children
+
+    def _metered(self, env: Mapping[str, str], number: int) -> dict[str, str]:
+        """The environment, with a port of its own for metrics where there are such ports."""
+        port = self._settings.metrics_port
+        return dict(env) | ({"ENGRAM_METRICS_PORT": str(port + number)} if port else {})
 
     def _start_servers(self) -> dict[str, str]:
         """Start what is not configured; returns the environment that tells the children where everything is."""
@@ -166,7 +213,9 @@ class _Supervisor:
     def _wait_until_ready(self, services: Sequence[Child]) -> bool:
         """Wait until the API serves; False if a signal ended the wait."""
         started = reported = time.monotonic()
-        say(f"Starting the API and a worker; waiting for {self._address}/readyz ...")
+        crew = self._crew
+        named = "the API and a worker" if crew == Crew() else f"{crew.api} API processes, {crew.workers} workers"
+        say(f"Starting {named}; waiting for {self._address}/readyz ...")
         while (answer := _probe(f"{self._address}/readyz")) is not None:
             if self._tick():
                 return False
@@ -222,8 +271,15 @@ class _Supervisor:
             deadline = time.monotonic() + patience
             for child in children:
                 child.wait(deadline)
+        for listening in self._sockets:
+            listening.close()
         for server in reversed(self._servers):
             server.stop()
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _require_free_port(host: str, port: int, stopping: Callable[[], bool]) -> None:
@@ -235,6 +291,28 @@ def _require_free_port(host: str, port: int, stopping: Callable[[], bool]) -> No
         time.sleep(POLL_SECONDS)
     if problem:
         raise ConfigurationError(f"The API cannot listen on {host} port {port}: {os.strerror(problem)}.")
+
+
+def _listening(host: str, port: int) -> list[socket.socket]:
+    """Sockets that accept connections at every address of the host."""
+    found = []
+    for family, kind, protocol, _, address in socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        listening = socket.socket(family, kind, protocol)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        try:
+            listening.bind(address)
+        except OSError as error:  # one of several addresses of a name may be missing, as _bind_problem has it
+            listening.close()
+            if error.errno != errno.EADDRNOTAVAIL:
+                raise UnavailableError(f"Port {port} of {host} was taken meanwhile.") from error
+            continue
+        listening.listen(BACKLOG)
+        found.append(listening)
+    return found
 
 
 def _bind_problem(host: str, port: int) -> int:

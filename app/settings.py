@@ -27,6 +27,26 @@ class Settings(OperationSettings):
         validation_alias=AliasChoices("DATABASE_URL", "ENGRAM_DATABASE_URL"),
         description="Postgres with pgvector, as a URL. Unset: the embedded Postgres in the data directory.",
     )
+    read_database_url: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices("READ_DATABASE_URL", "ENGRAM_READ_DATABASE_URL"),
+        description=(
+            "A streaming replica of that Postgres, as a URL: queries, comparisons and lifts are read on it while "
+            "it is up to date. Unset: all is read on the one."
+        ),
+    )
+    read_lag_seconds: float = Field(
+        default=10.0, gt=0, le=3600, description="A replica that is further behind than this is not read on."
+    )
+    read_wait_seconds: float = Field(
+        default=0.25,
+        ge=0,
+        le=60,
+        description=(
+            "How long a read waits for the replica to have what it must see, such as a verdict that was waited "
+            "for; then it goes to the primary."
+        ),
+    )
     redis_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("REDIS_URL", "ENGRAM_REDIS_URL"),

@@ -46,9 +46,10 @@ class Child:
     command: Sequence[str]
     env: Mapping[str, str]
     process: "Popen[bytes] | None" = None
+    keep_open: Sequence[int] = ()
 
     def start(self) -> None:
-        self.process = spawn(self.command, death_signal=signal.SIGTERM, env=self.env)
+        self.process = spawn(self.command, death_signal=signal.SIGTERM, env=self.env, keep_open=self.keep_open)
 
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None

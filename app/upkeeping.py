@@ -7,6 +7,7 @@ from app import __version__
 from app.errors import ConfigurationError
 from app.parts import Parts
 from app.services.access.rates import Rates
+from app.services.access.reads import Reads
 from app.services.upkeep.acts import ActsService
 from app.services.upkeep.backup import BackupService
 from app.services.upkeep.closing import ClosingService
@@ -20,6 +21,7 @@ from app.settings import Settings
 from app.storage.buckets import Buckets
 from app.storage.corpus import collections
 from app.storage.database import Database
+from app.storage.positions import Positions
 from app.storage.stream import WakeStream
 from app.telemetry import tracing
 from app.telemetry.exposed import Exposed
@@ -33,17 +35,31 @@ class Upkeep(Parts):
 
     def __init__(self, settings: Settings, database_url: str, redis_url: str, consumer: str) -> None:
         super().__init__(settings)
+        replica = settings.read_database_url
         self.database = Database(
             database_url,
             pool_size=settings.database_pool_size,
             statement_timeout_seconds=settings.statement_timeout_seconds,
             hnsw_ef_search=settings.hnsw_ef_search,
             row_security=settings.row_security,
+            replica_url=None if replica is None else replica.get_secret_value(),
+            replica_lag_seconds=settings.read_lag_seconds,
+            replica_wait_seconds=settings.read_wait_seconds,
         )
         self.stream = WakeStream(redis_url, consumer)
         self._database_url = database_url
         self._redis_url = redis_url
         self._observing = ExitStack()
+
+    @cached_property
+    def reads(self) -> Reads:
+        """Reads on the replica, if there is one."""
+        return Reads(self.database, self.positions)
+
+    @cached_property
+    def positions(self) -> Positions:
+        """What they must see."""
+        return Positions(self._redis_url)
 
     @cached_property
     def maintain(self) -> MaintainService:
@@ -161,5 +177,7 @@ class Upkeep(Parts):
         self.stream.close()
         if "buckets" in self.__dict__:
             self.buckets.close()
+        if "positions" in self.__dict__:
+            self.positions.close()
         if "llm" in self.__dict__ and self.llm is not None:
             self.llm.close()

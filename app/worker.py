@@ -3,7 +3,7 @@ indexes healthy."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import redis
 import structlog
@@ -12,10 +12,13 @@ from app.beat import Heart
 from app.composition import Application
 from app.errors import UnavailableError
 from app.services.jobs.runner import Crew
+from app.storage.stream import Wake
 
 log = structlog.get_logger(__name__)
 
 BLOCK_MS = 1_000
+LEFT_MS = 50
+"""The same while verdicts on a collection wait that another worker learns."""
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 NAMES_SECONDS = 1.0
@@ -37,6 +40,7 @@ class Worker:
         self._app = app
         self._stopping = threading.Event()
         self._heart = Heart(app.stream, app.settings.worker_beat_file)
+        self._left: list[Wake] = []
         self._swept = 0.0
         self._learn_due = 0.0
         self._maintenance_due = 0.0
@@ -87,7 +91,7 @@ class Worker:
         if self._stopping.wait(max(0.0, self._learn_due - time.monotonic())):
             return
         try:
-            wakes = self._app.stream.receive(settings.feedback_batch_size, BLOCK_MS)
+            wakes = self._app.stream.receive(settings.feedback_batch_size, LEFT_MS if self._left else BLOCK_MS)
         except redis.RedisError as error:
             log.warning("Redis out of reach, sweeping instead", error=str(error))
             self._sweep()
@@ -95,20 +99,26 @@ class Worker:
             return
         if self._stopping.is_set():  # what came after that is for others, or for the next start
             return
-        if wakes:
-            if len(wakes) < settings.feedback_batch_size:
-                self._learn_due = time.monotonic() + settings.feedback_gather_seconds
-            by_collection: dict[int, list[int]] = {}
-            for _, collection_id, event in wakes:
-                by_collection.setdefault(collection_id, []).append(event)
-            for collection_id, events in sorted(by_collection.items()):
-                self._app.learn.apply(collection_id, events)
-            try:
-                self._app.stream.done(wakes)
-            except redis.RedisError as error:
-                log.warning("wake-ups not acknowledged; they will be found applied", error=str(error))
+        if wakes and len(wakes) < settings.feedback_batch_size:
+            self._learn_due = time.monotonic() + settings.feedback_gather_seconds
+        self._apply(wakes)
         if time.monotonic() - self._swept >= settings.sweep_seconds:
             self._sweep()
+
+    def _apply(self, wakes: Sequence[Wake]) -> None:
+        """Apply what was announced, by collection; what is of one that another worker is at is left for later."""
+        by_collection: dict[int, list[Wake]] = {}
+        for wake in (*self._left, *wakes):
+            by_collection.setdefault(wake[1], []).append(wake)
+        self._left, done = [], list[Wake]()
+        for collection_id, announced in sorted(by_collection.items()):
+            taken = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
+            (self._left if taken else done).extend(announced)
+        if done:
+            try:
+                self._app.stream.done(done)
+            except redis.RedisError as error:
+                log.warning("wake-ups not acknowledged; they will be found applied", error=str(error))
 
     def _sweep(self) -> None:
         """Apply what has waited for longer than a wake-up takes."""

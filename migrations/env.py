@@ -6,7 +6,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine, text
 
 from app.settings import Settings
-from app.storage.database import with_driver
+from app.storage.engines import with_driver
 from app.storage.tables import metadata
 
 LOCK_KEY = 0x456E6772616D  # "Engram": two deployments starting at once migrate one after the other

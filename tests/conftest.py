@@ -26,7 +26,7 @@ from tests.support.live_server import LiveServer
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 
 for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
-    if _name in {"DATABASE_URL", "REDIS_URL"} or (
+    if _name in {"DATABASE_URL", "READ_DATABASE_URL", "REDIS_URL"} or (
         _name.startswith("ENGRAM_") and not _name.startswith("ENGRAM_EVALUATION_")  # which other processes read too
     ):
         del os.environ[_name]

@@ -21,6 +21,7 @@ from app.providers.llm import meter
 from app.services.access.authentication import Authentication
 from app.services.access.keys import KeysService
 from app.services.access.quotas import QuotaService, Taken
+from app.services.access.reads import Reads
 from app.services.access.scope import LOCAL, AccessService, ById, Opening, Principal, Scope
 from app.services.corpus.ingest import IngestService
 from app.services.facts.adopt import AdoptService
@@ -68,6 +69,8 @@ class Services(Protocol):
     def settings(self) -> Settings: ...
     @property
     def access(self) -> AccessService: ...
+    @property
+    def reads(self) -> Reads: ...
     @property
     def authentication(self) -> Authentication: ...
     @property

@@ -12,8 +12,8 @@ BODY = "$response.body#"
 HERE = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
-    "get_learned", "get_lift", "post_evolve", "post_rekey", "post_query", "get_predicates", "list_feedback",
-    "delete_collection",
+    "get_learned", "get_lift", "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
+    "get_predicates", "list_feedback", "delete_collection",
 )  # fmt: skip
 """What a collection's name is enough for."""
 
@@ -63,7 +63,11 @@ FLOWS = (
         ("post_feedback", "get_feedback"), {"judge": "/judge", **SAID}, ("post_revoke", "put_judge", "post_retry")
     ),
     Flow(("list_feedback",), {"feedback_id": "/feedback/0/feedback_id", HERE: "/feedback/0/collection"}, JUDGED),
-    Flow(("post_passages", "post_rekey", "post_replay", "post_revoke"), {"job_id": "/job_id", **SAID}, WORK),
+    Flow(
+        ("post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
+        {"job_id": "/job_id", **SAID},
+        WORK,
+    ),
     Flow(("post_passages",), SAID, SETTINGS),
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", HERE: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {HERE: "/collections/0/name"}, SETTINGS),

@@ -30,11 +30,15 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "adapt, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
+            "clicks, adapt, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
     turns: Annotated[int, typer.Option(help="Rounds of verdicts.")] = 1,
+    at: Annotated[
+        str,
+        typer.Option(help="Measure after these turns only, as 1,5; before the first and after the last always."),
+    ] = "",
     verdicts: Annotated[str, typer.Option(help="full: also names missed evidence; returned: does not.")] = "full",
     judge: Annotated[str, typer.Option(help="oracle or llm")] = "oracle",
     seed: Annotated[
@@ -46,8 +50,8 @@ def evaluate(
         typer.Option(
             "--limit",
             "--questions",
-            help="Judge at most so many questions (cold, stream, answers, sweep: ask; adapt: draw from so many of "
-            "those with expansions; human: so many that are rated, and of the others).",
+            help="Judge at most so many questions (cold, stream, clicks, answers, sweep: ask; adapt: draw from so "
+            "many of those with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
     sufficiency: Annotated[
@@ -118,7 +122,7 @@ def evaluate(
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
     from rich.console import Console
 
-    from app.evaluation.options import Options, numbers
+    from app.evaluation.options import Options, numbers, whole_numbers
     from app.evaluation.oracle import Oracle
     from app.evaluation.oracle_server import ChatServer
     from app.evaluation.run import evaluate as run
@@ -128,6 +132,7 @@ def evaluate(
         "protocol": protocol,
         "profile": profile,
         "turns": turns,
+        "at": whole_numbers("--at", at),
         "verdicts": verdicts,
         "judge": judge,
         "seeds": tuple(seed or [0]),

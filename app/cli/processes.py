@@ -4,6 +4,7 @@ import contextlib
 import ipaddress
 import json
 import signal
+import socket
 import sys
 import uuid
 from collections.abc import Callable
@@ -23,15 +24,19 @@ if TYPE_CHECKING:
 @cli.command(rich_help_panel=RUN)
 def up(
     sample: Annotated[bool, typer.Option("--sample", help="Ingest the sample corpus and print a tour.")] = False,
+    api: Annotated[int, typer.Option(min=1, max=256, help="API processes, which share the port.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Workers, which share verdicts and jobs.")] = 1,
 ) -> None:
     """Start everything on this machine: Postgres, Redis, migrations, API, worker. Ctrl-C stops it all."""
     from app import local
 
-    sys.exit(local.run(settings(), sample=sample))
+    sys.exit(local.run(settings(), sample=sample, crew=local.Crew(api, workers)))
 
 
 @cli.command(rich_help_panel=RUN)
-def serve() -> None:
+def serve(
+    fd: Annotated[list[int] | None, typer.Option(hidden=True, help="Sockets it is handed that listen.")] = None,
+) -> None:
     """Run the API; told to end, it finishes the requests in hand and accepts no more."""
     from app.composition import application
     from app.main import create_app
@@ -44,7 +49,8 @@ def serve() -> None:
         services.check_dimension()
         services.check_access()
         services.observe("api")
-        Server(create_app(services), configured).run()
+        listening = [socket.socket(fileno=each) for each in fd or ()]
+        Server(create_app(services), configured).run(sockets=listening or None)
     abandon_threads()
 
 

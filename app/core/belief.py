@@ -13,7 +13,7 @@ Because every verdict is linearised at the same point, what a collection has lea
 verdicts: their order does not matter, and a verdict is taken back by leaving its term out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,6 +100,7 @@ def observed(
     *,
     prior: Prior,
     noise: float,
+    examined: Mapping[int, float] | None = None,
 ) -> Observation | None:
     """What a verdict says of the ranking of an episode; None if it compares no two ranked passages.
 
@@ -109,16 +110,24 @@ def observed(
         ranked: passages, with their features, (n, k).
         named: (passage, y) of the sentences that the verdict speaks of.
         noise: R of the verdict.
+        examined: passage -> with what probability it was looked at, in (0, 1]; others for certain.
     """
     if features.shape[1] != len(prior.mean):
         return None  # of a version with other features
     targets = verdict.passage_targets(named)
     spoken = np.array([passage in targets or not verdict.partial for passage in ranked])
     supported = np.array([targets.get(passage) == 1 for passage in ranked])
-    return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise)
+    looked = np.array([1.0 if examined is None else examined.get(passage, 1.0) for passage in ranked])
+    return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise, looked[spoken])
 
 
-def observe(features: Floats, supported: NDArray[np.bool_], prior: Prior, noise: float) -> Observation | None:
+def observe(
+    features: Floats,
+    supported: NDArray[np.bool_],
+    prior: Prior,
+    noise: float,
+    examined: Floats | None = None,
+) -> Observation | None:
     """What one verdict says; None if it compares nothing.
 
     Each supported passage is compared with every candidate that is not supported but the ``SPARED`` best: it has to
@@ -130,20 +139,26 @@ def observe(features: Floats, supported: NDArray[np.bool_], prior: Prior, noise:
         supported: (n,), which of them the verdict supports.
         prior: where the likelihood is linearised.
         noise: R > 0; 1 for a verdict that is taken at its word.
+        examined: (n,), with what probability each was looked at, in (0, 1]; None: all for certain. A rival that was
+            looked at one time in ten weighs a tenth in the softmax: mostly it was not passed over, but not seen.
 
     Raises:
-        ValueError: the noise is not positive.
+        ValueError: the noise is not positive, or a probability is out of its range.
     """
     if not noise > 0:
         raise ValueError("observation noise must be positive")
+    looked = np.ones(len(features)) if examined is None else examined
+    if np.any(~((looked > 0) & (looked <= 1))):
+        raise ValueError("an examination probability must lie in (0, 1]")
     chosen, rivals = features[supported], features[~supported]
-    rivals = rivals[np.argsort(-(rivals @ prior.mean), kind="stable")[SPARED:]]
+    ahead = np.argsort(-(rivals @ prior.mean), kind="stable")[SPARED:]
+    rivals, seen = rivals[ahead], np.append(0.0, np.log(looked[~supported][ahead]))
     if not len(chosen) or not len(rivals):
         return None
     total, missed = no_evidence(features.shape[1]), 0.0
     for row in chosen:
         compared = np.vstack([row, rivals])
-        share = softmax(compared @ prior.mean)
+        share = softmax(compared @ prior.mean + seen)
         expected = share @ compared
         centred = compared - expected
         total += Evidence(row - expected, (centred * share[:, None]).T @ centred)

@@ -11,6 +11,7 @@ Many states of one event are moved together. What becomes of each does not depen
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ MARKS = " ?!.,;:…\"'“”‘’«»¿¡？！。"
 """Of a question's ends, that say nothing."""
 RECALL = "recall"
 """What the audit calls a question's supports."""
+NOTHING_HALF_SEEN: Mapping[int, float] = MappingProxyType({})
+"""Of a judge that looked at all that it speaks of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,17 @@ def question_hash(question: str) -> bytes:
     return hashlib.sha256((words.strip(MARKS) or words).encode()).digest()
 
 
+def seen_noise(observation_noise: float, examined: float) -> float:
+    """R of what a judge says of a sentence that it looked at with this probability only, in (0, 1].
+
+    Raises:
+        ValueError: the probability is out of its range.
+    """
+    if not 0.0 < examined <= 1.0:
+        raise ValueError("an examination probability must lie in (0, 1]")
+    return observation_noise / examined
+
+
 def step(
     event: Event,
     targets: Mapping[int, int],
@@ -178,6 +192,7 @@ def step(
     memories: Mapping[tuple[int, str], Memory],
     supports: Mapping[tuple[int, int], Support],
     frozen: frozenset[str] = frozenset(),
+    examined: Mapping[int, float] = NOTHING_HALF_SEEN,
 ) -> Moved:
     """What an event moves of all states that it speaks of.
 
@@ -191,6 +206,8 @@ def step(
         memories: (sentence, channel) -> as it stands.
         supports: (question, sentence) -> as it stands; of those that are not there, nothing was said yet.
         frozen: for ablations: channels that are left alone, ``RECALL`` among them.
+        examined: sentence -> with what probability the judge looked at it, in (0, 1]; others for certain. Silence
+            about what perhaps nobody saw says so much less: R is divided by it.
     """
     known = {
         sentence: supports.get((event.question_id, sentence)) or Support(event.question_id, sentence)
@@ -200,7 +217,15 @@ def step(
 
     def observed(states: Sequence[Memory | Support]) -> list[Observation]:
         found = ((state, targets[state.sentence_id]) for state in states)
-        return [Observation(event, state.sentence_id, y, noise(y, state.perplexity)) for state, y in found]
+        return [
+            Observation(
+                event,
+                state.sentence_id,
+                y,
+                seen_noise(noise(y, state.perplexity), examined.get(state.sentence_id, 1.0)),
+            )
+            for state, y in found
+        ]
 
     moved = Moved(contested=any(contested(now.said, event.judge, targets[s]) for s, now in known.items()))
     for channel in CHANNELS:

@@ -1,6 +1,6 @@
 """A verdict as the log keeps it: with every sentence and passage it names as an id."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -28,6 +28,8 @@ class LoggedVerdict:
         spared: their sentences, of which it is not known which ones helped.
         expansions: query expansions, for the keys, in the order in which they came.
         confidence: in (0, 1]; divides the observation noise.
+        examined: of each of ``rejects`` with what probability whoever was silent about it looked at it, in (0, 1];
+            empty: all for certain. What is supported was looked at.
     """
 
     supports: tuple[int, ...] = ()
@@ -41,6 +43,18 @@ class LoggedVerdict:
     spared: tuple[int, ...] = ()
     expansions: tuple[Expansion, ...] = ()
     confidence: float = 1.0
+    examined: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.examined and len(self.examined) != len(self.rejects):
+            raise ValueError("each rejected sentence has an examination probability, or none has")
+        if not all(0.0 < probability <= 1.0 for probability in self.examined):
+            raise ValueError("an examination probability must lie in (0, 1]")
+
+    @property
+    def examinations(self) -> dict[int, float]:
+        """Sentence -> with what probability it was looked at; others were for certain."""
+        return dict(zip(self.rejects, self.examined, strict=True)) if self.examined else {}
 
     @property
     def complete(self) -> bool:
@@ -74,3 +88,19 @@ class LoggedVerdict:
         for passage, target in named:
             targets[passage] = max(target, targets.get(passage, 0))
         return targets
+
+    def passage_examinations(self, holders: Mapping[int, int]) -> dict[int, float]:
+        """Passage -> with what probability any of it was looked at; others were for certain.
+
+        Whoever looked at one of its sentences looked at it: of several probabilities the largest counts.
+
+        Args:
+            holders: sentence -> its passage, of those that the verdict speaks of.
+        """
+        examined = self.examinations
+        if not examined:
+            return {}
+        found: dict[int, float] = {}
+        for sentence, passage in holders.items():
+            found[passage] = max(examined.get(sentence, 1.0), found.get(passage, 0.0))
+        return found

@@ -188,7 +188,7 @@ class Harness:
         observation = Observation(
             question,
             ranking,
-            [sentence.place for sentence in _shown(answer) if sentence.selected],
+            [sentence.place for sentence in shown(answer) if sentence.selected],
             answer.hops,
             calls,
             ms,
@@ -198,7 +198,7 @@ class Harness:
     def teach(self, question: Question, arm: Arm, judge: Judge) -> tuple[Observation, Receipt | None]:
         """Ask, have it judged, and apply the verdict; what was answered, and what the verdict changed, if any."""
         answer, observation = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, _shown(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
         if verdict is None:
             return observation, None
         return observation, self.give(question, verdict)
@@ -206,7 +206,7 @@ class Harness:
     def flood(self, question: Question, arm: Arm, judge: Judge, named: Sequence[Principal]) -> None:
         """Ask, and have the same verdict given by each of these."""
         answer, _ = self.ask(question, arm, read=True)
-        verdict = judge.verdict(self.scope, answer.query_id, question, _shown(answer))
+        verdict = judge.verdict(self.scope, answer.query_id, question, shown(answer))
         if verdict is None:
             return
         scopes = [replace(verdict.scope, principal=principal) for principal in named]
@@ -262,7 +262,7 @@ def open_harness(services: Services, dataset: Dataset, tick: Tick, building: Key
     return harness
 
 
-def _shown(answer: Answer) -> list[Shown]:
+def shown(answer: Answer) -> list[Shown]:
     """Every sentence that a hop selected, in order of selection, then the others of the returned passages."""
     seen: dict[int, Shown] = {}
     for hop in answer.trace.hops if answer.trace else []:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import cycle, islice
+from itertools import cycle, islice, product
 
 from app.evaluation.dataset import Question
 from app.evaluation.harness import Arm, Harness
@@ -43,9 +43,22 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
         measured={group: [question.id for question in asked] for group, asked in plan_of.groups.items()},
     )
     turns = options.turns + variation.attacked
-    found = {
-        (turn, group): store.get(name, group, turn, seed) for turn in range(turns + 1) for group in plan_of.groups
-    }
+    measured = sorted({0, turns, *(options.at or range(turns))})
+    # Before any verdict all ways to learn that ask alike answer alike: those phases are shared.
+    unlearned = run.store(
+        profile=options.profile,
+        asking=[variation.ungated, variation.timeless, variation.hub_limit],
+        measured={group: [question.id for question in asked] for group, asked in plan_of.groups.items()},
+    )
+
+    def place(turn: int) -> tuple[Phases, str, int | None]:
+        return (store, name, seed) if turn else (unlearned, "unlearned", None)
+
+    found: dict[tuple[int, str], Phase | None] = {}
+    for turn, group in product(measured, plan_of.groups):
+        kept, arm_name, of_seed = place(turn)
+        phase = kept.get(arm_name, group, turn, of_seed)
+        found[turn, group] = phase and replace(phase, arm=name, seed=seed)
     missing = [turn for (turn, _), phase in found.items() if phase is None]
     if not missing:
         _keep(run, store, name, seed, None)
@@ -66,10 +79,11 @@ def _learning(run: Run, way: Variation, seed: int) -> list[Phase]:
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
             watch.look()
         for group, questions in plan_of.groups.items():
-            if found[turn, group] is None:
+            if turn in measured and found[turn, group] is None:
                 rows = measure(run, f"{label}: {group}", questions, lambda q: harness.ask(q, arm)[1])
                 found[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
-                store.put(phase)
+                kept, arm_name, of_seed = place(turn)
+                kept.put(replace(phase, arm=arm_name, seed=of_seed))
     _keep(run, store, name, seed, watch.trajectories())
     return [_present(phase) for phase in found.values()]
 

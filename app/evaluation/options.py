@@ -24,6 +24,7 @@ Protocol = Literal[
     "sybil",
     "time",
     "stream",
+    "clicks",
     "adapt",
     "human",
     "answers",
@@ -46,7 +47,7 @@ STOPPED: tuple[StopName, ...] = ("planner", "rounds")
 PARTS: tuple[Part, ...] = get_args(Part)
 RETRIEVERS: tuple[Strategy, ...] = ("dense", "lexical", "hybrid", "graph")
 FRACTIONS = (0.3, 0.5, 0.8)
-LEARNING = {"profile", "turns", "verdicts", "judge", "freeze"}
+LEARNING = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
@@ -56,9 +57,12 @@ REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "par
 """Options of ``session``."""
 SERVERLESS = ("extraction", "facts", "agent")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
+TURNLESS = {"cold", "clicks", "adapt", "human", "answers", "sweep", "session", *SERVERLESS}
+"""Protocols without turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
-    "human": ADAPTING | ANSWERING | REASONING | {"turns", "verdicts", "judge"},
+    "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING - {"profile"},
     "sweep": ADAPTING | ANSWERING | LEARNING | REASONING,
     "session": ADAPTING | LEARNING - {"profile"} | {"sufficiency"},
@@ -75,6 +79,18 @@ TOP_K = 5
 def fit_command(datasets: Iterable[str], out: str) -> str:
     """The command line that fits ranking weights to these data sets and writes them to the file ``out``."""
     return " ".join(["engram", "fit", *datasets, "--out", out])
+
+
+def whole_numbers(option: str, text: str) -> tuple[int, ...]:
+    """Whole numbers that an option lists, separated by commas; none in an empty text.
+
+    Raises:
+        InvalidRequestError: one of them is none.
+    """
+    try:
+        return tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise InvalidRequestError(f"{option} must be whole numbers separated by commas, not {text!r}.") from None
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:
@@ -97,12 +113,13 @@ class Options:
         protocol: what is measured; see ``docs/evaluation.md``.
         profile: published constants or ours; ``cold`` and ``sweep`` measure both.
         turns: rounds of verdicts.
+        at: turns after which is measured, besides before the first and after the last; none: each.
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``: arrivals, ``human``: rated
-            ones, and others, ``extraction``: whose facts are looked for) at most; None for the protocol's own
-            number.
+        limit: questions judged (``cold``, ``answers``, ``sweep``: asked, ``stream``, ``clicks``: arrivals,
+            ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at most; None for the
+            protocol's own number.
         sufficiency: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -125,6 +142,7 @@ class Options:
     protocol: Protocol
     profile: ProfileName = "default"
     turns: int = 1
+    at: tuple[int, ...] = ()
     verdicts: Verdicts = "full"
     judge: JudgeName = "oracle"
     seeds: tuple[int, ...] = (0,)
@@ -172,6 +190,8 @@ class Options:
             raise InvalidRequestError("--freeze must be given with different scopes.")
         if self.freeze and self.protocol == "cold":
             raise InvalidRequestError("--freeze changes nothing with --protocol cold, which learns nothing.")
+        if any(not 1 <= turn <= self.turns for turn in self.at) or len(set(self.at)) != len(self.at):
+            raise InvalidRequestError("--at must be different turns, from 1 to --turns.")
         self._check_lists()
         self._check_reasoning()
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
@@ -230,8 +250,9 @@ class Options:
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
         if self.protocol not in {"cold", "adapt", "sweep", *SERVERLESS}:
             words += ["--profile", self.profile]
-        if self.protocol not in {"cold", "adapt", "human", "answers", "sweep", "session", *SERVERLESS}:
+        if self.protocol not in TURNLESS:
             words += ["--turns", str(self.turns)]
+            words += ["--at", ",".join(map(str, self.at))] if self.at else []
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]

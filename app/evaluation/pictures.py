@@ -26,6 +26,7 @@ def charts(section: Section) -> list[Chart]:
         "adapt": _keys,
         "human": _rules,
         "stream": _stretches,
+        "clicks": _stretches,
         "sweep": _swept,
     }
     return [chart for run in section.runs for chart in each.get(section.protocol, _turns)(run)]
@@ -96,9 +97,10 @@ def _swept(run: Gathered) -> list[Chart]:
 
 def _stretches(run: Gathered) -> list[Chart]:
     """The stream, stretch by stretch, with and without what it taught."""
-    order = {group: at for at, group in enumerate(dict.fromkeys(line.group for line in run.lines), start=1)}
+    lines = [line for line in run.lines if METRIC in line.values]
+    order = {group: at for at, group in enumerate(dict.fromkeys(line.group for line in lines), start=1)}
     series: dict[str, list[tuple[float, float]]] = {}
-    for line in run.lines:
+    for line in lines:
         series.setdefault(line.arm, []).append((order[line.group], line.values[METRIC]))
     return [Lines(f"{run.dataset}: {HEADINGS[METRIC]}", "stretch of the stream", HEADINGS[METRIC], series)]
 

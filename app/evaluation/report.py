@@ -253,7 +253,7 @@ class Report:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._without_gold()
-            and self.options.protocol not in {"cold", "adapt", "human", "answers", "sweep", "session"}
+            and self.options.protocol not in {"cold", "clicks", "adapt", "human", "answers", "sweep", "session"}
             and self.options.judge == "oracle"
         ):
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
@@ -286,7 +286,7 @@ class Report:
         Of ``adapt`` nDCG@10, by base and by evolved keys; of ``human`` what the group is measured by first.
         """
         rows: list[list[str]] = []
-        if self.options.protocol in {"cold", "stream", "answers", "sweep", "session"}:
+        if self.options.protocol in {"cold", "stream", "clicks", "answers", "sweep", "session"}:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
@@ -310,7 +310,7 @@ class Report:
 
     def _by_type(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
-        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "adapt", "human", "sweep"}:
+        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "clicks", "adapt", "human", "sweep"}:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))
         last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]

@@ -13,6 +13,7 @@ from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation import judges
 from app.evaluation.adapt import adapt
 from app.evaluation.answers import answers
+from app.evaluation.clicks import clicks
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Services, open_harness
 from app.evaluation.human import human
@@ -28,6 +29,7 @@ from app.evaluation.stream import stream
 from app.evaluation.sweep import sweep
 from app.evaluation.table import FITTED
 from app.evaluation.variations import COMPARED, FULL, Variation
+from app.providers.language.spacy_pipeline import RULES, pipeline_folder
 from app.providers.prior import RankingPrior
 from app.settings import Settings
 
@@ -89,6 +91,8 @@ def evaluate(
     judge = judges.choose(options.judge, options.verdicts, services.llm)
     names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
+    if pipeline_folder(services.settings.spacy_model) is None:
+        engine["spacy_model"] = RULES  # what is not installed found no names
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
     asks = options.protocol == "answers" or (options.protocol == "session" and services.llm is not None)
     if asks or "llm" in {options.judge, options.sufficiency}:
@@ -146,6 +150,7 @@ def _run(run: Run) -> list[Phase]:
     alone: Mapping[str, Callable[[Run], list[Phase]]] = {
         "cold": cold,
         "stream": stream,
+        "clicks": clicks,
         "adapt": adapt,
         "human": human,
         "answers": answers,

@@ -63,7 +63,7 @@ def _section(runs: Sequence[Gathered]) -> Section:
     fitted = [one.dataset for one in runs if one.fitted]
     remark = f"{FITTED.capitalize()}: {', '.join(fitted)}." if fitted else None
     legends = {"adapt": worth.LEGEND, "human": opinions.LEGEND, "answers": legend("answers")}
-    legends["session"] = legend("session")
+    legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
 
 
@@ -75,6 +75,8 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
             return [_opinions(run, metric) for run in runs for metric in opinions.METRICS]
         case "answers":
             return [_figures(heading, runs, write) for heading, write in ANSWERS.items()]
+        case "clicks":
+            return [_figures(heading, runs, write) for heading, write in CLICKS.items()]
         case "session":
             return [_figures(heading, runs, write) for heading, write in SESSIONS.items()]
         case protocol:
@@ -139,6 +141,13 @@ ANSWERS: Mapping[str, Callable[[Line], str]] = {
     ),
 }
 """Tables of ``answers``: heading -> what a line says there."""
+
+CLICKS: Mapping[str, Callable[[Line], str]] = {
+    "R@5 / nDCG / MRR": lambda line: _joined(line, "recall@5", "ndcg@10", "mrr"),
+    "wrong first / mended / stuck": lambda line: _joined(line, "wrong", "mended", "stuck"),
+    "spoiled": lambda line: _joined(line, "spoiled"),
+}
+"""Tables of ``clicks``: heading -> what a line says there."""
 
 SESSIONS: Mapping[str, Callable[[Line], str]] = {
     "R@5 (all@5)": lambda line: f"{cell(line.values, 'recall@5')} ({cell(line.values, 'all@5')})",

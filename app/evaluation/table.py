@@ -34,7 +34,13 @@ HEADINGS = {
     "read_all": "all read",
     "rounds": "rounds",
     "answered": "answered",
+    "wrong": "wrong first",
+    "mended": "mended",
+    "stuck": "stuck",
+    "spoiled": "spoiled",
 }
+FIRST = ("wrong", "mended", "stuck", "spoiled")
+"""Of the first results of questions that came again."""
 MARKS = ("em", "f1", "contains", "strict", "lenient")
 TOKENS = ("prompt_tokens", "completion_tokens", "judge_prompt_tokens", "judge_completion_tokens")
 DIGITS = dict.fromkeys(TOKENS, 0) | {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
@@ -58,10 +64,19 @@ of the gold sentences that are there; of pool gold: share of the pool that is go
 in words; answered: share of the questions that got one. LLM, tokens in, out: of a question, as the endpoint counts
 them. ms: median wall-clock time.
 `query` is one question of five passages; below each planner stands one question of as many passages as it read."""
+CLICKED = """\
+Questions arrive with Zipf repetition and are clicked, not judged: the result of rank r is looked at with
+probability 1 / r, and what is looked at is clicked if it is relevant, else one time in ten. A click supports what
+was shown of the passage. silence rejects: what was not clicked is rejected. silence weighed: the same, with the
+probability that it was looked at (`examined`). clicks alone: what was not clicked is left alone. asked again:
+questions that came more than once, by their first result. wrong first: it was not relevant when the question came
+first; of these, mended: it was when the question came last, stuck: it was the same one every time. spoiled: of the
+others, it was not when the question came last."""
 FITTED = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {
     "answers": (*MARKS, "recall@5", *TOKENS, "ms"),
+    "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST, "hops", "ms"),
     "session": ("recall@5", "all@5", "read", "read_all", "pool", "pool_recall", "pool_precision", "rounds"),
 }
 """What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
@@ -77,7 +92,7 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """What the words of its headings mean."""
-    return {"answers": ANSWERED, "session": REASONED}.get(protocol, LEGEND)
+    return {"answers": ANSWERED, "session": REASONED, "clicks": CLICKED}.get(protocol, LEGEND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +122,7 @@ def label(line: Line, protocol: str, *, several: bool) -> str:
     """What a line is of; the arm is named where a run has ``several``."""
     if protocol in {"cold", "answers", "sweep", "session"}:
         return line.arm
-    if protocol == "stream":
+    if protocol in {"stream", "clicks"}:
         return f"{line.group}, {line.arm}"
     when = "before" if line.turn == 0 else f"turn {line.turn}"
     return f"{line.group}, {when}" + (f", {line.arm}" if several else "")

@@ -5,47 +5,31 @@ A ``Reader`` runs statements that change nothing, each on its own snapshot or al
 ``Administrator`` runs what Postgres refuses inside a transaction, for as long as it takes.
 """
 
-import math
-import select
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pgvector.psycopg import register_vector
-from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, pq
+from psycopg import ClientCursor, Connection, Error
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import Engine, NullPool, QueuePool, create_engine, event, exc
+from sqlalchemy import NullPool, QueuePool, create_engine
 
 from app import deadline, tenancy
-from app.errors import (
-    ConfigurationError,
-)
-from app.storage import parameters
-from app.storage.refusals import NOT_MIGRATED, explained
+from app.errors import ConfigurationError
+from app.storage import replica
+from app.storage.engines import CONNECT_TIMEOUT_SECONDS, pooled, with_driver
+from app.storage.refusals import explained
+from app.storage.replica import Replica
 from app.storage.timed import timed
 
 Parameters = Mapping[str, Any] | None
 POOL_TIMEOUT_SECONDS = 10.0
-CONNECT_TIMEOUT_SECONDS = 5
 CANCEL_POLL_SECONDS = 0.2
-PING_AFTER_SECONDS = 1.0
-"""A pooled connection that was idle for longer is tried before it is used. Not every one: a query takes ten."""
-USED = "used_at"
 SERVES = "serves"
 TENANT_ROLE = "engram_tenant"
 """What a tenant's connections are: row security holds for it, and it sees no keys."""
 _SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, false)"
-
-
-class _BinaryCursor(Cursor[Any]):
-    """Results in binary: parsing numbers and vectors from text costs more than the statements."""
-
-    def __init__(self, connection: Connection[Any], **keywords: Any) -> None:
-        super().__init__(connection, **keywords)
-        self.format = pq.Format.BINARY
 
 
 class Reader:
@@ -95,7 +79,7 @@ class Pool:
 
 
 class Database:
-    """Two pools onto one Postgres, one of which cannot write."""
+    """Two pools onto one Postgres, one of which cannot write, and perhaps one onto a replica of it."""
 
     def __init__(
         self,
@@ -105,6 +89,9 @@ class Database:
         statement_timeout_seconds: float = 30.0,
         hnsw_ef_search: int = 100,
         row_security: bool = False,
+        replica_url: str | None = None,
+        replica_lag_seconds: float = 10.0,
+        replica_wait_seconds: float = 0.25,
     ) -> None:
         self._url = url
         self._row_security = row_security
@@ -132,24 +119,36 @@ class Database:
             "pool_use_lifo": True,
         }
         reading = settings | {"default_transaction_read_only": "on"}
-        self._writers = _engine(url, settings, **pool)
+        self._writers = pooled(url, settings, **pool)
         self._single_writers = self._writers.execution_options(isolation_level="AUTOCOMMIT")
-        readers = _engine(url, reading, **pool)
+        readers = pooled(url, reading, **pool)
         self._readers = readers.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = readers.execution_options(isolation_level="REPEATABLE READ")
-        self._locks = _engine(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
-        patient = _engine(url, settings | {"statement_timeout": "0"}, poolclass=NullPool)
+        self.replica = (
+            None
+            if replica_url is None
+            else Replica(
+                replica_url, url, reading, pool, lag_seconds=replica_lag_seconds, wait_seconds=replica_wait_seconds
+            )
+        )
+        self._locks = pooled(url, reading, poolclass=NullPool).execution_options(isolation_level="AUTOCOMMIT")
+        patient = pooled(url, settings | {"statement_timeout": "0"}, poolclass=NullPool)
         self._administrators = patient.execution_options(isolation_level="AUTOCOMMIT")
         self._long_writers = patient.execution_options(isolation_level="REPEATABLE READ")
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
-        """A reader for the block.
+        """A reader for the block: on the replica where ``replica.up_to`` says so, as of ``snapshot``.
 
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
         """
-        with explained(), self._readers.connect() as connection, timed(connection):
+        on = self.replica if replica.wanted() is not None else None
+        with (
+            explained(),
+            self._readers.connect() if on is None else on.reader() as connection,
+            timed(connection),
+        ):
             self._serve(connection)
             yield Reader(connection)
 
@@ -162,7 +161,12 @@ class Database:
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on a statement.
         """
-        with explained(), self._snapshots.connect() as connection, timed(connection):
+        on = self.replica if replica.wanted() is not None else None
+        with (
+            explained(),
+            self._snapshots.connect() if on is None else on.snapshot() as connection,
+            timed(connection),
+        ):
             self._serve(connection)
             yield Reader(connection)
             # A rollback has the driver forget its prepared statements, which are then planned anew each time:
@@ -256,9 +260,17 @@ class Database:
         with explained(), engine.connect().execution_options(postgresql_readonly=True) as connection:
             yield connection
 
+    def position(self) -> tuple[int, int]:
+        """Whose log it is, and how long by now, in bytes: all that was committed so far stands in it."""
+        with self.read() as reader:
+            system, end = reader.row(replica.PRIMARY)
+        return system, end
+
     def pools(self) -> Mapping[str, Pool]:
         """What of each pool is lent."""
         pools = {"write": self._writers.pool, "read": self._readers.pool}
+        if self.replica is not None:
+            pools["replica"] = self.replica.pool
         return {
             name: Pool(pool.checkedout(), pool.size())
             for name, pool in pools.items()
@@ -305,60 +317,8 @@ class Database:
         """Close every pooled connection."""
         self._writers.dispose()
         self._readers.dispose()
-
-
-def _engine(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
-    engine = create_engine(
-        with_driver(url),
-        connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS, "cursor_factory": _BinaryCursor},
-        **pool,
-    )
-
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
-        driver: Connection[Any] = (
-            connection.driver_connection if hasattr(connection, "driver_connection") else connection
-        )
-        autocommit, driver.autocommit = driver.autocommit, True
-        with ClientCursor(driver) as cursor:
-            for name, value in settings.items():
-                cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
-        try:
-            register_vector(driver)
-        except ProgrammingError as error:
-            raise ConfigurationError(NOT_MIGRATED) from error
-        parameters.register(driver)
-        driver.autocommit = autocommit
-
-    @event.listens_for(engine, "checkin")
-    def note(_connection: Any, record: Any) -> None:
-        record.info[USED] = time.monotonic()
-
-    @event.listens_for(engine, "checkout")
-    def revive(connection: Any, record: Any, _proxy: Any) -> None:
-        idle = time.monotonic() - record.info.get(USED, math.inf)
-        if idle > PING_AFTER_SECONDS or _has_news(connection):
-            try:
-                engine.dialect.do_ping(connection)
-            except Error as error:
-                raise exc.DisconnectionError from error  # has the pool open another one
-
-    return engine
-
-
-def _has_news(connection: Connection[Any]) -> bool:
-    """Whether something came in on a connection that was asked nothing: most likely that the server ends it."""
-    poll = select.poll()
-    poll.register(connection.pgconn.socket, select.POLLIN)
-    return bool(poll.poll(0))
-
-
-def with_driver(url: str) -> str:
-    """The usual spellings of a Postgres URL, with the driver that Engram brings."""
-    scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in {"postgres", "postgresql", "postgresql+psycopg"}:
-        raise ConfigurationError("DATABASE_URL must begin with postgresql://")
-    return f"postgresql+psycopg://{rest}"
+        if self.replica is not None:
+            self.replica.close()
 
 
 @contextmanager

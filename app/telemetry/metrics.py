@@ -57,6 +57,12 @@ VERDICT_SECONDS = _histogram("verdict_seconds", "From a verdict's arrival to its
 GAIN = _histogram("gain", "Kalman gain of a verdict on a state.", _SHARES, "channel")
 PERPLEXITY = _histogram("perplexity", "Perplexity that a verdict left a state with.", _SHARES, "channel")
 
+REPLICA_READS = _counter(
+    "replica_reads",
+    "Reads that a replica may answer: by it, or by the primary because it was unfit, behind, or failed.",
+    "outcome",
+)
+
 JOBS = _counter("jobs_ended", "Jobs and tries of jobs that came to an end.", "kind", "outcome")
 JOB_SECONDS = _histogram("job_seconds", "Tries of jobs.", (*_SECONDS, 1800.0, 7200.0), "kind")
 DEAD_SHARE = Gauge(

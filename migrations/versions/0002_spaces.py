@@ -1,6 +1,7 @@
 """Vectors of several encoders: those that a collection does not serve by, and which of its spaces a vector is of.
 
-Repeated requests are told apart by who made them, and tenants have a quota of judges.
+Repeated requests are told apart by who made them, tenants have a quota of judges, and a rejection may say with what
+probability the sentence was looked at.
 """
 
 from alembic import op
@@ -82,9 +83,16 @@ UP = """
         ADD CONSTRAINT fact_event_collection_id_principal_idempotency_key_key
             UNIQUE (collection_id, principal, idempotency_key);
     COMMENT ON COLUMN fact_event.principal IS 'Whose request brought it.';
+
+    ALTER TABLE verdict_sentence ADD examined FLOAT(53), ADD CONSTRAINT verdict_sentence_examined_check
+        CHECK (examined IS NULL OR (role = 'rejected' AND examined > 0 AND examined < 1));
+    COMMENT ON COLUMN verdict_sentence.examined IS
+        'With what probability a rejected one was looked at; null: for certain.';
 """
 # What the first schema cannot tell apart any more is kept once: who came first.
 DOWN = """
+    ALTER TABLE verdict_sentence DROP examined;
+    UPDATE feedback_event SET version = 1;
     DROP TABLE spare_vector;
     ALTER TABLE collection DROP space;
     ALTER TABLE episode DROP space;

@@ -18,7 +18,6 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -39,7 +38,7 @@ from app.main import create_app
 from app.services.retrieval.query import Query
 from app.settings import Settings
 from app.worker import Worker
-from tests.api.operations import DOCUMENT
+from tests.api.contract import CONFIG, keyless
 from tests.conftest import CURIE
 from tests.fuzz import campaign
 from tests.fuzz.ledger import Ledger
@@ -57,39 +56,6 @@ BODIES = {
     "/query", "/answer", "/expand", "/feedback", "/feedback/revoke", "/feedback/retry", "/facts", "/facts/search",
     "/sessions",
 }  # fmt: skip
-
-# Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
-# well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log, and a session that
-# was cancelled can be read. A judge's name with blanks around it is the name without them, though no client sends
-# such a path.
-CONFIG = """
-[checks.positive_data_acceptance]
-enabled = false
-[checks.not_a_server_error]
-expected-statuses = ["2xx", "3xx", "4xx"]
-[checks.negative_data_rejection]
-expected-statuses = ["400", "404", "405", "409", "413", "415", "422"]
-[[operations]]
-include-path-regex = "^/(answer|expand|query|query/compare|facts/revise|sessions|v1/chat/completions)$"
-checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
-[[operations]]
-include-path-regex = "/judges/"
-checks.negative_data_rejection.enabled = false
-[[operations]]
-include-path-regex = "^/(feedback|sessions)/"
-checks.use_after_free.enabled = false
-"""
-
-
-def keyless() -> dict[str, Any]:
-    """The document of a service that needs no key; which key may do what, ``test_access`` asks of every route."""
-    document = deepcopy(DOCUMENT)
-    del document["components"]["securitySchemes"]
-    for operations in document["paths"].values():
-        for operation in operations.values():
-            operation.pop("security", None)
-    return document
-
 
 schema = schemathesis.openapi.from_dict(keyless(), config=SchemathesisConfig.from_str(CONFIG))
 bounded = hypothesis_settings(

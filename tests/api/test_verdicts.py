@@ -128,3 +128,40 @@ def test_what_names_nothing_that_helped_has_to_say_so(judge: Any, born: int, cou
     assert response.status_code == 200
     assert {change["target"] for change in response.json()["changes"]} == {0}
     assert judge("named", rejected=[born], none_helped=True).status_code == 200
+
+
+def test_silence_about_what_was_hardly_looked_at_says_little(
+    judge: Any, born: int, http: TestClient, curie: str
+) -> None:
+    rejected = [{"sentence_id": born, "examined": 0.25}]
+    first = judge("silent", rejected=rejected, partial=True).json()
+    assert {change["observation_noise"] for change in first["changes"]} == {4.0}  # 1 / 0.25
+    verdict = http.get(f"/feedback/{first['feedback_id']}", params={"collection": curie}).json()["verdict"]
+    assert (verdict["rejects"], verdict["examined"]) == ([born], [0.25])
+    assert judge("silent", rejected=rejected, partial=True).json()["feedback_id"] == first["feedback_id"]
+    other = judge("silent", rejected=[{**BORN, "examined": 0.5}], partial=True)
+    assert other.status_code == 422, "the key stands for another verdict"
+    again = judge(rejected=[{**BORN, "examined": 0.5}, {"sentence_id": born, "examined": 0.1}], partial=True).json()
+    assert {change["observation_noise"] for change in again["changes"]} == {2.0}, "the most that was said counts"
+
+
+@pytest.mark.parametrize("examined", [0, -0.5, 1.01, 0.001, "0.5", None, True])
+def test_an_examination_probability_lies_between_a_hundredth_and_one(
+    judge: Any, born: int, counts: Counts, examined: object
+) -> None:
+    before = counts()
+    response = judge(rejected=[{"sentence_id": born, "examined": examined}], partial=True)
+    assert response.status_code == 422
+    assert_refused(response)
+    assert counts() == before
+
+
+def test_what_helped_was_looked_at(judge: Any, born: int, counts: Counts) -> None:
+    before = counts()
+    for name in ("supporting", "missed"):
+        for reference in ({"sentence_id": born, "examined": 0.5}, {**BORN, "examined": 0.5}):
+            response = judge(**{name: [reference]})
+            assert response.status_code == 422
+            assert "examined goes with rejected" in response.json()["detail"]
+    assert counts() == before
+    assert judge(supporting=[{"sentence_id": born, "examined": 1}], partial=True).status_code == 200

@@ -286,3 +286,62 @@ class TestVerdicts:
             observed(self.ranked, self.features[:, :3], [(2, 1)], LoggedVerdict(), prior=prior_of(3), noise=1.0)
             is None
         )
+
+
+class TestExamination:
+    def test_looked_at_for_certain_is_the_same_to_the_bit(self) -> None:
+        prior, (features, supported) = prior_of(1), episode(1, 10, 2)
+        plain, certain = (
+            observe(features, supported, prior, 0.5),
+            observe(features, supported, prior, 0.5, np.ones(10)),
+        )
+        assert plain is not None
+        assert certain is not None
+        assert_array_equal(plain.evidence.information, certain.evidence.information)
+        assert_array_equal(plain.evidence.precision, certain.evidence.precision)
+
+    def test_a_rival_weighs_as_often_as_it_was_looked_at(self) -> None:
+        """Half a rival is what two equal ones at a half come to: one."""
+        prior, (features, _) = prior_of(2), episode(2, 9, 1)
+        supported = np.zeros(9, dtype=bool)
+        supported[np.argmax(features @ prior.mean)] = True
+        last = int(np.argmin(features @ prior.mean))
+        twice = np.vstack([features, features[last]])
+        looked = np.ones(10)
+        looked[[last, 9]] = 0.5
+        one, two = (
+            observe(features, supported, prior, 1.0),
+            observe(twice, np.append(supported, False), prior, 1.0, looked),
+        )
+        assert one is not None
+        assert two is not None
+        assert_allclose(two.evidence.information, one.evidence.information)
+        assert_allclose(two.evidence.precision, one.evidence.precision)
+        assert two.surprise == pytest.approx(one.surprise)
+
+    def test_a_passage_that_was_hardly_looked_at_teaches_hardly_anything(self) -> None:
+        prior, (features, _) = prior_of(3), episode(3, 6, 1)
+        ranked = [10, 20, 30, 40, 50, 60]
+        verdict = LoggedVerdict(supports=(1,), rejects=(2, 3, 4, 5, 6), partial=True)
+        named = [(10, 1), (20, 0), (30, 0), (40, 0), (50, 0), (60, 0)]
+        sizes = []
+        for probability in (1.0, 0.1, 0.001):
+            said = observed(
+                ranked,
+                features.astype(np.float32),
+                named,
+                verdict,
+                prior=prior,
+                noise=1.0,
+                examined=dict.fromkeys(ranked[1:], probability),
+            )
+            assert said is not None
+            sizes.append(float(np.abs(said.evidence.information).sum()))
+        assert sizes[0] > sizes[1] > sizes[2]
+        assert sizes[2] < 0.02 * sizes[0]
+
+    @pytest.mark.parametrize("probability", [0.0, -1.0, 1.5, np.nan])
+    def test_a_probability_out_of_its_range_is_refused(self, probability: float) -> None:
+        features, supported = episode(4, 6, 1)
+        with pytest.raises(ValueError, match="examination probability"):
+            observe(features, supported, prior_of(4), 1.0, np.full(6, probability))

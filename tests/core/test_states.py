@@ -88,6 +88,22 @@ class TestWorkedExamples:
         moved = step(EVENT, {1: 1}, {TASK: unit(2)}, lambda _, perplexity: perplexity, memories, {})
         assert [(row.observation_noise, row.gain) for row in moved.audit] == [(0.25, 0.5), (1.0, 0.5)]
 
+    def test_silence_says_as_much_as_was_looked_at(self) -> None:
+        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        directions = {TASK: unit(7)}
+        whole = step(EVENT, {1: 0, 2: 0, 3: 1}, directions, noise, memories, {})
+        moved = step(EVENT, {1: 0, 2: 0, 3: 1}, directions, noise, memories, {}, examined={2: 0.25})
+        of_second = [row for row in moved.audit if row.sentence_id == 2]
+        assert [(row.observation_noise, row.gain) for row in of_second] == [(4.0, 0.2)] * 2  # 1 / (1 + 1 / 0.25)
+        others = [bits(row) for row in moved.audit if row.sentence_id != 2]
+        assert others == [bits(row) for row in whole.audit if row.sentence_id != 2]
+
+    @pytest.mark.parametrize("examined", [0.0, -0.5, 1.01, math.nan])
+    def test_what_nobody_can_have_seen_is_no_observation(self, examined: float) -> None:
+        memories = {(1, TASK): Memory(1, TASK, unit(1))}
+        with pytest.raises(ValueError, match="examination probability"):
+            step(EVENT, {1: 0}, {TASK: unit(2)}, noise, memories, {}, examined={1: examined})
+
     def test_equal_questions_meet(self) -> None:
         assert question_hash("  Who was\tborn? ") == question_hash("who was born?")
         assert question_hash("Who was born?") == question_hash("“Who was born”")

@@ -1,5 +1,6 @@
 """What a logged verdict comes to: what it claims, and what it says of sentences."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,24 @@ def test_a_passage_is_supported_as_a_whole_or_by_one_of_its_sentences(
     passages: tuple[int, ...], named: list[tuple[int, int]], targets: dict[int, int]
 ) -> None:
     assert LoggedVerdict(passages=passages).passage_targets(named) == targets
+
+
+class TestExaminations:
+    SILENT = LoggedVerdict(supports=(1,), rejects=(2, 3, 5), examined=(0.25, 0.5, 1.0))
+
+    def test_what_is_supported_or_not_said_was_looked_at(self) -> None:
+        assert self.SILENT.examinations == {2: 0.25, 3: 0.5, 5: 1.0}
+        assert VERDICT.examinations == {}
+
+    def test_of_a_passage_the_sentence_counts_that_was_looked_at_most(self) -> None:
+        holders = {1: 10, 2: 20, 3: 20, 5: 50, 6: 60}
+        assert self.SILENT.passage_examinations(holders) == {10: 1.0, 20: 0.5, 50: 1.0, 60: 1.0}
+        assert VERDICT.passage_examinations(holders) == {}
+
+    @pytest.mark.parametrize("examined", [(0.5,), (0.0, 0.5), (0.5, 1.1), (math.nan, 0.5)])
+    def test_each_rejected_sentence_has_a_probability_or_none_has(self, examined: tuple[float, ...]) -> None:
+        with pytest.raises(ValueError, match="examination probability"):
+            LoggedVerdict(rejects=(2, 3), examined=examined)
 
 
 @pytest.mark.parametrize(

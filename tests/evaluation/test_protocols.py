@@ -4,6 +4,7 @@ import io
 import json
 import os
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -271,3 +272,10 @@ def test_a_figure_out_of_tolerance_is_named(run_protocol: Evaluate) -> None:
     assert line.startswith("mrr of dense, all questions, turn 0: expected 2.0 ± 0.5, got")
     with pytest.raises(KeyError, match="recall@5 of nobody, turn 0"):
         report.value("recall@5", "nobody", 0)
+
+
+def test_a_report_names_what_found_the_names(run_protocol: Evaluate, few: Dataset) -> None:
+    """A pipeline that is configured and not installed is not what a figure rests on."""
+    installed = find_spec("en_core_web_sm") is not None
+    engine = run_protocol("stream", few, limit=1).as_json()["engine"]
+    assert engine["spacy_model"] == ("en_core_web_sm" if installed else "rules")

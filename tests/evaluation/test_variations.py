@@ -12,6 +12,7 @@ from rich.console import Console
 
 from app.cli.evaluate import varied
 from app.composition import Application, Servers
+from app.errors import InvalidRequestError
 from app.evaluation.dataset import Dataset, Gold, Question
 from app.evaluation.harness import Arm, Harness
 from app.evaluation.judges import OracleJudge, Shown
@@ -23,6 +24,7 @@ from app.evaluation.variations import (
     ABLATION,
     COMPARED,
     FIXED_GAIN,
+    FLIPPED,
     FULL,
     NOISE,
     RULES,
@@ -216,9 +218,27 @@ def test_an_ungated_run_asks_without_the_gate(
         return ask(self, query, served, **more)
 
     monkeypatch.setattr(AskService, "query", counted)
-    run_protocol("noise", few, limit=1)
-    whole = sum(asked.values())
-    assert asked[True] == whole // len(RULES) > 0
+    report = run_protocol("noise", few, limit=1)
+    groups = len({line.group for line in report.lines()})
+    ungated = len(FLIPPED)  # of the arms; before any verdict each group is asked once for all of a kind
+    gated = ungated * (len(RULES) - 1)
+    assert asked == {True: groups + ungated * (1 + groups), False: groups + gated * (1 + groups)}
+
+
+def test_turns_between_are_taught_and_not_measured(run_protocol: Evaluate, few: Dataset) -> None:
+    every = run_protocol("same", few, limit=3, turns=4)
+    some = run_protocol("same", few, limit=3, turns=4, at=(2,))
+    assert {phase.turn for phase in some.phases} == {0, 2, 4}
+    for turn in (0, 2, 4):
+        assert some.value("recall@5", JUDGED, turn) == every.value("recall@5", JUDGED, turn)
+        assert some.value("hops", JUDGED, turn) == every.value("hops", JUDGED, turn)
+    assert "--turns 4 --at 2 " in some.options.command(few.name)
+
+
+@pytest.mark.parametrize("at", [(0,), (5,), (2, 2), (-1,)])
+def test_turns_to_measure_after_lie_among_the_turns(at: tuple[int, ...]) -> None:
+    with pytest.raises(InvalidRequestError, match="--at"):
+        Options(protocol="same", turns=4, at=at)
 
 
 def test_seeds_share_the_connections_of_a_way_to_learn(

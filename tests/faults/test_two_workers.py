@@ -1,16 +1,43 @@
 """The same stream delivered to two worker processes at once, twice over and out of order: every verdict once."""
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import redis
 
 from app.composition import Application
-from tests.faults.conftest import Start
+from app.providers.embedded import EmbeddedPostgres
+from app.storage.corpus import collections
+from tests.conftest import CURIE, Ingest
+from tests.faults.conftest import Start, in_the_middle, standing_still
 from tests.support import state, twins, undo
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
 
 VERDICTS = 60
+
+
+def test_one_worker_at_a_time_learns_a_collection_and_the_other_goes_on_with_others(
+    application: Application, postgres: EmbeddedPostgres, curie: str, ingest: Ingest
+) -> None:
+    other = f"{curie}-other"
+    ingest(*CURIE, into=other)
+    target, beside = (state.collection_id(application, name) for name in (curie, other))
+    first, *rest = undo.stream(application, curie, 6, seed=31)
+    elsewhere = undo.stream(application, other, 2, seed=31)
+    with ThreadPoolExecutor(1) as pool:
+        with in_the_middle(postgres):
+            applying = pool.submit(application.learn.apply_alone, target, [first])
+            eventually(lambda: standing_still(application))
+            assert application.learn.apply_alone(target, rest) is None
+            assert application.learn.apply_alone(target, [first]) is None
+            with application.database.write() as writer:
+                assert collections.claim_learning(writer, beside)
+        assert applying.result() == 1
+    assert set(state.event_statuses(application, curie).values()) == {"applied", "pending"}
+    assert application.learn.apply_alone(target, [first, *rest]) == len(rest)
+    assert application.learn.apply_alone(beside, elsewhere) == len(elsewhere)
+    undo.assert_verified(application, curie)
 
 
 def test_two_workers_share_a_stream_that_stutters(

@@ -17,7 +17,7 @@ from schemathesis import Case, GenerationMode, Response
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import FailureGroup
 
-from tests.api.test_contract import CONFIG, keyless
+from tests.api.contract import CONFIG, keyless
 from tests.fuzz.ledger import Ledger
 
 SPARE = "spare"

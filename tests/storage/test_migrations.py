@@ -10,7 +10,8 @@ from sqlalchemy import CheckConstraint, Engine, create_engine, inspect
 
 from app.errors import ConfigurationError, UnavailableError
 from app.storage.corpus import collections
-from app.storage.database import Database, with_driver
+from app.storage.database import Database
+from app.storage.engines import with_driver
 from app.storage.schema import migrate
 from app.storage.tables import metadata
 

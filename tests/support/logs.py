@@ -1,7 +1,7 @@
 """Logs of verdicts made up in memory, the states that a worker makes of them, and rows to the last bit."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -55,12 +55,14 @@ class Verdict:
         targets: sentence -> y.
         directions: channel -> unit vector.
         confidence: divides R, which is 0.5 for what is supported and 1 for what is rejected.
+        examined: sentence -> with what probability it was looked at.
     """
 
     event: Event
     targets: dict[int, int]
     directions: dict[str, Vector]
     confidence: float
+    examined: dict[int, float] = field(default_factory=dict)
 
     def noise(self, target: int, perplexity: float) -> float:
         return (0.5 if target else 1.0) / self.confidence
@@ -85,6 +87,7 @@ def verdicts(draw: st.DrawFn, event: int) -> Verdict:
         targets=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from([0, 1]), max_size=4)),
         directions={TASK: unit(200 + question)} | timed,
         confidence=draw(st.sampled_from([1.0, 0.7, 0.01])),
+        examined=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from([0.01, 0.3, 1.0]), max_size=2)),
     )
 
 
@@ -120,6 +123,7 @@ def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
             found.memories,
             found.supports,
             frozenset(frozen),
+            one.examined,
         )
         found.memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
         found.supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}

@@ -195,10 +195,11 @@ def judge(
     key: str | None = None,
     **more: Any,
 ) -> Receipt:
-    """Accept a verdict on sentences given by id."""
+    """Accept a verdict on sentences given by id; the rejected were looked at with probability ``examined``."""
+    examined = more.pop("examined", 1.0)
     named: Mapping[str, Any] = {
-        part: tuple(Named(sentence_id=sentence) for sentence in more.pop(part, ()))
-        for part in ("rejected", "missed")
+        "rejected": tuple(Named(sentence, examined=examined) for sentence in more.pop("rejected", ())),
+        "missed": tuple(Named(sentence) for sentence in more.pop("missed", ())),
     }
     verdict = Verdict(
         query_id=query_id,

@@ -30,6 +30,7 @@ def get_job(
 ) -> JobDetail:
     """How far the job is, its place in the queue, and which lines were rejected and why."""
     shown = app.jobs.show(at.scope, at.id)
+    app.reads.told(at.scope.collection.id)
     errors = app.ingest.errors(shown.job, errors_after, errors_limit)
     return JobDetail.of(
         shown,

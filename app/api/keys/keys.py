@@ -55,6 +55,7 @@ def get_keys(scope: PathScope, app: App) -> KeysOut:
 def post_evolve(scope: PathScope, app: App) -> EvolveOut:
     """Take in what waits, saturated or not. Where nothing waits nothing changes, so doing it twice does no harm."""
     generation = app.evolve.evolve(scope)
+    app.reads.told(scope.collection.id)
     return EvolveOut(
         collection=scope.collection.name,
         changed=generation is not None,
@@ -96,7 +97,9 @@ def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
     """Serve the keys of a generation again. What it did not go on from counts no more, and nothing is deleted:
     going to a later generation again brings it back. What waits goes on waiting.
     """
-    return _out(app.evolve.roll_back(scope, body.generation))
+    standing = app.evolve.roll_back(scope, body.generation)
+    app.reads.told(scope.collection.id)
+    return _out(standing)
 
 
 def _out(standing: Standing) -> KeysOut:

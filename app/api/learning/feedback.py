@@ -74,7 +74,7 @@ async def post_feedback(
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
         scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal, JUDGE)
         stored = await _stored(app, replace(sent, scope=scope), key)
-    receipt = await run_in_threadpool(app.feedback.applied, stored) if body.wait else Receipt(stored.event, None)
+    receipt = await run_in_threadpool(_applied, app, stored) if body.wait else Receipt(stored.event, None)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**_out(receipt, body.collection))
@@ -89,7 +89,9 @@ async def post_feedback(
 )
 def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     """The verdict, whether it is applied, and what it changed."""
-    return _detail(app.feedback.event(at.scope, at.id), at.scope.collection.name)
+    detail = app.feedback.event(at.scope, at.id)
+    app.reads.told(at.scope.collection.id)
+    return _detail(detail, at.scope.collection.name)
 
 
 @router.get(
@@ -132,6 +134,7 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
     app.revoke.revoke(scope, feedback_id)
+    app.reads.told(scope.collection.id)
     return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
 
 
@@ -185,6 +188,13 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
     return FeedbackOut(**_out(app.feedback.retry(scope, feedback_id), scope.collection.name))
 
 
+def _applied(app: App, stored: Accepted) -> Receipt:
+    """What became of the verdict, which whoever asks after its answer finds learned."""
+    receipt = app.feedback.applied(stored)
+    app.reads.told(stored.collection_id)
+    return receipt
+
+
 def _on_session(app: App, sent: Posted[FeedbackIn], session: UUID, key: str, response: Response) -> FeedbackOut:
     """Judge a session; answered as the verdict on its own question is, with the ids of all."""
     scope = app.access.scope(sent.body.collection, sent.scope.principal)
@@ -192,6 +202,8 @@ def _on_session(app: App, sent: Posted[FeedbackIn], session: UUID, key: str, res
     verdict = sent.body.to_verdict(scope)
     state = app.sessions.state(scope, session)
     receipts = app.teacher.judge(scope, state, verdict, key, wait=sent.body.wait)
+    if sent.body.wait:
+        app.reads.told(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
     said = _out(receipts[0], sent.body.collection)

@@ -33,6 +33,12 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
         "wait": True,
     },
     {"query_id": _QUERY_ID, "supporting": [17], "rejected": [4], "missed": [23], "partial": True},
+    {
+        "query_id": _QUERY_ID,
+        "supporting": [17],
+        "rejected": [{"sentence_id": 4, "examined": 0.25}],
+        "partial": True,
+    },
     {"query_id": _QUERY_ID, "supporting": [], "none_helped": True},
 ]
 
@@ -52,7 +58,13 @@ class FeedbackIn(Model):
     )
     collection: CollectionName = DEFAULT_COLLECTION
     supporting: SentenceList = Field(default_factory=list, description="Sentences that helped.")
-    rejected: SentenceList = Field(default_factory=list, description="Sentences that did not help.")
+    rejected: SentenceList = Field(
+        default_factory=list,
+        description=(
+            "Sentences that did not help. Where that is but silence, as of a result that was not clicked, "
+            "`examined` says with what probability it was looked at: the rejection says only so much."
+        ),
+    )
     missed: SentenceList = Field(
         default_factory=list, description="Evidence that retrieval did not return, learned like support."
     )
@@ -128,6 +140,14 @@ class FeedbackIn(Model):
     def _say_what_is_judged(self) -> Self:
         if (self.query_id is None) == (self.session_id is None):
             raise ValueError("say which query is judged, by query_id, or which session, by session_id")
+        return self
+
+    @model_validator(mode="after")
+    def _say_what_was_looked_at(self) -> Self:
+        """Whoever says that a sentence helped has looked at it."""
+        helped = (*self.supporting, *self.missed)
+        if any(not isinstance(one, int) and one.examined < 1.0 for one in helped):
+            raise ValueError("examined goes with rejected: what helped was looked at")
         return self
 
     @model_validator(mode="after")

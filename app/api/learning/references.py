@@ -11,10 +11,25 @@ from app.services.learning.verdict import Named
 MAX_NAMED = 1_000
 
 
+Examined = Annotated[
+    float,
+    Field(
+        ge=0.01,
+        le=1,
+        strict=True,
+        description=(
+            "Of a rejected sentence: with what probability it was looked at, as where it was shown and merely not "
+            "clicked. Divides what the rejection says."
+        ),
+    ),
+]
+
+
 class SentenceById(Model):
     """A sentence by its id, as answers give it."""
 
     sentence_id: RowId
+    examined: Examined = 1.0
 
 
 class SentenceByText(Model):
@@ -22,6 +37,7 @@ class SentenceByText(Model):
 
     passage_id: NumberedId
     text: Text = Field(max_length=SENTENCE_CHARACTERS)
+    examined: Examined = 1.0
 
 
 def _way(reference: Any) -> str:
@@ -33,8 +49,10 @@ def _way(reference: Any) -> str:
 def named(reference: int | SentenceById | SentenceByText) -> Named:
     """The sentence as services take it."""
     if isinstance(reference, SentenceByText):
-        return Named(passage_id=reference.passage_id, text=reference.text)
-    return Named(sentence_id=reference.sentence_id if isinstance(reference, SentenceById) else reference)
+        return Named(passage_id=reference.passage_id, text=reference.text, examined=reference.examined)
+    if isinstance(reference, SentenceById):
+        return Named(sentence_id=reference.sentence_id, examined=reference.examined)
+    return Named(sentence_id=reference)
 
 
 Reference = Annotated[

@@ -48,4 +48,7 @@ def get_lift(
     ] = None,
 ) -> LiftOut:
     """What verdicts that count say of each arm's queries, and how sure the difference from one arm is."""
-    return LiftOut.of(app.lift.lift(scope, since=since, before=before, baseline=baseline))
+    found = app.reads.of(
+        scope.collection.id, lambda: app.lift.lift(scope, since=since, before=before, baseline=baseline)
+    )
+    return LiftOut.of(found)

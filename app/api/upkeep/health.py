@@ -24,7 +24,10 @@ class Readiness(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     status: str = Field(
-        description="'degraded' without Redis or a worker, with a backlog of minutes, or with little disk left."
+        description=(
+            "'degraded' without Redis or a worker, with a backlog of minutes, with little disk left, or where the "
+            "replica cannot be read on."
+        )
     )
     postgres: str
     redis: str
@@ -40,6 +43,12 @@ class Readiness(BaseModel):
     )
     oldest_job_seconds: float | None = Field(description="The same of jobs, from when they might have been begun.")
     disk_free_bytes: int | None = Field(description="Of the embedded Postgres's disk; null of another Postgres.")
+    replica: Literal["none", "ok", "stale", "unreachable", "not a replica"] = Field(
+        description="Where READ_DATABASE_URL stands; while that is not 'ok', queries are read on the primary."
+    )
+    replica_lag_seconds: float | None = Field(
+        description="All that was committed longer ago is on the replica; null where that is not known."
+    )
 
 
 @router.get("/healthz", response_model=Health, summary="Is the process alive?")

@@ -54,6 +54,7 @@ class Batch:
                 known,
                 supports,
                 noise.frozen,
+                event.verdict.examinations,
             )
             known |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
             after = {(support.question_id, support.sentence_id): support for support in moved.supports}

@@ -33,6 +33,10 @@ WEIGHTS = "weights"
 KEYS = "keys"
 
 
+class _TakenError(Exception):
+    """Another worker applies events to the collection."""
+
+
 class _MovedError(Exception):
     """Vectors that were read or made for these events are not comparable with the collection's any more."""
 
@@ -57,7 +61,18 @@ class LearnService:
         self._noise = noise
         self._max_attempts = max_attempts
 
-    def apply(self, collection_id: int, events: Sequence[int]) -> int:
+    def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
+        """As ``apply``, for workers: None, and nothing done, while another one applies events to the collection.
+
+        So no two wait for each other's rows, and collections spread over workers. An event that its caller waits
+        for is applied beside them: rows are locked in one order, so that this is slower and no less right.
+        """
+        try:
+            return self.apply(collection_id, events, alone=True)
+        except _TakenError:
+            return None
+
+    def apply(self, collection_id: int, events: Sequence[int], *, alone: bool = False) -> int:
         """Apply those of the events that still wait, all at once; how many there were.
 
         If the batch fails for anything but a lost database, its events are tried one by one, so that one that
@@ -68,12 +83,14 @@ class LearnService:
             UnavailableError: Postgres is out of reach; the events keep waiting.
         """
         try:
-            return self._apply(collection_id, events)
+            return self._apply(collection_id, events, alone=alone)
+        except _TakenError:
+            raise
         except Exception as error:
             if is_out_of_reach(error):
                 raise
             if len(events) > 1:
-                return sum(self.apply(collection_id, [event]) for event in sorted(events))
+                return sum(self.apply(collection_id, [event], alone=alone) for event in sorted(events))
             if isinstance(error, EmbeddingSpaceMismatchError):
                 self._leave(collection_id, events[0], error.detail)
                 return 0
@@ -105,25 +122,26 @@ class LearnService:
     def _apply_apart(self, collection_id: int, events: Sequence[int]) -> int:
         """Apply one collection's events; what is wrong with it does not keep the others waiting."""
         try:
-            return self.apply(collection_id, events)
+            return self.apply_alone(collection_id, events) or 0
         except UnavailableError:
             raise
         except Exception:
             log.exception("collection not learned", collection_id=collection_id)
             return 0
 
-    def _apply(self, collection_id: int, events: Sequence[int]) -> int:
+    def _apply(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
         for _ in range(MAX_MOVES):
             try:
-                return self._apply_in(collection_id, events)
+                return self._apply_in(collection_id, events, alone=alone)
             except _MovedError:
                 self._attribution.ask_anew(collection_id, events)
         raise UnavailableError("The collection is given other vectors again and again.")
 
-    def _apply_in(self, collection_id: int, events: Sequence[int]) -> int:
+    def _apply_in(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
         """Apply the events by vectors of the space that the collection is in.
 
         Raises:
+            _TakenError: it is to be alone, and another worker is at the collection.
             _MovedError: the questions' vectors are of another one, or the expansions' are.
         """
         with stage("attribute"):
@@ -132,6 +150,8 @@ class LearnService:
         with stage("learn"), self._database.write() as writer:
             if not collections.keep(writer, collection_id):
                 return 0
+            if alone and not collections.claim_learning(writer, collection_id):
+                raise _TakenError
             collections.lock_learning(writer, collection_id, alone=False)
             pending = feedback.lock_pending(writer, collection_id, events)
             if not pending:

@@ -17,11 +17,15 @@ MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A sentence named by id, or by its passage and its text."""
+    """A sentence named by id, or by its passage and its text.
+
+    ``examined``: of a rejected one, with what probability the judge looked at it, in [0.01, 1].
+    """
 
     sentence_id: int | None = None
     passage_id: str | None = None
     text: str | None = None
+    examined: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +120,8 @@ def resolved(verdict: Verdict, found: Found) -> LoggedVerdict:
     helpful = sorted(found.passages[name] for name in set(verdict.supporting_passages))
     missed = _ids(verdict.missed, found)
     supports = sorted({*_ids(verdict.supporting, found), *missed})
-    rejects = _ids(verdict.rejected, found)
-    both = sorted(set(supports) & set(rejects))
+    rejects = _examined(verdict.rejected, found)
+    both = sorted(set(supports) & rejects.keys())
     if both:
         raise InvalidRequestError(f"Sentences {both} are both supported and rejected.")
     return LoggedVerdict(
@@ -132,17 +136,23 @@ def resolved(verdict: Verdict, found: Found) -> LoggedVerdict:
         spared=tuple(sorted(sentence for passage in helpful for sentence, _ in found.texts.get(passage, ()))),
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
+        examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
     )
 
 
 def _ids(names: Sequence[Named], found: Found) -> list[int]:
     """The named sentences, in order."""
-    ids: set[int] = set()
+    return list(_examined(names, found))
+
+
+def _examined(names: Sequence[Named], found: Found) -> dict[int, float]:
+    """The named sentences in order, each with what probability it was looked at: the largest that is said."""
+    ids: dict[int, float] = {}
     for name in names:
         if name.sentence_id is not None:
             if name.sentence_id not in found.sentences:
                 raise InvalidRequestError(f"There is no sentence {name.sentence_id} in this collection.")
-            ids.add(name.sentence_id)
+            ids[name.sentence_id] = max(name.examined, ids.get(name.sentence_id, 0.0))
             continue
         passage = found.passages.get(name.passage_id or "")
         if passage is None:
@@ -150,8 +160,8 @@ def _ids(names: Sequence[Named], found: Found) -> list[int]:
         matching = _matching(name.text or "", found.texts.get(passage, ()))
         if not matching:
             raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
-        ids.update(matching)
-    return sorted(ids)
+        ids |= {sentence: max(name.examined, ids.get(sentence, 0.0)) for sentence in matching}
+    return dict(sorted(ids.items()))
 
 
 def _matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:

@@ -39,13 +39,17 @@ def observed(
         holders: sentence -> its passage, of those that there are.
         noise: R of the verdict.
     """
-    named = [(holders[sentence], y) for sentence, y in targets.items() if sentence in holders]
+    within = {sentence: holders[sentence] for sentence in targets if sentence in holders}
+    named = [(passage, targets[sentence]) for sentence, passage in within.items()]
     if not judged.ranked:
         return None
     if believed.model == "ranking":
         if judged.features is None:
             return None
-        return belief.observed(judged.ranked, judged.features, named, judged.verdict, prior=prior, noise=noise)
+        examined = judged.verdict.passage_examinations(within)
+        return belief.observed(
+            judged.ranked, judged.features, named, judged.verdict, prior=prior, noise=noise, examined=examined
+        )
     if judged.enough is None or len(judged.enough) != len(prior.mean):
         return None  # of a version with other features
     known = holders.keys() >= set(judged.verdict.supports)

@@ -108,12 +108,17 @@ class RetrieveService:
         unknown: list[str] = []
         while True:
             with self._database.snapshot() as reader:
-                opened = _opened(reader, plan) if walk is None else None
-                moved = collections.moved(reader, plan.collection, None if opened is None else opened.space)
-                if moved is None and walk is None:
+                if walk is not None:
+                    moved = collections.moved(reader, plan.collection, None)
+                else:
                     with stage("align"):
-                        aligned, unknown, opened = _aligned(reader, plan, opened)
-                        walk = None if unknown else propagate.begin(reader, plan, first_frontier(aligned), opened)
+                        opened = _opened(reader, plan)
+                        space = None if opened is None else opened.space
+                        moved = collections.moved(reader, plan.collection, space)
+                        if moved is None:
+                            aligned, unknown, opened = _aligned(reader, plan, opened)
+                            frontier = first_frontier(aligned)
+                            walk = None if unknown else propagate.begin(reader, plan, frontier, opened)
                 if moved is None and walk is not None:
                     walk, ranking = self._advanced(reader, plan, walk)
                     if walk.stop_reason is not None:
@@ -212,8 +217,7 @@ def _opened(reader: Reader, plan: Plan) -> Opening | None:
     """What a walk from the question's names begins with, where none of them has to be embedded yet."""
     if not plan.mentions or plan.unknown:
         return None
-    with stage("align"):
-        return propagate.opening(reader, plan)
+    return propagate.opening(reader, plan)
 
 
 def _aligned(

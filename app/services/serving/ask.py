@@ -12,6 +12,7 @@ from app import tenancy
 from app.core.access_keys import AUDIT
 from app.core.identifiers import moment_of
 from app.errors import MissingPartitionError
+from app.services.access.reads import Reads
 from app.services.access.scope import Scope
 from app.services.reasons.influence import Influences
 from app.services.retrieval import present
@@ -47,8 +48,9 @@ class Episode:
 class AskService:
     """Answers queries and reads episodes again."""
 
-    def __init__(self, database: Database, retrieve: RetrieveService, influences: Influences) -> None:
+    def __init__(self, database: Database, reads: Reads, retrieve: RetrieveService, influences: Influences) -> None:
         self._database = database
+        self._reads = reads
         self._retrieve = retrieve
         self._influences = influences
 
@@ -67,7 +69,9 @@ class AskService:
         plan = self._retrieve.plan(query, served)
         # What others asked and said is for those to see who may.
         audits = query.scope.may(AUDIT)
-        found, trace = self._traced(plan, explained=explained and audits)
+        found, trace = self._reads.of(
+            plan.collection.id, lambda: self._traced(plan, explained=explained and audits)
+        )
         answer = present.answer(found)
         with stage("keep"):
             self.keep(plan.collection.id, kept(found, answer, trace))

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.profiles import ProfileName
+from app.services.access.reads import Reads
 from app.services.retrieval import present
 from app.services.retrieval.answer import Timings
 from app.services.retrieval.fallback import Fallback
+from app.services.retrieval.plan import Plan
 from app.services.retrieval.query import Memory, Query, Strategy
 from app.services.retrieval.retrieve import Retrieved, RetrieveService
 from app.services.retrieval.walk import StopReason
@@ -71,7 +73,8 @@ class Comparison:
 class CompareService:
     """Asks a question twice and keeps nothing of it, whatever the collection is set to serve."""
 
-    def __init__(self, retrieve: RetrieveService) -> None:
+    def __init__(self, reads: Reads, retrieve: RetrieveService) -> None:
+        self._reads = reads
         self._retrieve = retrieve
 
     def compare(self, a: Query, b: Query) -> Comparison:
@@ -80,7 +83,7 @@ class CompareService:
         Raises:
             InvalidRequestError, LlmNotConfiguredError, LlmError: as of ``RetrieveService``.
         """
-        both = [self._retrieve.find(self._retrieve.plan(query)) for query in (a, b)]
+        both = [self._find(self._retrieve.plan(query)) for query in (a, b)]
         places = [
             {passage: rank for rank, (passage, _) in enumerate(found.ranking.ordered, start=1)} for found in both
         ]
@@ -106,6 +109,9 @@ class CompareService:
                 for passage in sorted(first, key=lambda passage: (first[passage], passage))
             ],
         )
+
+    def _find(self, plan: Plan) -> Retrieved:
+        return self._reads.of(plan.collection.id, lambda: self._retrieve.find(plan))
 
 
 def _side(found: Retrieved) -> Side:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from app.core.states import RECALL, TIME, Audit, Observation, question_hash
+from app.core.states import RECALL, TIME, Audit, Observation, question_hash, seen_noise
 from app.core.verdict import Expansion
 from app.services.keys.attribution import Attribution, Units, text_hash
 from app.services.learning.batch import directions, event_of
@@ -117,10 +117,11 @@ def _audit(
     rows = []
     for event in events:
         counted = event_of(event, questions[event.id], noises[event.id])
+        examined = event.verdict.examinations
         for sentence, target in sorted(targets[event.id].items()):
             if sentence in alive:
                 noise = noises[event.id].of(target, event.verdict.confidence)
-                said = Observation(counted, sentence, target, noise)
+                said = Observation(counted, sentence, target, seen_noise(noise, examined.get(sentence, 1.0)))
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
                 rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]
     return rows

@@ -33,6 +33,8 @@ LEAST_DISK_BYTES = 512 * 2**20
 FILES_BESIDE = 200
 """Descriptors that a process needs besides those of its clients."""
 LLM_SECONDS = 5.0
+REPLICA_SECONDS = 2.0
+"""Within which it should have replayed what the primary had written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class DoctorService:
             ("disk", self._disk),
             ("redis", self._redis),
             ("postgres", self._postgres),
+            ("replica", self._replica),
             ("schema", self._schema),
             ("encoder", self._vectors),
             ("clocks", self._clocks),
@@ -146,6 +149,20 @@ class DoctorService:
             )
         else:
             yield Finding("pgvector", "ok", vector)
+
+    def _replica(self) -> Iterator[Finding]:
+        replica = self._database.replica
+        if replica is None:
+            yield Finding("replica", "ok", "none configured")
+            return
+        ends = time.monotonic() + REPLICA_SECONDS
+        while (seen := replica.look()).standing == "stale" and time.monotonic() < ends:
+            time.sleep(0.05)
+        if seen.standing == "ok":
+            yield Finding("replica", "ok", "replays what the primary writes")
+        else:
+            remedy = "start it, or correct READ_DATABASE_URL; queries are read on the primary meanwhile"
+            yield Finding("replica", "wrong", seen.standing, remedy)
 
     def _schema(self) -> Iterator[Finding]:
         with self._database.read() as reader:

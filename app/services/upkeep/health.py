@@ -3,12 +3,14 @@
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from app.errors import UnavailableError
 from app.providers.language import Language
 from app.services.access.encoder import Encoder
 from app.storage.database import Database
 from app.storage.refusals import NOT_MIGRATED
+from app.storage.replica import Standing
 from app.storage.stream import WakeStream
 from app.storage.upkeep.backlog import backlog
 from app.storage.upkeep.standing import standing
@@ -24,11 +26,14 @@ class Readiness:
 
     Attributes:
         status: "degraded" where it serves and learning is delayed, or will be: without Redis, without a worker,
-            with verdicts or jobs that waited for minutes, or with little room on the disk.
+            with verdicts or jobs that waited for minutes, or with little room on the disk; or where a replica that
+            is configured cannot be read on.
         migrations: "current", or "newer" where a later version has migrated the database.
         workers: those that beat lately; None without Redis, where they beat.
         oldest_verdict_seconds, oldest_job_seconds: how long what waits has waited; None where nothing does.
         disk_free_bytes: where the embedded Postgres keeps its data; None of another one.
+        replica: whether queries are read on the replica; while it is not "ok" they are read on the primary.
+        replica_lag_seconds: all that is older is there; None where that is not known.
     """
 
     status: str
@@ -42,6 +47,8 @@ class Readiness:
     oldest_verdict_seconds: float | None
     oldest_job_seconds: float | None
     disk_free_bytes: int | None
+    replica: Standing | Literal["none"]
+    replica_lag_seconds: float | None
 
 
 class HealthService:
@@ -80,8 +87,10 @@ class HealthService:
         free = None if self._embedded is None else shutil.disk_usage(self._embedded).free
         late = max(waiting.verdict_seconds or 0.0, waiting.job_seconds or 0.0) > LATE_SECONDS
         short = free is not None and free < LEAST_DISK_BYTES
+        replica = None if self._database.replica is None else self._database.replica.seen()
+        fit = replica is None or replica.standing == "ok"
         return Readiness(
-            status="degraded" if not workers or late or short else "ok",
+            status="degraded" if not workers or late or short or not fit else "ok",
             postgres="ok",
             redis="ok" if redis else "unreachable",
             encoder=self._encoder.id.model,
@@ -92,4 +101,6 @@ class HealthService:
             oldest_verdict_seconds=waiting.verdict_seconds,
             oldest_job_seconds=waiting.job_seconds,
             disk_free_bytes=free,
+            replica="none" if replica is None else replica.standing,
+            replica_lag_seconds=None if replica is None else replica.lag_seconds,
         )

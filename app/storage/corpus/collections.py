@@ -157,6 +157,12 @@ def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
     writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
 
 
+def claim_learning(writer: Writer, collection_id: int) -> bool:
+    """Be, until the transaction ends, the one worker that applies events to the collection; False if another is."""
+    statement = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, 0))"
+    return bool(writer.scalar(statement, {"name": f"worker-learning:{collection_id}"}))
+
+
 def space_of(reader: Reader, collection_id: int) -> int | None:
     """The space that the collection's vectors are of now; None: it is gone."""
     found: int | None = reader.scalar("SELECT space FROM collection WHERE id = %(id)s", {"id": collection_id})

@@ -89,10 +89,11 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             JOIN new ON new.collection_id = event.collection_id AND new.principal = event.principal
                     AND new.key = event.idempotency_key
         ), naming AS (
-            INSERT INTO verdict_sentence (collection_id, event_id, sentence_id, role)
-            SELECT accepted.collection_id, accepted.id, said.sentence, said.role FROM accepted
-            JOIN unnest(%(said_by)s::bigint[], %(said_of)s::bigint[], %(said)s::text[]) AS said(n, sentence, role)
-                USING (n)
+            INSERT INTO verdict_sentence (collection_id, event_id, sentence_id, role, examined)
+            SELECT accepted.collection_id, accepted.id, said.sentence, said.role, nullif(said.examined, 1)
+            FROM accepted
+            JOIN unnest(%(said_by)s::bigint[], %(said_of)s::bigint[], %(said)s::text[], %(examined)s::float8[])
+                AS said(n, sentence, role, examined) USING (n)
         ), helping AS (
             INSERT INTO verdict_passage (collection_id, event_id, passage_id)
             SELECT accepted.collection_id, accepted.id, helped.passage FROM accepted
@@ -135,12 +136,14 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
 def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
     """What the verdicts name and bring, row by row, each with its verdict's place, from 1 on."""
     said = [(n, *word) for n, verdict in enumerate(verdicts, start=1) for word in roles(verdict).items()]
+    examined = [verdict.examinations for verdict in verdicts]
     helped = [(n, passage) for n, verdict in enumerate(verdicts, start=1) for passage in verdict.passages]
     brought = [(n, *unit) for n, verdict in enumerate(verdicts, start=1) for unit in enumerate(verdict.expansions)]
     return {
         "said_by": integers(n for n, _, _ in said),
         "said_of": integers(sentence for _, sentence, _ in said),
         "said": [role for _, _, role in said],
+        "examined": floats(examined[n - 1].get(sentence, 1.0) for n, sentence, _ in said),
         "helped_by": integers(n for n, _ in helped),
         "helped": integers(passage for _, passage in helped),
         "brought_by": integers(n for n, _, _ in brought),

@@ -1,12 +1,13 @@
 """Verdicts as the log keeps them: written in one version, read in all that there were."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from app.core.verdict import Expansion, LoggedVerdict
 from app.storage.database import Reader
 
-VERSION = 1
+VERSION = 2
 """Of the verdicts that are written now."""
 SUPPORTED, MISSED, REJECTED = "supported", "missed", "rejected"
 
@@ -27,7 +28,9 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
         ) AS event
         CROSS JOIN LATERAL (
             SELECT coalesce(array_agg(sentence_id ORDER BY sentence_id), '{}') AS named,
-                   coalesce(array_agg(role ORDER BY sentence_id), '{}') AS roles
+                   coalesce(array_agg(role ORDER BY sentence_id), '{}') AS roles,
+                   coalesce(array_agg(coalesce(examined, 1) ORDER BY sentence_id)
+                            FILTER (WHERE role = 'rejected'), '{}') AS examined
             FROM verdict_sentence WHERE collection_id = %(collection)s AND event_id = wanted.id
         ) AS said
         CROSS JOIN LATERAL (
@@ -47,8 +50,11 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
 
 def _verdict(row: Any) -> LoggedVerdict:
     match row.version:
-        case 1:
+        case 1:  # silence said as much of every sentence
             return _first(row)
+        case 2:
+            examined = tuple(row.examined)
+            return replace(_first(row), examined=examined if min(examined, default=1.0) < 1.0 else ())
         case unknown:
             raise ValueError(f"feedback {row.id} is a verdict of version {unknown}, which is not known here")
 

@@ -3624,6 +3624,19 @@ export interface components {
          *       ]
          *     }
          * @example {
+         *       "partial": true,
+         *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
+         *       "rejected": [
+         *         {
+         *           "examined": 0.25,
+         *           "sentence_id": 4
+         *         }
+         *       ],
+         *       "supporting": [
+         *         17
+         *       ]
+         *     }
+         * @example {
          *       "none_helped": true,
          *       "query_id": "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11",
          *       "supporting": []
@@ -3685,7 +3698,7 @@ export interface components {
             query_id?: string | null;
             /**
              * Rejected
-             * @description Sentences that did not help.
+             * @description Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
              */
             rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
@@ -5553,8 +5566,19 @@ export interface components {
             /** Redis */
             redis: string;
             /**
+             * Replica
+             * @description Where READ_DATABASE_URL stands; while that is not 'ok', queries are read on the primary.
+             * @enum {string}
+             */
+            replica: "none" | "ok" | "stale" | "unreachable" | "not a replica";
+            /**
+             * Replica Lag Seconds
+             * @description All that was committed longer ago is on the replica; null where that is not known.
+             */
+            replica_lag_seconds: number | null;
+            /**
              * Status
-             * @description 'degraded' without Redis or a worker, with a backlog of minutes, or with little disk left.
+             * @description 'degraded' without Redis or a worker, with a backlog of minutes, with little disk left, or where the replica cannot be read on.
              */
             status: string;
             /**
@@ -5933,6 +5957,12 @@ export interface components {
          * @description A sentence by its id, as answers give it.
          */
         SentenceById: {
+            /**
+             * Examined
+             * @description Of a rejected sentence: with what probability it was looked at, as where it was shown and merely not clicked. Divides what the rejection says.
+             * @default 1
+             */
+            examined?: number;
             /** Sentence Id */
             sentence_id: number | string;
         };
@@ -5941,6 +5971,12 @@ export interface components {
          * @description A sentence by your id of its passage and its text.
          */
         SentenceByText: {
+            /**
+             * Examined
+             * @description Of a rejected sentence: with what probability it was looked at, as where it was shown and merely not clicked. Divides what the rejection says.
+             * @default 1
+             */
+            examined?: number;
             /** Passage Id */
             passage_id: string | number;
             /** Text */

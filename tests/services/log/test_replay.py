@@ -38,6 +38,7 @@ class Said:
     day: str
     supporting: list[int]
     rejected: list[int]
+    examined: float
     partial: bool
     retrieval_success: bool | None
     confidence: float
@@ -54,6 +55,7 @@ def said(draw: st.DrawFn) -> Said:
         day=draw(st.sampled_from(DAYS)),
         supporting=named[:cut],
         rejected=named[cut:],
+        examined=draw(st.sampled_from([1.0, 0.4, 0.05])),
         partial=draw(st.booleans()),
         retrieval_success=draw(st.sampled_from([None, True, False])),
         confidence=draw(st.sampled_from([1.0, 0.5, 0.01])),
@@ -94,6 +96,7 @@ def applied(application: Application, collection: str, log: Iterable[Said], batc
             asked[one.question],
             [everything[at] for at in one.supporting],
             rejected=[everything[at] for at in one.rejected],
+            examined=one.examined,
             judge=one.judge,
             partial=one.partial,
             retrieval_success=one.retrieval_success,

@@ -23,6 +23,7 @@ THINGS = [
     "redis",
     "postgres",
     "pgvector",
+    "replica",
     "schema",
     "encoder",
     "clocks",

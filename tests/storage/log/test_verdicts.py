@@ -1,5 +1,6 @@
 """Verdicts in the log: what is written reads the same again, and what is of an unknown version not at all."""
 
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
@@ -28,6 +29,7 @@ VERDICTS = [
     FULL,
     LoggedVerdict(retrieval_success=True, generation_success=False, generation_score=1.0, confidence=1.0),
     LoggedVerdict(rejects=(1,)),
+    LoggedVerdict(supports=(4,), rejects=(1, 3, 9), examined=(0.25, 1.0, 0.01), partial=True),
 ]
 
 
@@ -97,6 +99,17 @@ def test_expansions_are_read_alone_and_in_their_order(application: Application, 
     assert found == {first: list(FULL.expansions)}
 
 
+def test_a_verdict_of_the_first_version_was_silent_about_nothing(
+    application: Application, curie: str, query_id: UUID
+) -> None:
+    said = VERDICTS[-1]
+    [event] = accepted(application, curie, query_id, {"old": [said]})
+    assert event is not None
+    with application.database.write() as writer:
+        writer.execute("UPDATE feedback_event SET version = 1 WHERE id = %(id)s", {"id": event})
+    assert read(application, curie, [event]) == {event: replace(said, examined=())}
+
+
 def test_a_version_that_is_not_known_is_not_guessed_at(
     application: Application, curie: str, query_id: UUID
 ) -> None:
@@ -104,7 +117,7 @@ def test_a_version_that_is_not_known_is_not_guessed_at(
     assert known is not None
     assert unknown is not None
     with application.database.write() as writer:
-        writer.execute("UPDATE feedback_event SET version = 2 WHERE id = %(id)s", {"id": unknown})
+        writer.execute("UPDATE feedback_event SET version = 3 WHERE id = %(id)s", {"id": unknown})
     assert read(application, curie, [known]) == {known: FULL}
-    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 2"):
+    with pytest.raises(ValueError, match=f"feedback {unknown} is a verdict of version 3"):
         read(application, curie, [known, unknown])

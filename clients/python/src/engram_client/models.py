@@ -1254,9 +1254,17 @@ class Readiness(Struct):
     """
     postgres: str
     redis: str
+    replica: Literal["none", "ok", "stale", "unreachable", "not a replica"]
+    """
+    Where READ_DATABASE_URL stands; while that is not 'ok', queries are read on the primary.
+    """
+    replica_lag_seconds: float | None
+    """
+    All that was committed longer ago is on the replica; null where that is not known.
+    """
     status: str
     """
-    'degraded' without Redis or a worker, with a backlog of minutes, or with little disk left.
+    'degraded' without Redis or a worker, with a backlog of minutes, with little disk left, or where the replica cannot be read on.
     """
     workers: int | None
     """

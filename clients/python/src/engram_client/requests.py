@@ -671,6 +671,10 @@ class SentenceById(TypedDict):
     A sentence by its id, as answers give it.
     """
 
+    examined: NotRequired[float]
+    """
+    Of a rejected sentence: with what probability it was looked at, as where it was shown and merely not clicked. Divides what the rejection says.
+    """
     sentence_id: int | str
 
 
@@ -685,6 +689,10 @@ class SentenceByText(TypedDict):
     A sentence by your id of its passage and its text.
     """
 
+    examined: NotRequired[float]
+    """
+    Of a rejected sentence: with what probability it was looked at, as where it was shown and merely not clicked. Divides what the rejection says.
+    """
     passage_id: PassageId | PassageId1
     text: str
 
@@ -859,7 +867,7 @@ class FeedbackIn(TypedDict):
     """
     rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
-    Sentences that did not help.
+    Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
     """
     retrieval_success: NotRequired[bool | None]
     """

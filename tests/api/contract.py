@@ -1,0 +1,38 @@
+"""What answers are held against: the OpenAPI document, and which of schemathesis' checks hold where."""
+
+from copy import deepcopy
+from typing import Any
+
+from tests.api.operations import DOCUMENT
+
+# Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
+# well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log, and a session that
+# was cancelled can be read. A judge's name with blanks around it is the name without them, though no client sends
+# such a path.
+CONFIG = """
+[checks.positive_data_acceptance]
+enabled = false
+[checks.not_a_server_error]
+expected-statuses = ["2xx", "3xx", "4xx"]
+[checks.negative_data_rejection]
+expected-statuses = ["400", "404", "405", "409", "413", "415", "422"]
+[[operations]]
+include-path-regex = "^/(answer|expand|query|query/compare|facts/revise|sessions|v1/chat/completions)$"
+checks.not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", "503"]
+[[operations]]
+include-path-regex = "/judges/"
+checks.negative_data_rejection.enabled = false
+[[operations]]
+include-path-regex = "^/(feedback|sessions)/"
+checks.use_after_free.enabled = false
+"""
+
+
+def keyless() -> dict[str, Any]:
+    """The document of a service that needs no key; which key may do what, ``test_access`` asks of every route."""
+    document = deepcopy(DOCUMENT)
+    del document["components"]["securitySchemes"]
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation.pop("security", None)
+    return document

@@ -1,0 +1,154 @@
+"""``engram up --api 2 --workers 2``: one port, even load, and every verdict once, though processes are killed."""
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.composition import Application
+from tests.conftest import CURIE
+from tests.faults.conftest import QUESTION
+from tests.support import state, undo
+from tests.support.forks import ROOT, Forked
+from tests.support.orphans import orphans
+from tests.support.processes import eventually, free_port
+
+CLIENTS = 8
+VERDICTS = 6
+"""Of each client, in each half."""
+
+
+class Up:
+    """The command in a process of its own."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.metered = free_port() + 12_000
+        told = {"ENGRAM_PORT": str(self.port), "ENGRAM_METRICS_PORT": str(self.metered), "PYTHONPATH": str(ROOT)}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
+        self.log = folder / "up.log"
+        with self.log.open("wb") as log:
+            program = ["-m", "app.cli", "up", "--api", "2", "--workers", "2"]
+            self.process = Forked(program, cwd=folder, env=kept | dict(env) | told, stdout=log, stderr=log)
+
+    def children(self, role: str) -> list[int]:
+        """Processes of the role that live."""
+        children = Path(f"/proc/{self.process.pid}/task")
+        pids = [int(pid) for task in children.glob("*/children") for pid in task.read_text().split()]
+        return [pid for pid in pids if f"\0{role}" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+    def queries(self, number: int) -> float | None:
+        """How many queries the API process of this number has answered; None if it does not tell."""
+        try:
+            page = httpx.get(f"http://127.0.0.1:{self.metered + number}/metrics", trust_env=False, timeout=10).text
+        except httpx.HTTPError:
+            return None
+        return sum(map(float, re.findall(r"^engram_queries_total\{.*\} (\S+)$", page, re.MULTILINE)))
+
+
+@pytest.fixture
+def up(env: Mapping[str, str], tmp_path: Path) -> Iterator[Up]:
+    own = {"ENGRAM_DATA_DIR": str(tmp_path / "data"), "ENGRAM_FEEDBACK_BATCH_SIZE": "4"}
+    run = Up(tmp_path, {**env, **own})
+    yield run
+    run.process.kill()
+    run.process.wait()
+
+
+def test_processes_share_a_port_and_the_work_and_lose_nothing_when_killed(application: Application, up: Up) -> None:
+    names = [f"many-{number}-{up.port}" for number in range(3)]
+    for name in names:
+        reception = application.ingest.receive(application.access.opening(name))
+        bodies = [{"metadata": {}, "sentences": None} | dict(passage) for passage in CURIE]
+        reception.add(list(enumerate(bodies, start=1)), [])
+        reception.finish()
+    eventually(lambda: all(up.queries(number) is not None for number in range(4)), "four processes")
+    eventually(lambda: "answers at" in up.log.read_text(), "an API")
+    application.runner.run_ready()
+    eventually(lambda: all(ingested(application, name) for name in names), "passages")
+
+    given = judged_by_all(up.url, names, "first")
+    shares = [up.queries(number) or 0.0 for number in range(2)]
+    assert sum(shares) == CLIENTS * VERDICTS
+    assert min(shares) >= 0.2 * sum(shares), shares
+
+    killed = up.children("serve")[:1] + up.children("worker")[:1]
+    assert len(killed) == 2
+    shot = threading.Timer(0.3, lambda: [os.kill(pid, signal.SIGKILL) for pid in killed])
+    shot.start()
+    again = judged_by_all(up.url, names, "second")
+    shot.join()
+    eventually(lambda: up.log.read_text().count("ended with exit code 137; starting it again") == 2, "a new start")
+
+    for name in names:
+        eventually(lambda name=name: learned(application, name), "learning")
+        assert len(state.event_statuses(application, name)) == given[name] + again[name]
+        assert orphans(application, name) == {}
+        undo.assert_verified(application, name)
+    eventually(lambda: len(up.children("serve")) == len(up.children("worker")) == 2, "all four")
+    up.process.terminate()
+    assert up.process.wait(60) == 0
+
+
+def learned(application: Application, name: str) -> bool:
+    return set(state.event_statuses(application, name).values()) == {"applied"}
+
+
+def ingested(application: Application, name: str) -> bool:
+    with application.database.read() as reader:
+        count = reader.scalar("SELECT passage_count FROM collection WHERE name = %(n)s", {"n": name})
+    return bool(count == len(CURIE))
+
+
+def judged_by_all(url: str, names: list[str], stage: str) -> dict[str, int]:
+    """Questions and verdicts of several clients at once, each until it is answered; how many by collection."""
+    failed: list[BaseException] = []
+
+    def judge(client: int) -> None:
+        try:
+            with httpx.Client(base_url=url, trust_env=False, timeout=60) as http:
+                for number in range(VERDICTS):
+                    name = names[(client + number) % len(names)]
+                    answer = sent(http, "/query", {"collection": name, "query": QUESTION}, None)
+                    sentence = {"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}
+                    body = {"collection": name, "query_id": answer["query_id"], "supporting": [sentence]}
+                    wait = number % 2 == 0
+                    told = sent(http, "/feedback", body | {"wait": wait}, f"{stage}-{client}-{number}")
+                    assert told["status"] == "applied" or not wait
+        except BaseException as error:  # noqa: BLE001 - told by the thread that waits
+            failed.append(error)
+
+    threads = [threading.Thread(target=judge, args=(client,)) for client in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed
+    each = dict.fromkeys(names, 0)
+    for client in range(CLIENTS):
+        for number in range(VERDICTS):
+            each[names[(client + number) % len(names)]] += 1
+    return each
+
+
+def sent(http: httpx.Client, path: str, body: Mapping[str, object], key: str | None) -> dict[str, str]:
+    """The answer, asked for again under the same key while nobody gives one."""
+    headers = {} if key is None else {"idempotency-key": key}
+    ends = time.monotonic() + 60
+    while time.monotonic() < ends:
+        with suppress(httpx.TransportError):
+            answer = http.post(path, json=body, headers=headers)
+            if answer.status_code in (200, 202):
+                return dict(answer.json())
+            assert answer.status_code == 503, json.dumps(answer.json())
+        time.sleep(0.05)
+    raise AssertionError(f"no answer from {path}")

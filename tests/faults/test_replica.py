@@ -1,0 +1,302 @@
+"""Queries on a real streaming replica: read there, but never without what somebody was told of.
+
+While it lags, stands still, is away or was promoted, the primary answers, and readiness says so.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+from fastapi.testclient import TestClient
+from pydantic import SecretStr
+
+from app.composition import Application, Servers
+from app.main import create_app
+from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis, postgres
+from app.services.upkeep.doctor import DoctorService
+from app.settings import Settings
+from app.storage import replica
+from app.storage.schema import migrate
+from app.telemetry import metrics
+from tests.conftest import CURIE, Heavy
+from tests.support import standby, state
+from tests.support.processes import eventually
+
+QUESTION = "Where was Marie Curie born?"
+LAG_SECONDS = 0.5
+
+
+@pytest.fixture(scope="module")
+def primary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(postgres._SETTINGS, "fsync", "off")
+        with EmbeddedPostgres(tmp_path_factory.mktemp("primary") / "postgres") as server:
+            migrate(server.url)
+            yield server
+
+
+@pytest.fixture(scope="module")
+def second(primary: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    server = standby.made(primary, tmp_path_factory.mktemp("standby") / "postgres")
+    server.start()
+    yield server
+    standby.remove(server)
+
+
+Make = Callable[..., Application]
+
+
+@pytest.fixture(scope="module")
+def make(
+    settings: Settings, primary: EmbeddedPostgres, own_redis: EmbeddedRedis, second: EmbeddedPostgres, heavy: Heavy
+) -> Iterator[Make]:
+    """Makes applications, as of processes of their own, which read on the replica."""
+    made: list[Application] = []
+
+    def one(url: str = primary.url, **changed: Any) -> Application:
+        told = {"read_database_url": SecretStr(second.url), "read_lag_seconds": 300.0, **changed}
+        app = Application(settings.model_copy(update=told), Servers(url, own_redis.url), consumer="tests")
+        app.__dict__["embedder"], app.__dict__["language"] = heavy
+        if app.database.replica is not None:
+            app.database.replica.start()
+            eventually(lambda: app.database.replica.seen().lag_seconds is not None)
+        made.append(app)
+        return app
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replica, "LOOK_SECONDS", 0.05)
+        yield one
+        for app in made:
+            app.close()
+
+
+@pytest.fixture(scope="module")
+def application(make: Make) -> Application:
+    return make()
+
+
+@pytest.fixture
+def curie(application: Application, collection: str) -> str:
+    put(application, collection, *CURIE)
+    asked(clients(application)[0], collection)  # from then on there is a floor
+    caught_up(application)
+    return collection
+
+
+def put(app: Application, into: str, *passages: Mapping[str, Any]) -> None:
+    """Passages that nobody was told of."""
+    reception = app.ingest.receive(app.access.opening(into))
+    bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
+    reception.add(list(enumerate(bodies, start=1)), [])
+    reception.finish()
+    app.runner.run_ready()
+
+
+def caught_up(app: Application) -> None:
+    """Wait until the replica has all that there is by now."""
+    _, end = app.database.position()
+
+    def there() -> bool:
+        with replica.up_to(0), app.database.read() as reader:
+            return int(reader.row(replica.STANDBY)[2]) >= end
+
+    eventually(there)
+    eventually(lambda: app.database.replica is not None and app.database.replica.usable)
+
+
+@contextmanager
+def standing_still(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+    """A replica that replays nothing meanwhile."""
+    with standby.told(server) as connection:
+        connection.execute("SELECT pg_wal_replay_pause()")
+        while connection.execute("SELECT pg_get_wal_replay_pause_state()").fetchone() != ("paused",):
+            time.sleep(0.005)
+        try:
+            yield connection
+        finally:
+            connection.execute("SELECT pg_wal_replay_resume()")
+
+
+@contextmanager
+def answered_by(outcome: str) -> Iterator[None]:
+    """One read in the block, and it comes from there."""
+
+    def counts() -> dict[str, float]:
+        names = ("replica", "behind", "unfit", "failed")
+        return {name: metrics.REPLICA_READS.labels(name)._value.get() for name in names}
+
+    before = counts()
+    yield
+    assert {name: count - before[name] for name, count in counts().items() if count != before[name]} == {outcome: 1}
+
+
+def asked(client: TestClient, collection: str) -> dict[str, Any]:
+    body = {"collection": collection, "query": QUESTION, "include": ["trace"]}
+    answer = client.post("/query", json=body)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def judged(client: TestClient, collection: str, query_id: str, key: str, *, wait: bool) -> None:
+    supporting = [{"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}]
+    body = {"collection": collection, "query_id": query_id, "supporting": supporting, "wait": wait}
+    answer = client.post("/feedback", json=body, headers={"idempotency-key": key})
+    assert answer.status_code == (200 if wait else 202), answer.text
+
+
+def clients(*apps: Application) -> list[TestClient]:
+    return [TestClient(create_app(app), raise_server_exceptions=False) for app in apps]
+
+
+def test_what_nobody_was_told_of_is_read_as_the_replica_has_it(
+    application: Application, second: EmbeddedPostgres, curie: str
+) -> None:
+    (client,) = clients(application)
+    with standing_still(second):
+        new = {"id": "new", "title": "Marie Curie", "text": "Marie Curie was born as Maria Sklodowska in Warsaw."}
+        put(application, curie, new)
+        with answered_by("replica"):
+            answer = asked(client, curie)
+        assert "new" not in {hit["passage_id"] for hit in answer["passages"]}
+        with application.database.read() as reader:  # what a query leaves is on the primary
+            kept = reader.scalar("SELECT count(*) FROM episode WHERE id = %(id)s", {"id": answer["query_id"]})
+        assert kept == 1
+
+        job = client.get(f"/collections/{curie}/jobs", params={"limit": 1}).json()["jobs"][0]
+        assert client.get(f"/jobs/{job['job_id']}").json()["status"] == "succeeded"
+        with answered_by("behind"):
+            answer = asked(client, curie)
+        assert "new" in {hit["passage_id"] for hit in answer["passages"]}
+    caught_up(application)
+    with answered_by("replica"):
+        assert asked(client, curie)["passages"] == answer["passages"]
+
+
+def test_a_verdict_that_was_waited_for_is_seen_through_every_process(
+    application: Application, make: Make, second: EmbeddedPostgres, curie: str
+) -> None:
+    one, other = clients(application, make())
+    query = asked(one, curie)["query_id"]
+    with standing_still(second):
+        judged(one, curie, query, "unawaited", wait=False)
+        application.learn.apply(
+            state.collection_id(application, curie), list(state.event_statuses(application, curie))
+        )
+        with answered_by("replica"):
+            assert asked(one, curie)["trace"]["recalled"] == []
+        judged(one, curie, query, "awaited", wait=True)
+        for client in (one, other):
+            with answered_by("behind"):
+                assert asked(client, curie)["trace"]["recalled"]
+    caught_up(application)
+    for client in (one, other):
+        with answered_by("replica"):
+            assert asked(client, curie)["trace"]["recalled"]
+
+
+def test_a_query_waits_for_what_it_has_to_see(make: Make, second: EmbeddedPostgres, curie: str) -> None:
+    patient = make(read_wait_seconds=20.0, read_lag_seconds=60.0)
+    (client,) = clients(patient)
+    query = asked(client, curie)["query_id"]
+    with standing_still(second) as connection:
+        judged(client, curie, query, "awaited", wait=True)
+        resume = threading.Timer(0.2, connection.execute, ["SELECT pg_wal_replay_resume()"])
+        resume.start()
+        began = time.monotonic()
+        with answered_by("replica"):
+            assert asked(client, curie)["trace"]["recalled"]
+        assert time.monotonic() - began >= 0.15
+        resume.join()
+
+
+def test_positions_that_redis_lost_are_not_missed(
+    application: Application, second: EmbeddedPostgres, own_redis: EmbeddedRedis, curie: str, stream: Any
+) -> None:
+    (client,) = clients(application)
+    query = asked(client, curie)["query_id"]
+    with standing_still(second):
+        judged(client, curie, query, "awaited", wait=True)
+        stream.flushall()
+        with answered_by("behind"):
+            assert asked(client, curie)["trace"]["recalled"]
+    caught_up(application)
+    own_redis.stop()
+    try:
+        with answered_by("unfit"):
+            assert asked(client, curie)["trace"]["recalled"]
+    finally:
+        own_redis.start()
+
+
+def test_a_replica_that_stands_still_grows_stale_and_the_doctor_says_so(
+    make: Make, second: EmbeddedPostgres, curie: str
+) -> None:
+    application = make(read_lag_seconds=LAG_SECONDS)
+    (client,) = clients(application)
+    caught_up(application)
+    assert client.get("/readyz").json()["replica"] == "ok"
+    with standing_still(second):
+        put(application, curie, {"id": "new", "text": "Something new."})
+        eventually(lambda: client.get("/readyz").json()["replica"] == "stale")
+        said = client.get("/readyz").json()
+        assert said["status"] == "degraded"
+        assert said["replica_lag_seconds"] > LAG_SECONDS
+        with answered_by("unfit"):
+            asked(client, curie)
+        assert diagnosed(application) == ("wrong", "stale")
+    caught_up(application)
+    assert client.get("/readyz").json()["replica"] == "ok"
+    assert diagnosed(application)[0] == "ok"
+
+
+def test_a_replica_that_is_away_is_done_without(
+    application: Application, second: EmbeddedPostgres, curie: str
+) -> None:
+    (client,) = clients(application)
+    with answered_by("replica"):
+        asked(client, curie)
+    second.stop()
+    try:
+        assert client.post("/query", json={"collection": curie, "query": QUESTION}).status_code == 200
+        eventually(lambda: client.get("/readyz").json()["replica"] == "unreachable")
+        with answered_by("unfit"):
+            asked(client, curie)
+        assert diagnosed(application) == ("wrong", "unreachable")
+    finally:
+        second.start()
+    caught_up(application)
+    with answered_by("replica"):
+        asked(client, curie)
+
+
+def test_a_promoted_replica_is_one_no_longer_and_can_be_the_primary(
+    application: Application, make: Make, second: EmbeddedPostgres, curie: str
+) -> None:
+    (client,) = clients(application)
+    query = asked(client, curie)["query_id"]
+    judged(client, curie, query, "awaited", wait=True)
+    caught_up(application)
+    with standby.told(second) as connection:
+        assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
+    eventually(lambda: client.get("/readyz").json()["replica"] == "not a replica")
+    put(application, curie, {"id": "new", "title": "Marie Curie", "text": "Marie Curie was born in Warsaw indeed."})
+    with answered_by("unfit"):
+        assert "new" in {hit["passage_id"] for hit in asked(client, curie)["passages"]}
+    assert diagnosed(application) == ("wrong", "not a replica")
+
+    promoted = make(second.url, read_database_url=None)
+    (moved,) = clients(promoted)
+    answer = asked(moved, curie)
+    assert answer["trace"]["recalled"]
+    judged(moved, curie, answer["query_id"], "after", wait=True)
+    assert set(state.event_statuses(promoted, curie).values()) == {"applied"}
+
+
+def diagnosed(app: Application) -> tuple[str, str]:
+    doctor = DoctorService(app.settings, app.database, app.stream, lambda: app.encoder, app.check_dimension)
+    (finding,) = doctor._replica()
+    return finding.verdict, finding.found

