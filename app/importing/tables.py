@@ -41,7 +41,8 @@ def passages(source: str, text: str) -> Iterator[Passage]:
     """A passage for each row that says something.
 
     A column called as in ``TEXTS`` is its text, as in ``TITLES`` its title, as in ``IDS`` its id, and all others
-    are metadata. Where no column is the text, the text says each column with its value.
+    are metadata. Where no column is the text, the text says each column with its value, and the first value is the
+    title.
 
     Raises:
         UnreadableError: as ``rows``, or two rows have one id.
@@ -62,7 +63,7 @@ def passages(source: str, text: str) -> Iterator[Passage]:
         rest = {name: value for name, value in row.items() if name not in (identifier, title, body)}
         yield Passage(
             id=key,
-            title=row[title] if title else next(iter(row.values())),
+            title=row[title] if title else "" if body else next(iter(row.values())),
             text=row[body] if body else "\n".join(said),
             sentences=tuple(split_sentences(row[body])) if body else tuple(said),
             metadata={"source": source, "format": "csv", "row": number, **rest},

@@ -51,6 +51,16 @@ def test_every_command_is_mentioned() -> None:
         assert f"engram {command.name or command.callback.__name__}" in page
 
 
+def test_every_command_that_is_mentioned_exists() -> None:
+    known = {group.name for group in cli.registered_groups}
+    known |= {one.name or one.callback.__name__ for one in cli.registered_commands if one.callback is not None}
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        said = set(
+            re.findall(r"(?:`|^|bin/|&& )engram ([a-z][a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        )
+        assert said <= known, (page.name, said - known)
+
+
 def test_every_variable_in_the_readme_is_a_setting() -> None:
     known = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | {"ENGRAM_EVALUATION_DATA"}
     assert set(re.findall(r"ENGRAM_[A-Z_]+", README)) <= known

@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from app.importing import formats
+from app.importing import formats, tables
 from app.importing.documents import UnreadableError
 
 PAGE = """<!doctype html><html><head><title>Rivers of Europe</title><script>var x = "no text";</script></head>
@@ -171,3 +171,10 @@ def pdf_of(pages: list[list[str]], *, title: str | None = None) -> bytes:
         start,
     )
     return bytes(out)
+
+
+def test_a_row_with_a_text_and_no_title_has_none() -> None:
+    (row,) = tables.passages("towns.csv", "id,text,river\n7,Basel lies on the Rhine.,Rhine\n")
+    assert (row.id, row.title, row.metadata["river"]) == ("towns.csv#7", "", "Rhine")
+    (row,) = tables.passages("towns.csv", "town,river\nBasel,Rhine\n")
+    assert (row.title, row.text) == ("Basel", "town: Basel\nriver: Rhine")

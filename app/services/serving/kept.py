@@ -1,6 +1,7 @@
 """What is kept of an answer: ids and numbers. Read again, it shows the texts that there still are.
 
 A passage, sentence, entity or unit that was deleted since is left out, and one that was changed is shown as it is.
+So is a past question, whose words may have been made of a passage that is gone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from app.core import sufficiency
 from app.services.retrieval.answer import Answer, PassageAnswer
 from app.services.retrieval.retrieve import Retrieved
-from app.services.retrieval.trace import HopTrace, PassageTrace, Trace
+from app.services.retrieval.trace import Cause, HopTrace, PassageTrace, Trace
 from app.services.retrieval.walk import Hop
 from app.storage.corpus import passages
 from app.storage.corpus.collections import Collection
@@ -64,7 +65,10 @@ def kept(found: Retrieved, answer: Answer, trace: Trace) -> EpisodeRow:
         trace={
             "time_constraint": trace.time_constraint,
             "entities": [_without(_json(entity), "name") for entity in trace.entities],
-            "recalled": [_json(recalled) for recalled in trace.recalled],
+            "recalled": [
+                _without(_json(recalled), "past_question") | {"question_id": past.question_id}
+                for recalled, past in zip(trace.recalled, found.walk.recalled, strict=True)
+            ],
             "hops": [_hop(*pair) for pair in zip(trace.hops, found.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_explained(of, ids) for of in trace.passages],
             "enough": None if trace.enough is None else _json(trace.enough),
@@ -132,7 +136,7 @@ def _without(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """The same as JSON has it: rows with their columns by name, moments as text.
+    """The same as JSON has it: rows with their columns by name, moments as text; of a verdict not its question.
 
     ``dataclasses.asdict`` copies whatever it comes upon, which took a tenth of a query's processor time.
     """
@@ -149,7 +153,8 @@ def _json(value: Any) -> Any:
 
 @cache
 def _columns(kind: type) -> tuple[str, ...]:
-    return tuple(column.name for column in fields(kind))
+    names = tuple(column.name for column in fields(kind))
+    return tuple(name for name in names if name != "question") if issubclass(kind, Cause) else names
 
 
 class Reading:
@@ -177,6 +182,10 @@ class Reading:
         )
         self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
         self._units = influence.unit_texts(reader, collection.id, sorted(units)) if units else {}
+        past = {row["question_id"] for row in trace["recalled"]}
+        self._past = influence.question_texts(reader, collection.id, sorted(past)) if past else {}
+        events = {cause["event_id"] for cause in _causes(trace)}
+        self._judged = influence.judged_questions(reader, collection.id, sorted(events)) if events else {}
 
     def answer(self) -> dict[str, Any]:
         """What was answered, in the shape of an answer."""
@@ -201,16 +210,20 @@ class Reading:
     def trace(self) -> dict[str, Any]:
         """How it came about, in the shape of a trace."""
         trace = self._episode.trace
-        explained = trace["passages"]
+        explained, enough = trace["passages"], trace.get("enough")
         return trace | {
             "entities": [
                 row | {"name": self._surfaces[row["entity_id"]]}
                 for row in trace["entities"]
                 if row["entity_id"] in self._surfaces
             ],
-            "recalled": list(self._standing(trace["recalled"])),
+            "recalled": [
+                _without(row, "question_id") | {"past_question": self._past.get(row["question_id"])}
+                for row in self._standing(trace["recalled"])
+            ],
             "hops": [self._hop(hop) for hop in trace["hops"]],
             "passages": None if explained is None else list(self._explained(explained)),
+            "enough": enough and enough | {"influences": self._asked(enough["influences"])},
         }
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
@@ -239,6 +252,7 @@ class Reading:
                     "passage_id": self._passages[sentence.passage_id].external_id,
                     "text": sentence.text,
                     "activated_by": [names[entity] for entity in row["activated_by"] if entity in names],
+                    "influences": self._asked(row["influences"]),
                 }
                 for row in self._standing(hop["sentences"])
                 for sentence in (self._sentences[row["sentence_id"]],)
@@ -254,6 +268,7 @@ class Reading:
                 told["features"] = {
                     name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
                 }
+                told["influences"] = self._asked(row["influences"])
                 if told["key"] is not None:
                     told["key"] = told["key"] | {"units": list(self._brought(told["key"]["units"]))}
                 yield told
@@ -262,8 +277,26 @@ class Reading:
         for row in rows:
             if row["unit_id"] in self._units:
                 method, text = self._units[row["unit_id"]]
-                yield {**row, "method": method, "text": text}
+                yield {**row, "method": method, "text": text, "events": self._asked(row["events"])}
+
+    def _asked(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The causes, each with the question that its verdict is on."""
+        judged = self._judged
+        return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]
 
     def _standing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         """Of rows about sentences, those of sentences that there are."""
         return (dict(row) for row in rows if row["sentence_id"] in self._sentences)
+
+
+def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """All verdicts that a kept trace names."""
+    for hop in trace["hops"]:
+        for sentence in hop["sentences"]:
+            yield from sentence["influences"]
+    for row in trace["passages"] or ():
+        yield from row["influences"]
+        for unit in row["key"]["units"] if row["key"] else ():
+            yield from unit["events"]
+    if trace.get("enough"):
+        yield from trace["enough"]["influences"]

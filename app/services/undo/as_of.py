@@ -48,6 +48,7 @@ from app.storage.keys import evolved_keys, generations, key_log
 from app.storage.learning import experience, memories, weights
 from app.storage.learning.weights import Days
 from app.storage.log import history, outcomes
+from app.storage.sessions import erasure
 from app.storage.undo import copied_facts, copied_log, copies
 from app.storage.undo.copies import Copy
 
@@ -59,7 +60,6 @@ ROWS = 2_000
 EVENTS = 100
 CHUNK = 200
 """Sentences, questions or passages whose states are computed and written together: bounds memory."""
-
 REPORT_SECONDS = 0.5
 
 CORPUS = (
@@ -187,8 +187,7 @@ class PastService:
             InvalidRequestError: the moment is yet to come.
             ConflictError: there is a collection of that name, or another process makes one.
             UnavailableError: it was told to stop, or Postgres is out of reach.
-            EmbeddingSpaceMismatchError: an expansion has to be embedded anew, and the other's vectors are of
-                another encoder.
+            EmbeddingSpaceMismatchError: an expansion has to be embedded anew, by an encoder that is not here.
         """
 
         def heard(stage: str, done: int, of: int) -> None:
@@ -268,6 +267,7 @@ class _Making:
         restored = restore.run(writer, copy, units)
         gone = self._memories()
         days = self._questions(restored.questions_gone)
+        erasure.forget_in_copy(writer, copy.source, copy.target)
         self._beliefs(days | restored.days)
         generation, certain = _serving(writer, copy)
         self._keys(generation)

@@ -249,6 +249,27 @@ def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[in
     return {row.id: LoggedCause(row.id, row.judge, row.question, row.applied_at) for row in rows}
 
 
+def judged_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, str]:
+    """Event -> the question that was judged, of whatever became of the event."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id, judged.question FROM {WANTED} {each("feedback_event event", "event.id = wanted.id")}
+        {each("judged_query judged", "judged.id = event.query_id")}
+        """,
+        {"collection": collection_id, "ids": list(events)},
+    )
+    return {row.id: row.question for row in rows}
+
+
+def question_texts(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[int, str]:
+    """Question -> its text, of those that verdicts still teach."""
+    rows = reader.rows(
+        f"SELECT q.id, q.text FROM {WANTED} {each('question q', 'q.id = wanted.id')}",
+        {"collection": collection_id, "ids": list(questions)},
+    )
+    return {row.id: row.text for row in rows}
+
+
 def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served]:
     """The evolved keys of these passages, of those that have one."""
     rows = reader.rows(

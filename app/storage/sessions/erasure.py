@@ -7,6 +7,9 @@ left are ids and numbers, and the session's own question, which is the caller's.
 A sub-question that was judged is in the log and among the questions that verdicts taught as well. There its words
 are replaced by words that say nothing, the same wherever the same question stands, so that the log still leads to
 all that was learned: vectors and supports stay.
+
+What says of which passages they may be made is the session. So the words go with the session as well (see
+``forget_sessions``), and a copy of a past moment, which has no sessions, is without them from the start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +39,30 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
         owned = _blank(writer, collection_id, touched, passages)
         _unname(writer, collection_id, owned)
     return len(touched)
+
+
+def forget_sessions(writer: Writer, collection_id: int, sessions: Sequence[UUID]) -> None:
+    """Erase the words of these sessions' sub-questions, since nothing will say any more what they were made of."""
+    collections.lock_learning(writer, collection_id, alone=True)
+    _unname(writer, collection_id, _episodes(writer, collection_id, sessions))
+
+
+def forget_in_copy(writer: Writer, source: int, target: int) -> None:
+    """Erase the words of the source's sub-questions in a copy of its log that nobody sees yet."""
+    rows = writer.rows("SELECT id FROM session WHERE collection_id = %(source)s", {"source": source})
+    _unname(writer, target, _episodes(writer, source, [row.id for row in rows]))
+
+
+def _episodes(writer: Writer, collection_id: int, sessions: Sequence[UUID]) -> dict[UUID, str]:
+    """The episodes of these sessions' rounds, each with its session's own question."""
+    rows = writer.rows(
+        f"""
+        SELECT round.episodes, s.question FROM {wanted("ids", "uuid")} {each("session s", "s.id = wanted.id")}
+        {each("session_round round", "round.session_id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(sessions)},
+    )
+    return {episode: row.question for row in rows for episode in row.episodes}
 
 
 def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages: Sequence[int]) -> dict[UUID, str]:

@@ -7,15 +7,18 @@ Pools are kept as ids; read again, they hold the sentences that there still are.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from app.core.session import Round
+from app.storage.corpus import collections
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each
 from app.storage.parameters import integers
+from app.storage.sessions import erasure
 
 ONE = "collection_id = %(collection)s AND id = %(session)s"
 OF = "collection_id = %(collection)s AND session_id = %(session)s"
@@ -323,15 +326,26 @@ def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
 
 
 def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
-    """Remove sessions that ended before the moment, at most ``limit``, with their rounds and pools; how many."""
-    return writer.execute(
+    """Remove sessions that ended before the moment, at most ``limit``, with their rounds and pools; how many.
+
+    With them go the words of their sub-questions, wherever these stand: see ``erasure``.
+    """
+    rows = writer.rows(
         """
-        DELETE FROM session WHERE (collection_id, id) IN (
-            SELECT collection_id, id FROM session WHERE finished_at < %(moment)s LIMIT %(limit)s
-        )
+        SELECT collection_id, id FROM session WHERE finished_at < %(moment)s
+        ORDER BY collection_id, id LIMIT %(limit)s
         """,
         {"moment": moment, "limit": limit},
     )
+    for collection, found in groupby(rows, lambda row: row.collection_id):
+        ended = [row.id for row in found]
+        if collections.keep(writer, collection):
+            erasure.forget_sessions(writer, collection, ended)
+            writer.execute(
+                "DELETE FROM session WHERE collection_id = %(collection)s AND id = ANY(%(ids)s::uuid[])",
+                {"collection": collection, "ids": ended},
+            )
+    return len(rows)
 
 
 def end(writer: Writer, collection_id: int, session: UUID, status: str) -> bool:

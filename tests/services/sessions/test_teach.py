@@ -2,6 +2,7 @@
 it.
 """
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -167,11 +168,22 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
     (born,) = state.sentences(alone, collection, "author").values()
     for one in ids:
         alone.teacher.judge(scope, alone.sessions.state(scope, one), verdict(scope, born), "key", wait=True)
+    # Whoever asks nearly the same is told of the sub-question, by its words.
+    traced = Query(text="Where was Quelmoor Zanzifer born?", scope=scope, include=frozenset({"trace"}))
+    later = alone.ask.query(traced)
+    assert later.trace is not None
+    assert any(name in str(past.past_question) for past in later.trace.recalled)
+    assert name in str(alone.ask.episode(scope, later.query_id).trace)
     held = places(alone, name)
     assert {"session", "session_round", "judged_query", "question"} <= held
     assert any(table.startswith("episode_") for table in held)
 
-    alone.ingest.delete_passage(scope, "work")
+    alone.past.request(scope, datetime.now(UTC), f"{collection}-past")
+    alone.runner.run_ready()
+    past = alone.access.scope(f"{collection}-past")
+
+    for one in (scope, past):
+        alone.ingest.delete_passage(one, "work")
 
     assert places(alone, name, word, "Quellmoor", "Zanzifar", "quellmoor zanzifar") == set()
     read = alone.sessions.read(scope, ids[0])
@@ -179,4 +191,5 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
     assert [one.said for one in read.rounds] == [{"erased": True}] * len(read.rounds)
     assert read.notes == []
     assert {one.passage_id for one in read.evidence} <= {"author"}
-    undo.assert_verified(alone, collection)
+    for one in (scope, past):
+        undo.assert_verified(alone, one.collection.name)

@@ -15,6 +15,7 @@ from app.services.upkeep.retention import Keep, RetentionService, Retired
 from app.settings import Settings
 from app.storage.retrieval import weeks
 from app.storage.retrieval.weeks import WEEK, monday_of
+from tests.services.sessions import test_teach as teach
 from tests.support import state, undo
 from tests.support.databases import application_on, migrated
 from tests.support.past import replayed
@@ -63,6 +64,10 @@ def judged(application: Application, curie: str) -> Judged:
     return Judged(curie, query_id)
 
 
+def words(application: Application, collection: str, table: str, column: str = "text") -> set[object]:
+    return {row[column] for row in state.rows(application, collection, table)}
+
+
 class TestSessions:
     def test_one_goes_with_its_rounds_so_many_days_after_its_end(
         self, application: Application, curie: str
@@ -80,6 +85,25 @@ class TestSessions:
             assert state.rows(application, curie, table) == []
         with pytest.raises(NotFoundError):
             application.sessions.read(scope, ended)
+
+    def test_words_of_its_sub_questions_go_with_it_and_what_they_taught_stays(
+        self, application: Application, curie: str
+    ) -> None:
+        scope = application.access.scope(curie)
+        session = application.sessions.state(scope, teach.ended(application, scope))
+        said = teach.verdict(scope, *teach.evidence(application, curie))
+        application.teacher.judge(scope, session, said, "key", wait=True)
+        assert {teach.CHAIN, teach.PART} == words(application, curie, "question")
+        before = state.rows(application, curie, "question_support")
+
+        assert run(retention(application, queries=30), datetime.now(UTC) + timedelta(days=31)).sessions >= 1
+
+        for table, column in (("question", "text"), ("judged_query", "question")):
+            held = words(application, curie, table, column)
+            assert teach.CHAIN in held
+            assert teach.PART not in held
+        assert state.rows(application, curie, "question_support") == before
+        undo.assert_verified(application, curie)
 
 
 class TestQueries:
