@@ -17,7 +17,6 @@ CREATE TABLE fact_entity (
     graph_id BIGINT DEFAULT 0 NOT NULL,
     name TEXT NOT NULL,
     bare TEXT NOT NULL,
-    tail TEXT NOT NULL,
     surface TEXT NOT NULL,
     stands_for BIGINT,
     CONSTRAINT fact_entity_pkey PRIMARY KEY (collection_id, id),
@@ -25,12 +24,10 @@ CREATE TABLE fact_entity (
     CONSTRAINT fact_entity_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
 );
 CREATE INDEX fact_entity_collection_id_graph_id_bare_idx ON fact_entity (collection_id, graph_id, bare);
-CREATE INDEX fact_entity_collection_id_graph_id_tail_idx ON fact_entity (collection_id, graph_id, tail);
 CREATE INDEX fact_entity_stands_for_idx ON fact_entity (collection_id, stands_for) WHERE stands_for IS NOT NULL;
 COMMENT ON COLUMN fact_entity.graph_id IS '0: the collection''s own.';
 COMMENT ON COLUMN fact_entity.name IS 'Normalised: equal names meet here.';
 COMMENT ON COLUMN fact_entity.bare IS 'The name without what is added in brackets.';
-COMMENT ON COLUMN fact_entity.tail IS 'The last word of the name, by which others may be meant.';
 COMMENT ON COLUMN fact_entity.stands_for IS 'The entity that it was merged into.';
 
 CREATE TABLE fact (
@@ -92,9 +89,6 @@ CREATE TABLE fact_event (
     entity_id BIGINT,
     valid_until INTEGER,
     reason TEXT,
-    part_of BIGINT,
-    origin_id BIGINT,
-    covers BIGINT[],
     status TEXT DEFAULT 'applied' NOT NULL,
     sequence BIGINT NOT NULL,
     observation_noise_positive FLOAT(53) NOT NULL,
@@ -102,32 +96,24 @@ CREATE TABLE fact_event (
     process_noise FLOAT(53) NOT NULL,
     daily_share FLOAT(53) NOT NULL,
     contested_share FLOAT(53) NOT NULL,
-    standing FLOAT(53) DEFAULT 1 NOT NULL,
     received_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     revoked_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT fact_event_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT fact_event_collection_id_idempotency_key_key UNIQUE (collection_id, idempotency_key),
-    CONSTRAINT fact_event_kind_check CHECK (kind IN ('assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke')),
+    CONSTRAINT fact_event_kind_check CHECK (kind IN ('assert', 'confirm', 'contradict', 'supersede', 'close', 'merge')),
     CONSTRAINT fact_event_status_check CHECK (status IN ('applied', 'revoked')),
     CONSTRAINT fact_event_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE
 );
 CREATE INDEX fact_event_collection_id_entity_id_idx ON fact_event (collection_id, entity_id);
-CREATE INDEX fact_event_collection_id_judge_received_at_idx ON fact_event (collection_id, judge, received_at);
 CREATE INDEX fact_event_collection_id_fact_id_idx ON fact_event (collection_id, fact_id);
-CREATE INDEX fact_event_origin_idx ON fact_event (collection_id, origin_id) WHERE origin_id IS NOT NULL;
-CREATE INDEX fact_event_part_of_idx ON fact_event (collection_id, part_of) WHERE part_of IS NOT NULL;
 COMMENT ON TABLE fact_event IS 'The log of what was said of facts: with the sources, everything believed of them is a function of it.';
 COMMENT ON COLUMN fact_event.graph_id IS '0: the collection''s own.';
 COMMENT ON COLUMN fact_event.fact_id IS 'That it speaks of; it may be gone.';
-COMMENT ON COLUMN fact_event.other_id IS 'The fact that comes after, the entity that joins, or the graph that is adopted.';
+COMMENT ON COLUMN fact_event.other_id IS 'The fact that comes after, or the entity that is joined.';
 COMMENT ON COLUMN fact_event.entity_id IS 'Of a merge: the entity that stays.';
 COMMENT ON COLUMN fact_event.valid_until IS 'First day on which the fact no longer holds.';
-COMMENT ON COLUMN fact_event.part_of IS 'The adoption that brought it from another graph.';
-COMMENT ON COLUMN fact_event.origin_id IS 'What it repeats of that graph.';
-COMMENT ON COLUMN fact_event.covers IS 'Of a revocation: the events that it took back.';
 COMMENT ON COLUMN fact_event.sequence IS 'Order in which things were said; replay follows it.';
 COMMENT ON COLUMN fact_event.observation_noise_positive IS 'By which it was applied, as follows.';
-COMMENT ON COLUMN fact_event.standing IS 'Of the judge, in (0, 1].';
 
 CREATE TABLE fact_statement (
     collection_id BIGINT NOT NULL,
@@ -135,15 +121,12 @@ CREATE TABLE fact_statement (
     event_id BIGINT NOT NULL,
     source TEXT NOT NULL,
     text TEXT NOT NULL,
-    origin_id BIGINT,
     CONSTRAINT fact_statement_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT fact_statement_fact_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES fact_event (collection_id, id) ON DELETE CASCADE
 );
 CREATE INDEX fact_statement_collection_id_event_id_idx ON fact_statement (collection_id, event_id);
-CREATE INDEX fact_statement_origin_idx ON fact_statement (collection_id, origin_id) WHERE origin_id IS NOT NULL;
 COMMENT ON TABLE fact_statement IS 'Sentences that callers gave as the sources of facts, beside those of passages.';
 COMMENT ON COLUMN fact_statement.source IS 'Who or what says so.';
-COMMENT ON COLUMN fact_statement.origin_id IS 'The sentence that it repeats of another graph.';
 
 CREATE TABLE fact_source (
     collection_id BIGINT NOT NULL,
@@ -167,10 +150,9 @@ CREATE TABLE fact_source (
 );
 CREATE UNIQUE INDEX fact_source_fact_idx ON fact_source (collection_id, fact_id, sentence_id, statement_id);
 CREATE INDEX fact_source_sentence_idx ON fact_source (collection_id, sentence_id) WHERE sentence_id IS NOT NULL;
-CREATE INDEX fact_source_stated_idx ON fact_source (collection_id, passage_id) WHERE num_nonnulls(statement_id) = 1;
 CREATE INDEX fact_source_statement_idx ON fact_source (collection_id, statement_id) WHERE statement_id IS NOT NULL;
 COMMENT ON TABLE fact_source IS 'Who says so; a fact that loses its last source goes.';
-COMMENT ON COLUMN fact_source.passage_id IS 'That of the sentence, or that a statement''s source is.';
+COMMENT ON COLUMN fact_source.passage_id IS 'That of the sentence.';
 COMMENT ON COLUMN fact_source.sequence IS 'Order in which things were said; replay follows it.';
 COMMENT ON COLUMN fact_source.observation_noise_positive IS 'By which it counts, as follows.';
 

@@ -88,7 +88,7 @@ CREATE TABLE sentence_memory (
     CONSTRAINT sentence_memory_channel_check CHECK (channel IN ('task', 'time')),
     CONSTRAINT sentence_memory_perplexity_check CHECK (perplexity BETWEEN 0 AND 1)
 )
- WITH (fillfactor = 50);
+ WITH (fillfactor = 70);
 ALTER TABLE sentence_memory ALTER COLUMN vector SET STORAGE PLAIN;
 CREATE INDEX sentence_memory_time_idx ON sentence_memory (collection_id, time_expression_id) WHERE time_expression_id IS NOT NULL;
 COMMENT ON TABLE sentence_memory IS 'One row per sentence and channel, once a verdict touched it (GAM-RAG, Eq. 2).';

@@ -80,7 +80,6 @@ CREATE TABLE session_round (
     enough REAL,
     covered REAL,
     cost JSONB NOT NULL,
-    walk JSONB,
     warnings JSONB DEFAULT '[]' NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT session_round_pkey PRIMARY KEY (collection_id, session_id, number),
@@ -89,5 +88,4 @@ CREATE TABLE session_round (
 COMMENT ON COLUMN session_round.said IS 'Sub-question, gap, queries, answer: what was made of passages.';
 COMMENT ON COLUMN session_round.episodes IS 'Of the queries, in their order.';
 COMMENT ON COLUMN session_round.curated IS 'What became of the sentences that were looked at.';
-COMMENT ON COLUMN session_round.walk IS 'Where its queries would have gone on, by ids: the next round resumes it.';
 

@@ -4,8 +4,13 @@ Repeated requests are told apart by who made them, tenants have a quota of judge
 probability the sentence was looked at.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from alembic import op
 
+from app.core.alignment import ends
+from app.core.spelling import spelling
 from migrations.rules import EVERY_TABLE
 
 revision = "2026.2"
@@ -88,9 +93,69 @@ UP = """
         CHECK (examined IS NULL OR (role = 'rejected' AND examined > 0 AND examined < 1));
     COMMENT ON COLUMN verdict_sentence.examined IS
         'With what probability a rejected one was looked at; null: for certain.';
+
+    ALTER TABLE entity ADD spelling TEXT, ALTER COLUMN embedding DROP NOT NULL;
+    COMMENT ON COLUMN entity.spelling IS 'Names that differ in their spelling only meet here.';
+    COMMENT ON COLUMN entity.embedding IS 'Null until it is made, which is after the passages can be found.';
+    CREATE INDEX entity_waiting_idx ON entity (collection_id, id) WHERE embedding IS NULL;
+    ALTER TABLE sentence_memory SET (fillfactor = 50);
+    ALTER TABLE session_round ADD walk JSONB;
+    COMMENT ON COLUMN session_round.walk IS
+        'Where its queries would have gone on, by ids: the next round resumes it.';
+
+    ALTER TABLE fact_entity ADD tail TEXT;
+    COMMENT ON COLUMN fact_entity.tail IS 'The last word of the name, by which others may be meant.';
+    ALTER TABLE fact_event ADD part_of BIGINT, ADD origin_id BIGINT, ADD covers BIGINT[],
+        ADD standing FLOAT(53) DEFAULT 1 NOT NULL,
+        DROP CONSTRAINT fact_event_kind_check, ADD CONSTRAINT fact_event_kind_check CHECK (kind IN (
+            'assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke'));
+    CREATE INDEX fact_event_collection_id_judge_received_at_idx ON fact_event (collection_id, judge, received_at);
+    CREATE INDEX fact_event_origin_idx ON fact_event (collection_id, origin_id) WHERE origin_id IS NOT NULL;
+    CREATE INDEX fact_event_part_of_idx ON fact_event (collection_id, part_of) WHERE part_of IS NOT NULL;
+    COMMENT ON COLUMN fact_event.other_id IS
+        'The fact that comes after, the entity that joins, or the graph that is adopted.';
+    COMMENT ON COLUMN fact_event.part_of IS 'The adoption that brought it from another graph.';
+    COMMENT ON COLUMN fact_event.origin_id IS 'What it repeats of that graph.';
+    COMMENT ON COLUMN fact_event.covers IS 'Of a revocation: the events that it took back.';
+    COMMENT ON COLUMN fact_event.standing IS 'Of the judge, in (0, 1].';
+    ALTER TABLE fact_statement ADD origin_id BIGINT;
+    CREATE INDEX fact_statement_origin_idx ON fact_statement (collection_id, origin_id)
+        WHERE origin_id IS NOT NULL;
+    COMMENT ON COLUMN fact_statement.origin_id IS 'The sentence that it repeats of another graph.';
+    CREATE INDEX fact_source_stated_idx ON fact_source (collection_id, passage_id)
+        WHERE num_nonnulls(statement_id) = 1;
+    COMMENT ON COLUMN fact_source.passage_id IS 'That of the sentence, or that a statement''s source is.';
 """
+# Once names have what is made of them.
+NAMED = """
+    ALTER TABLE entity ALTER COLUMN spelling SET NOT NULL;
+    CREATE INDEX entity_collection_id_spelling_idx ON entity (collection_id, spelling);
+    ALTER TABLE fact_entity ALTER COLUMN tail SET NOT NULL;
+    CREATE INDEX fact_entity_collection_id_graph_id_tail_idx ON fact_entity (collection_id, graph_id, tail);
+"""
+ROWS = 5_000
+"""Names that are rewritten by one statement."""
 # What the first schema cannot tell apart any more is kept once: who came first.
 DOWN = """
+    DO $$ BEGIN
+        IF EXISTS (SELECT FROM entity WHERE embedding IS NULL) THEN
+            RAISE 'names wait to be embedded: let a worker do that first';
+        ELSIF EXISTS (SELECT FROM fact_event WHERE kind IN ('adopt', 'revoke')) THEN
+            RAISE 'graphs of facts were merged, or judges revoked, which the revision before cannot read';
+        END IF;
+    END $$;
+    ALTER TABLE entity DROP spelling, ALTER COLUMN embedding SET NOT NULL;
+    DROP INDEX entity_waiting_idx;
+    ALTER TABLE sentence_memory SET (fillfactor = 70);
+    ALTER TABLE session_round DROP walk;
+    ALTER TABLE fact_entity DROP tail;
+    ALTER TABLE fact_event DROP part_of, DROP origin_id, DROP covers, DROP standing,
+        DROP CONSTRAINT fact_event_kind_check, ADD CONSTRAINT fact_event_kind_check CHECK (kind IN (
+            'assert', 'confirm', 'contradict', 'supersede', 'close', 'merge'));
+    DROP INDEX fact_event_collection_id_judge_received_at_idx;
+    ALTER TABLE fact_statement DROP origin_id;
+    DROP INDEX fact_source_stated_idx;
+
     ALTER TABLE verdict_sentence DROP examined;
     UPDATE feedback_event SET version = 1;
     DROP TABLE spare_vector;
@@ -118,8 +183,31 @@ def upgrade() -> None:
     )
     ((dimension,),) = driver.fetchall()  # the database's own, whatever is configured now
     driver.execute(UP.replace("{dimension}", str(dimension)))
+    _name(driver, "entity", "spelling", spelling)
+    _name(driver, "fact_entity", "tail", lambda name: ends(name)[1])
+    driver.execute(NAMED)
     for rule in EVERY_TABLE:
         driver.execute(rule)
+
+
+def _name(driver: Any, table: str, column: str, made: Callable[[str], str]) -> None:
+    """Fill a column by what is made of the name beside it."""
+    while True:
+        driver.execute(
+            f"SELECT collection_id, id, name FROM {table} WHERE {column} IS NULL LIMIT {ROWS}"  # noqa: S608
+        )
+        rows = driver.fetchall()
+        if not rows:
+            return
+        collections, ids, names = map(list, zip(*rows, strict=True))
+        driver.execute(
+            f"""
+            UPDATE {table} SET {column} = named.made
+            FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS named(collection_id, id, made)
+            WHERE {table}.collection_id = named.collection_id AND {table}.id = named.id
+            """,  # noqa: S608
+            (collections, ids, [made(name) for name in names]),
+        )
 
 
 def downgrade() -> None:
