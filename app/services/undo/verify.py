@@ -27,6 +27,7 @@ from app.services.undo.findings import TOLERANCE, Findings, Report, values
 from app.services.undo.verify_facts import verify_facts
 from app.services.undo.verify_keys import verify_keys
 from app.storage.corpus import collections, passages
+from app.storage.corpus.collections import LOCAL_TENANT
 from app.storage.database import Database, Reader
 from app.storage.keys import key_log
 from app.storage.learning import experience, weights
@@ -52,18 +53,21 @@ class VerifyService:
         self._capacity = capacity
 
     def every(self, most: int = 100) -> Iterator[Report]:
-        """Verify all collections, in name order, keeping ``most`` differences of each.
+        """Verify all collections of all tenants, in name order, keeping ``most`` differences of each.
 
-        One that is deleted meanwhile is left out: nothing of it is left to differ.
+        One that is deleted meanwhile is left out: nothing of it is left to differ. Another tenant's is called by
+        both names, as in ``acme/docs``.
         """
-        after: str | None = None
+        after = ("", 0)
         while page := self._page(after):
             for collection in page:
+                own = collection.tenant == LOCAL_TENANT
                 try:
-                    yield self._verify(collection.id, collection.name, most)
+                    name = collection.name if own else f"{collection.tenant}/{collection.name}"
+                    yield self._verify(collection.id, name, most)
                 except NotFoundError:
                     continue
-            after = page[-1].name
+            after = (page[-1].name, page[-1].id)
 
     def verify(self, scope: Scope, most: int = 100) -> Report:
         """Verify a collection as it is now, keeping ``most`` differences.
@@ -73,9 +77,9 @@ class VerifyService:
         """
         return self._verify(scope.collection.id, scope.collection.name, most)
 
-    def _page(self, after: str | None) -> list[collections.Collection]:
+    def _page(self, after: tuple[str, int]) -> list[collections.Collection]:
         with self._database.read() as reader:
-            return collections.page(reader, after, COLLECTIONS)
+            return collections.of_all_tenants(reader, after, COLLECTIONS)
 
     def _verify(self, collection_id: int, name: str, most: int) -> Report:
         findings = Findings(most)

@@ -312,6 +312,17 @@ def page(
     return [of_row(row) for row in rows]
 
 
+def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[Collection]:
+    """Collections by name and id, those after ``after``: for whoever looks after the whole database."""
+    rows = reader.rows(
+        f"""
+        SELECT {COLUMNS} FROM collection WHERE (name, id) > (%(name)s, %(id)s) ORDER BY name, id LIMIT %(limit)s
+        """,
+        {"name": after[0], "id": after[1], "limit": limit},
+    )
+    return [of_row(row) for row in rows]
+
+
 def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
     """The tenant's collections that hold a job, an answered query or a verdict of this id, the oldest first.
 
