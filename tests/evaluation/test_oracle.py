@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -175,7 +176,8 @@ def test_what_is_no_prompt_of_the_service_is_refused(dataset: Dataset) -> None:
 
 
 def test_it_needs_a_data_set_that_takes_questions_apart(dataset: Dataset, sample_dataset: Dataset) -> None:
+    whole = replace(sample_dataset, questions=tuple(one for one in sample_dataset.questions if not one.hops))
     with pytest.raises(InvalidRequestError, match="does not take its questions apart"):
-        Oracle(sample_dataset)
+        Oracle(whole)
     with pytest.raises(InvalidRequestError, match="between 0 and 1"):
         Oracle(dataset, 1.5)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.facts.fact_schemas import EntityRef, FactOut, GraphName
+from app.api.facts.fact_out_schemas import EntityRef, FactOut
+from app.api.facts.fact_schemas import GraphName
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, RowId, Text
 from app.services.facts.show import Neighbourhood, Predicate
 

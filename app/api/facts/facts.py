@@ -28,15 +28,8 @@ from app.api.facts.entity_schemas import (
     PredicatesOut,
     SplitIn,
 )
-from app.api.facts.fact_schemas import (
-    EventOut,
-    FactDetail,
-    FactSearchIn,
-    FactSearchOut,
-    FactsIn,
-    FactsOut,
-    ReviseIn,
-)
+from app.api.facts.fact_out_schemas import EventOut, FactDetail, FactSearchOut, FactsOut
+from app.api.facts.fact_schemas import FactSearchIn, FactsIn, ReviseIn
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.schemas import MAX_ID, CollectionName

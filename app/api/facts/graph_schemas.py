@@ -4,7 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from app.api.facts.fact_schemas import EventOut, GraphName
+from app.api.facts.fact_out_schemas import EventOut
+from app.api.facts.fact_schemas import GraphName
 from app.api.schemas import DEFAULT_COLLECTION, CollectionName, Flag, JudgeName, Model, Moment
 from app.services.facts.adopt import Adopted
 from app.services.facts.align import Proposed
