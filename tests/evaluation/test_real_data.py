@@ -10,7 +10,7 @@ from tests.evaluation.conftest import Evaluate
 
 QUESTIONS = 40
 JUDGED = 20
-OTHERS = 500
+OTHERS = 400
 """Passages, at most, that are no question's evidence: most of the time goes into embedding them."""
 
 

@@ -20,6 +20,7 @@ WHOLE_COLLECTIONS = {
     "collections.delete": "a collection goes with all that is in it",
     "learned.<dictcomp>": "all that was learned is forgotten",
     "spare_vectors.forget_texts": "all that was learned is forgotten",
+    "erasure.forget_in_copy": "a copy of a log is made of all of it",
     "hops.all_sentences": "a question that names nothing may be about any sentence",
     "keyed.nearest_passages": "exact search: a collection without a vector index is small",
     "keyed._nearest_to_each": "exact search, as well",
