@@ -1,7 +1,6 @@
 """Index maintenance as the command and the worker run it, in processes of their own."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -124,13 +123,14 @@ def test_a_worker_told_to_end_gives_up_a_build(
     assert leftovers(application) == []
     with application.database.write() as writer, Process("worker", tmp_path, env) as worker:
         writer.execute("UPDATE passage SET title = title WHERE false")
-        eventually(lambda: [name[-6:] for name in leftovers(application)] == ["_ccnew"])
+        # Names' index may be built anew before it, which nobody holds up.
+        eventually(lambda: leftovers(application) == [f"{of_passages(application, curie)}_ccnew"])
         worker.terminate()
         code = worker.ended()
         left = leftovers(application)
 
     assert code == 0
-    assert [re.sub(r"\d+", "N", name) for name in left] == ["passage_hnsw_N_ccnew"]
+    assert left == [f"{of_passages(application, curie)}_ccnew"]
     reports = application.maintain.run()
     assert reports is not None
     assert leftovers(application) == []
