@@ -109,7 +109,8 @@ def test_what_is_deleted_while_all_is_verified_is_left_out(
     monkeypatch.setattr(collections, "by_id", meanwhile)
     names = [report.collection for report in application.verify.every()]
     assert curie not in names
-    assert names == sorted(names)
+    # By their own names; another tenant's is called by its tenant's as well.
+    assert names == sorted(names, key=lambda name: name.rpartition("/")[2])
 
 
 @pytest.mark.parametrize("command", [("verify",), ("maintain",), ("judge", "--once"), ("worker",), ("serve",)])
