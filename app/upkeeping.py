@@ -8,6 +8,7 @@ from app.errors import ConfigurationError
 from app.parts import Parts
 from app.services.access.rates import Rates
 from app.services.access.reads import Reads
+from app.services.corpus.removal import RemovalService
 from app.services.upkeep.acts import ActsService
 from app.services.upkeep.backup import BackupService
 from app.services.upkeep.closing import ClosingService
@@ -21,6 +22,7 @@ from app.settings import Settings
 from app.storage.buckets import Buckets
 from app.storage.corpus import collections
 from app.storage.database import Database
+from app.storage.notices import Notices
 from app.storage.positions import Positions
 from app.storage.stream import WakeStream
 from app.telemetry import tracing
@@ -60,6 +62,17 @@ class Upkeep(Parts):
     def positions(self) -> Positions:
         """What they must see."""
         return Positions(self._redis_url)
+
+    @cached_property
+    def notices(self) -> Notices:
+        """Tells processes of changes of access keys."""
+        return Notices(self._redis_url)
+
+    def access_changed(self) -> None:
+        """Have every process look access keys up anew."""
+        if "authentication" in self.__dict__:
+            self.__dict__["authentication"].forget()
+        self.notices.tell()
 
     @cached_property
     def maintain(self) -> MaintainService:
@@ -130,7 +143,12 @@ class Upkeep(Parts):
     @cached_property
     def closing(self) -> ClosingService:
         """Removes tenants."""
-        return ClosingService(self.database)
+        return ClosingService(self.database, self.access_changed)
+
+    @cached_property
+    def removal(self) -> RemovalService:
+        """Removes what is left of deleted collections."""
+        return RemovalService(self.database)
 
     @cached_property
     def doctor(self) -> DoctorService:
@@ -179,5 +197,7 @@ class Upkeep(Parts):
             self.buckets.close()
         if "positions" in self.__dict__:
             self.positions.close()
+        if "notices" in self.__dict__:
+            self.notices.close()
         if "llm" in self.__dict__ and self.llm is not None:
             self.llm.close()

@@ -57,7 +57,7 @@ class Worker:
             "statistics": self._analyse,
             "retention": self._retire,
             "names": self._name,
-            "closing": self._close_tenants,
+            "closing": self._remove_closed,
         }
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
@@ -160,7 +160,8 @@ class Worker:
         retired = self._app.retention.run(should_stop=self._stopping.is_set)
         self._stopping.wait(HELD_SECONDS if retired is None else RETENTION_SECONDS)
 
-    def _close_tenants(self) -> None:
+    def _remove_closed(self) -> None:
+        self._app.removal.run(self._stopping.is_set)
         self._app.closing.run(self._stopping.is_set)
         self._stopping.wait(CLOSING_SECONDS)
 
