@@ -1,5 +1,6 @@
 """The part of the application that looks after it: indexes, retention, health, backups, limits, telemetry."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 
@@ -26,7 +27,7 @@ from app.storage.notices import Notices
 from app.storage.positions import Positions
 from app.storage.stream import WakeStream
 from app.telemetry import tracing
-from app.telemetry.exposed import Exposed
+from app.telemetry.exposed import Check, Exposed
 
 RATE_ELSEWHERE = 20.0
 """Requests a second of each, where nothing is configured and others can reach the API."""
@@ -90,7 +91,12 @@ class Upkeep(Parts):
     def retention(self) -> RetentionService:
         """Removes what was kept long enough."""
         settings = self.settings
-        keep = Keep(settings.keep_queries_days, settings.keep_jobs_days, settings.keep_idempotency_days)
+        keep = Keep(
+            settings.keep_queries_days,
+            settings.keep_jobs_days,
+            settings.keep_idempotency_days,
+            settings.keep_act_bodies_days,
+        )
         return RetentionService(self.database, keep)
 
     @cached_property
@@ -155,15 +161,18 @@ class Upkeep(Parts):
         """Looks whether anything is wrong."""
         return DoctorService(self.settings, self.database, self.stream, lambda: self.encoder, self.check_dimension)
 
-    def observe(self, role: str) -> None:
+    def observe(self, role: str, checks: Mapping[str, Check] | None = None) -> None:
         """Show metrics, where they have a port of their own, and send traces, if there is a receiver.
+
+        Args:
+            checks: path -> what is answered there beside the metrics.
 
         Raises:
             ConfigurationError: the port is taken, or traces cannot be made.
         """
         settings = self.settings
         if settings.metrics_port:
-            shown = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics)
+            shown = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics, checks)
             self._observing.callback(shown.close)
         if settings.otlp_endpoint:
             self._observing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))

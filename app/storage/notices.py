@@ -38,7 +38,9 @@ class Notices:
         def follow() -> None:
             while not over.is_set():
                 try:
-                    with self._redis.pubsub(ignore_subscribe_messages=True) as channel:
+                    with self._redis.pubsub(  # type: ignore[no-untyped-call]
+                        ignore_subscribe_messages=True
+                    ) as channel:
                         channel.subscribe(CHANNEL)
                         heard()
                         while not over.is_set():
