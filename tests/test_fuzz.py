@@ -97,6 +97,7 @@ def test_who_is_let_in_without_a_right_and_told_what_is_not_theirs() -> None:
         (present.owner, "DELETE /collections/{name}", 204, b""),
         (stranger, "POST /query", 404, b""),
         (guests.NOBODY, "POST /query", 401, b""),
+        (guests.NOBODY, "POST /query", 415, b""),
     ):
         present.check(guest, where, status, body, "", ledger)
     assert not ledger.findings

@@ -76,7 +76,7 @@ class Guests:
             self.refused += status in {401, 403, 404}
         if needed is not None and status < 300 and guest.home and not guest.may(needed):
             ledger.found("let in", where, f"{sorted(guest.scopes)} without {needed}: {sent}")
-        if needed is not None and guest is NOBODY and status not in {400, 401, 403, 408, 413, 421, 429, 431}:
+        if needed is not None and guest is NOBODY and status not in {400, 401, 403, 408, 413, 415, 421, 429, 431}:
             ledger.found("let in", where, f"nobody, {status}: {sent}")
         if not guest.sees() and MARK.encode() in body:
             ledger.found("told", where, f"{sorted(guest.scopes)}: {sent}")
