@@ -21,7 +21,7 @@ def shown(settings: Settings) -> bool:
 
 @router.get("/metrics", include_in_schema=False)
 async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
-    """In Prometheus's text format; where keys are needed, with one of the tenant ``local`` that may audit everything.
+    """In Prometheus's text format; where keys are needed, with one of tenant ``local`` that may audit everything.
 
     They are of all tenants together, so that those of another one tell no administrator what others do.
     """
