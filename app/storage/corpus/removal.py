@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Table
+from sqlalchemy import Column, Table
 from sqlalchemy.dialects import postgresql
 
 from app.storage.database import Reader, Writer
@@ -78,25 +78,27 @@ def remove_piece(writer: Writer, collection_id: int, table: Table, after: Sequen
     """
     columns = [column for column in table.primary_key.columns if column.name != "collection_id"]
     key = ", ".join(f'"{column.name}"' for column in columns)
-    same = " ".join(f'AND row."{column.name}" = piece."{column.name}"' for column in columns)
-    of = {f"k{at}": value for at, value in enumerate(after or ())}
-    given = ", ".join(
-        f"%(k{at})s::{column.type.compile(dialect=_DIALECT)}" for at, column in enumerate(columns[: len(of)])
+    # By ranges of the key, which leave the planner nothing to choose; it may believe that the table holds little.
+    within = [f'FROM "{table.name}" WHERE collection_id = %(collection)s']
+    parameters = {"collection": collection_id, "skipped": ROWS - 1}
+    if after is not None:
+        within.append(f"({key}) > ({_given('after', columns)})")
+        parameters |= {f"after{at}": value for at, value in enumerate(after)}
+    last = writer.row(
+        f"SELECT {key} {' AND '.join(within)} ORDER BY {key} LIMIT 1 OFFSET %(skipped)s",
+        parameters,
     )
-    row = writer.row(
-        f"""
-        WITH piece AS MATERIALIZED (
-            SELECT collection_id, {key} FROM "{table.name}"
-            WHERE collection_id = %(collection)s {f"AND ({key}) > ({given})" if of else ""}
-            ORDER BY {key} LIMIT %(rows)s
-        ), removed AS (
-            DELETE FROM "{table.name}" AS row USING piece WHERE row.collection_id = piece.collection_id {same}
-        )
-        SELECT (SELECT count(*) FROM piece) AS rows, {key} FROM piece ORDER BY {key} DESC LIMIT 1
-        """,
-        {"collection": collection_id, "rows": ROWS, **of},
+    if last is not None:
+        within.append(f"({key}) <= ({_given('last', columns)})")
+        parameters |= {f"last{at}": value for at, value in enumerate(last)}
+    gone = writer.execute(f"DELETE {' AND '.join(within)}", parameters)
+    return Emptied(gone, None if last is None else tuple(last))
+
+
+def _given(name: str, columns: "Sequence[Column[Any]]") -> str:
+    return ", ".join(
+        f"%({name}{at})s::{column.type.compile(dialect=_DIALECT)}" for at, column in enumerate(columns)
     )
-    return Emptied(0, None) if row is None else Emptied(row.rows, None if row.rows < ROWS else tuple(row[1:]))
 
 
 def end(writer: Writer, collection_id: int) -> None:
