@@ -1,5 +1,6 @@
 """The part of the application that answers: who asks, retrieval, serving, facts."""
 
+from collections.abc import Callable
 from functools import cached_property
 
 from app.services.access.authentication import Authentication
@@ -51,7 +52,11 @@ class Asking(Upkeep):
     @cached_property
     def access_keys(self) -> KeysService:
         """Makes access keys and takes them back."""
-        return KeysService(self.database)
+        return KeysService(self.database, self.access_changed)
+
+    def follow_access(self) -> Callable[[], None]:
+        """Hear at once of keys that count no more; what ends that."""
+        return self.notices.listen(self.authentication.forget)
 
     @cached_property
     def quotas(self) -> QuotaService:
