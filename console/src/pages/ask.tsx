@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { type Arm, type Asked, blank, type Mark, remember, remembered, SHOWN } from "../parts/asking";
-import { Choice, Empty, figure, Head, Panel, Problem, Waiting } from "../parts/basic";
+import { Choice, counted, Empty, figure, Head, Panel, Problem, Waiting } from "../parts/basic";
 import { ChangedView } from "../parts/changed";
 import { Gauge } from "../parts/gauge";
 import { Icon } from "../parts/icons";
@@ -125,7 +125,7 @@ export function Ask() {
           <div class="two">
             <Answer answer={asked.answer} cited={numbers(asked.words)} earlier={asked.earlier} marks={asked.marks} mark={may("judge") ? mark : null} />
             <div class="stack beside">
-              <Panel title="Is it enough?" note={`${asked.answer.hops} hops, ${Math.round(asked.answer.timings.total_ms)} ms`}>
+              <Panel title="Is it enough?" note={`${counted(asked.answer.hops, "hop")}, ${Math.round(asked.answer.timings.total_ms)} ms`}>
                 <Gauge probability={asked.answer.enough} />
                 {asked.answer.warnings?.map((warning) => <p class="quiet">{warning.detail}</p>)}
               </Panel>
@@ -158,7 +158,7 @@ function Answer({ answer, cited, earlier, marks, mark }: AnswerProps) {
   return (
     <section aria-label="Answer" class="stack close">
       <div class="row" style={{ justifyContent: "space-between" }}>
-        <h2>{answer.passages.length} passages, best first</h2>
+        <h2>{counted(answer.passages.length, "passage")}, best first</h2>
         <a href={address("why", answer.query_id, { c: answer.collection })}>Why this order?</a>
       </div>
       <ol class="stack close">

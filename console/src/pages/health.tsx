@@ -184,7 +184,7 @@ function Acts() {
               rows={data.acts}
               by={(one) => one.id}
               columns={[
-                { title: "When", cell: (one) => moment(one.begun_at) },
+                { title: "When", class: "when", cell: (one) => moment(one.begun_at) },
                 { title: "Who", cell: (one) => one.principal },
                 { title: "What", cell: (one) => <>{one.action} <span class="quiet">{one.target}</span></> },
                 { title: "Answer", class: "number", cell: (one) => one.status ?? "unknown" },

@@ -134,7 +134,7 @@ function List({ keys, act }: { keys: readonly Schemas["AccessKeyOut"][]; act: Ac
           { title: "Ends in", class: "code", cell: (one) => `…${one.ends_in}` },
           { title: "May", cell: (one) => <May of={one.scopes} /> },
           { title: "Judge", cell: (one) => <>{one.judge} {one.trusted && <span class="badge good">trusted</span>}</> },
-          { title: "Until", cell: (one) => (one.revoked_at ? <span class="badge">revoked</span> : one.expires_at ? moment(one.expires_at) : "for ever") },
+          { title: "Until", class: "when", cell: (one) => (one.revoked_at ? <span class="badge">revoked</span> : one.expires_at ? moment(one.expires_at) : "for ever") },
           {
             title: "Act",
             quiet: true,

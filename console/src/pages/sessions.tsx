@@ -52,7 +52,7 @@ function Latest() {
                 { title: "Planner", cell: (one) => one.planner },
                 { title: "Rounds", class: "number", cell: (one) => one.rounds },
                 { title: "State", cell: (one) => <Standing of={one} /> },
-                { title: "Begun", cell: (one) => moment(one.created_at) },
+                { title: "Begun", class: "when", cell: (one) => moment(one.created_at) },
               ]}
             />
           </Panel>

@@ -77,7 +77,7 @@ export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () =>
                 rows={data.history}
                 by={(one) => data.history.indexOf(one)}
                 columns={[
-                  { title: "When", cell: (one) => moment(one.at) },
+                  { title: "When", class: "when", cell: (one) => moment(one.at) },
                   {
                     title: "By",
                     cell: (one) => (

@@ -169,13 +169,15 @@ function moves(sigma: Sigma): boolean {
 
 type Drawn = PartialButFor<NodeDisplayData, "x" | "y" | "size" | "label" | "color">;
 
+const LEAST_ROOM = 60;
+
 /** The label right of its node, cut to the room that there is. */
 function drawLabel(pen: CanvasRenderingContext2D, data: Drawn, settings: Settings): void {
-  if (!data.label) return;
+  const room = (data as { room?: number }).room ?? 240;
+  if (!data.label || (data as { highlighted?: boolean }).highlighted || room < LEAST_ROOM) return; // a highlighted one has it on a panel
   const { labelSize, labelFont, labelColor } = settings;
   pen.font = `500 ${labelSize}px ${labelFont}`;
   pen.fillStyle = labelColor.color ?? "#000";
-  const room = (data as { room?: number }).room ?? 240;
   pen.fillText(cut(pen, data.label, room), data.x + data.size + 4, data.y + labelSize / 3);
 }
 

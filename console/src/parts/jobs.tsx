@@ -47,7 +47,7 @@ export function Jobs({ turn, onDone }: { turn: number; onDone: () => void }) {
               by={(job) => job.job_id}
               columns={[
                 { title: "Job", cell: (job) => <>{job.kind} <span class="quiet code">{job.job_id.slice(-8)}</span></> },
-                { title: "Begun", cell: (job) => moment(job.created_at) },
+                { title: "Begun", class: "when", cell: (job) => moment(job.created_at) },
                 {
                   title: "State",
                   cell: (job) => (

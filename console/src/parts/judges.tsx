@@ -28,7 +28,7 @@ export function JudgesPart() {
                 columns={[
                   { title: "Judge", heads: true, cell: (one) => one.judge },
                   { title: "Verdicts", class: "number", cell: (one) => <Given of={one} /> },
-                  { title: "Agreement", class: "figure", cell: ({ standing }) => `${standing.agreed} agreed, ${standing.disagreed} did not` },
+                  { title: "Agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
                   { title: "Weight", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
                   { title: "Caps", cell: (one) => <Caps of={one} /> },
                   {
@@ -65,6 +65,11 @@ function Given({ of }: { of: Schemas["JudgeOut"] }) {
       {of.revoked > 0 && <span class="quiet"> {of.revoked} revoked</span>}
     </>
   );
+}
+
+function Agreement({ of: { agreed, disagreed } }: { of: Schemas["StandingOut"] }) {
+  const known = agreed + disagreed;
+  return known === 0 ? <span class="quiet">none to compare</span> : <>{`${agreed} of ${known}`}</>;
 }
 
 function Weight({ of }: { of: number }) {

@@ -85,7 +85,7 @@ export function KeysPart() {
                 by={(one) => one.number}
                 columns={[
                   { title: "Generation", heads: true, cell: (one) => one.number },
-                  { title: "Made", cell: (one) => moment(one.created_at) },
+                  { title: "Made", class: "when", cell: (one) => moment(one.created_at) },
                   { title: "Because", cell: (one) => REASONS[one.reason] ?? one.reason },
                   { title: "Verdicts", class: "number", cell: (one) => one.events },
                   { title: "Passages", class: "number", cell: (one) => one.passages },

@@ -41,6 +41,7 @@ export function LiftPart() {
           ) : (
             <Panel title="Arms side by side" note={data.baseline ? `Compared with ${data.baseline}; 95 % intervals` : "No experiment runs, so there is nothing to compare with."}>
               <Table
+                class="lift"
                 rows={data.arms}
                 by={(arm) => arm.arm ?? ""}
                 columns={[
@@ -62,7 +63,7 @@ function Mean({ of, share }: { of: Schemas["FigureOut"]; share: boolean }) {
   if (of.mean === null) return <span class="quiet">–</span>;
   const { difference } = of;
   const sure = difference !== null && difference.low !== null && difference.high !== null;
-  const tone = sure && (difference?.low ?? 0) > 0 ? "good" : sure && (difference?.high ?? 0) < 0 ? "bad" : "";
+  const tone = share && sure && (difference?.low ?? 0) > 0 ? "good" : share && sure && (difference?.high ?? 0) < 0 ? "bad" : "";
   return (
     <>
       <span class="measure">

@@ -75,7 +75,8 @@ export function MemoriesPart() {
                       cell: (one) => (
                         <>
                           <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a>
-                          <span class="quiet"> {moment(one.moved_at)}</span>
+                          <br />
+          <span class="quiet when">{moment(one.moved_at)}</span>
                         </>
                       ),
                     },

@@ -39,7 +39,7 @@ export function VerdictsPart() {
                 columns={[
                   { title: "Verdict", cell: (one) => <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a> },
                   { title: "Judge", cell: (one) => one.judge },
-                  { title: "Received", cell: (one) => moment(one.received_at) },
+                  { title: "Received", class: "when", cell: (one) => moment(one.received_at) },
                   {
                     title: "State",
                     cell: (one) => (
