@@ -58,7 +58,7 @@ def taught(service: str, curie: str) -> str:
 @pytest.fixture
 def guarded(application: Application, addresses: Servers, settings: Settings) -> Iterator[tuple[str, Application]]:
     """A service that asks for keys."""
-    locked = Application(settings.model_copy(update={"access": "keys"}), addresses)
+    locked = Application(settings.model_copy(update={"access": "keys", "access_remember_seconds": 0.0}), addresses)
     locked.__dict__.update(embedder=application.embedder, language=application.language)
     with LiveServer(create_app(locked)) as server:
         yield server.url, locked
@@ -145,7 +145,7 @@ def test_a_key_that_counts_no_more_is_asked_for_anew(
     page.get_by_label("Access key").fill(reader.key)
     page.get_by_role("button", name="Open").click()
     page.get_by_label("Question", exact=True).fill(QUESTION)
-    locked.access_keys.revoke(LOCAL, reader.row.id)
+    locked.access_keys.revoke(LOCAL, reader.stored.id, "local")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_label("Access key").wait_for()
     page.get_by_role("alert").wait_for()
@@ -241,8 +241,9 @@ def test_a_revocation_is_looked_at_and_then_done(opened: Opened, service: str, t
     page.get_by_text("It counts for nothing any more.").wait_for()
 
 
-@pytest.mark.usefixtures("working")
-def test_a_file_becomes_passages(opened: Opened, service: str, collection: str, curie: str, tmp_path: Path) -> None:
+def test_a_file_becomes_passages(
+    opened: Opened, service: str, collection: str, curie: str, working: None, tmp_path: Path
+) -> None:
     page = opened(service, place("collections", curie))
     page.get_by_label("Into collection").fill(f"{collection}-new")
     lines = [{"id": "titan", "title": "Titan", "text": "Titan has lakes of liquid methane."}, {"id": "no text"}]
@@ -254,8 +255,7 @@ def test_a_file_becomes_passages(opened: Opened, service: str, collection: str, 
     page.get_by_text("Line 2").wait_for()
 
 
-@pytest.mark.usefixtures("working")
-def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str) -> None:
+def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str, working: None) -> None:
     page = opened(service, place("sessions", curie))
     page.get_by_label("Question of the session").fill("Into which sea flows the river of Marie Curie's birthplace?")
     page.get_by_role("button", name="Start").click()
