@@ -30,7 +30,7 @@ export function JudgesPart() {
                   { title: "Verdicts", class: "number", cell: (one) => <Given of={one} /> },
                   { title: "Agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
                   { title: "Weight", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
-                  { title: "Caps", cell: (one) => <Caps of={one} /> },
+                  { title: "Caps", class: "caps", cell: (one) => <Caps of={one} /> },
                   {
                     title: "Noise + / −",
                     class: "number",
