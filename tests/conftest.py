@@ -22,6 +22,7 @@ from app.storage.schema import migrate
 from tests.support import encoder
 from tests.support.command import Cli
 from tests.support.live_server import LiveServer
+from tests.support.modelled import Modelled
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 
@@ -93,6 +94,14 @@ def service(application: Application) -> Iterator[str]:
     """Base URL of a running API."""
     with LiveServer(create_app(application)) as server:
         yield server.url
+
+
+@pytest.fixture
+def modelled(settings: Settings, addresses: Servers, application: Application) -> Iterator[Modelled]:
+    """Makes applications whose LLM is a handler."""
+    made = Modelled(settings, addresses, application)
+    with made.open:
+        yield made
 
 
 @pytest.fixture
