@@ -2,10 +2,10 @@
 
     python benchmarks/applied_latency.py DATASET_DIR [--collection NAME] [--clients N] [--verdicts RATE]
 
-DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). One API process and
-one worker; ``--clients`` ask one question after the other, and ``RATE`` times a second a verdict on one of their
-answers is posted, without waiting for it. A verdict is applied once another connection sees it so: the log is looked
-at every 20 ms, and its own clock tells when the verdict came. `applied_at` would not do, which is when the
+DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). One API process
+and one worker; ``--clients`` ask one question after the other, and ``RATE`` times a second a verdict on one of the
+answers is posted, without waiting for it. A verdict is applied once another connection sees it so: the log is
+looked at every 20 ms, and its own clock tells when the verdict came. `applied_at` would not do, which is when the
 transaction began. Verdicts that were refused (429, 503) are counted, and not sent again.
 """
 

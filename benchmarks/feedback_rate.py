@@ -188,10 +188,9 @@ def costs(
     scratch: Scratch,
     rounds: int,
 ) -> list[list[object]]:
-    """Rows of the second table: way, updates, milliseconds of this process and of Postgres, both, over each floor."""
+    """Rows of the second table: way, updates, milliseconds of process and Postgres, of both, over each floor."""
     backends, collection_id = Backends(app), app.access.scope(collection).collection.id
-    with app.database.administer() as administrator:
-        administrator.execute("ANALYZE")
+    app.statistics.run(lambda: False)
     spent: dict[str, list[NDArray[np.float64]]] = {"verdicts": [], "plain": [], "audited": []}
     updates: list[int] = []
     for _ in range(rounds):

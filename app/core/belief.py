@@ -162,8 +162,9 @@ def observe(
     if not len(chosen) or not len(rivals):
         return None
     total, missed = no_evidence(features.shape[1]), 0.0
+    compared = np.vstack([chosen[:1], rivals])
     for row in chosen:
-        compared = np.vstack([row, rivals])
+        compared[0] = row
         share = softmax(compared @ prior.mean + seen)
         expected = share @ compared
         centred = compared - expected

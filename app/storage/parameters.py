@@ -12,7 +12,7 @@ import orjson
 from numpy.typing import NDArray
 from psycopg import Connection, pq
 from psycopg.adapt import Dumper
-from psycopg.types.json import set_json_loads
+from psycopg.types.json import set_json_dumps, set_json_loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,18 @@ def received(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
     return body["element"].astype(kind)
 
 
+def received_vectors(sent: bytes | None) -> NDArray[np.float32]:
+    """Vectors that a statement gave by ``vector_send``, one after the other, (n, d); None is none, (0, 0).
+
+    They can be written to.
+    """
+    if sent is None:
+        return np.zeros((0, 0), dtype=np.float32)
+    (dimension,) = struct.unpack_from(">h", sent)
+    body = np.frombuffer(sent, dtype=[("dimension", ">i2"), ("unused", ">i2"), ("numbers", ">f4", (dimension,))])
+    return body["numbers"].astype(np.float32)
+
+
 class _NumbersDumper(Dumper):
     """Writes Postgres' binary array: dimensions, has nulls, element type, length, first index, elements."""
 
@@ -125,10 +137,19 @@ def read_json(document: bytes | str) -> Any:
     return json.loads(sent) if _LONG.search(sent) else orjson.loads(sent)
 
 
+def write_json(value: Any) -> bytes:
+    """A value as JSON; what orjson cannot write, as whole numbers beyond 64 bits, is left to ``json``."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:
+        return json.dumps(value).encode()
+
+
 def register(connection: Connection[Any]) -> None:
-    """Have the connection, which knows ``vector``, know these parameters, and read JSON by ``read_json``."""
+    """Have the connection, which knows ``vector``, know these parameters, and read and write JSON as above."""
     vector = connection.adapters.types["vector"].oid
     connection.adapters.register_dumper(Vectors, type("_VectorsDumper", (_VectorsDumper,), {"vector": vector}))
     set_json_loads(read_json, connection)
+    set_json_dumps(write_json, connection)
     connection.adapters.register_dumper(Numbers, _NumbersDumper)
     connection.adapters.register_dumper(Documents, _DocumentsDumper)

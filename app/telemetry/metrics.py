@@ -30,7 +30,6 @@ class Shares(Histogram):
 
     def observe_all(self, values: NDArray[np.float64]) -> None:
         """Observe each of these, (n,)."""
-        self._raise_if_not_observable()
         self._sum.inc(float(values.sum()))
         places = np.searchsorted(np.array(self._upper_bounds), values)
         for place, count in enumerate(np.bincount(places).tolist()):

@@ -109,7 +109,10 @@ def event_of(event: PendingEvent, question: int, noise: Noise) -> Event:
 def _noise(event: PendingEvent, noise: Noise) -> Callable[[int, float], float]:
     """R by y and perplexity."""
     confidence = event.verdict.confidence
-    return lambda target, perplexity: noise.of(target, confidence, perplexity)
+    if noise.fixed_gain is not None:
+        return lambda target, perplexity: noise.of(target, confidence, perplexity)
+    by_target = noise.of(0, confidence), noise.of(1, confidence)
+    return lambda target, _: by_target[target]
 
 
 def directions(event: PendingEvent) -> dict[str, Vector]:

@@ -10,7 +10,15 @@ from app.core.caps import UNTOUCHED, Pulled
 from app.core.states import RECALL, TASK, TIME, Audit, AuditRows, Memory, Vector
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
-from app.storage.parameters import Documents, Numbers, Vectors, floats, integers
+from app.storage.parameters import (
+    Documents,
+    Numbers,
+    Vectors,
+    floats,
+    integers,
+    received,
+    received_vectors,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +99,35 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         """,
         parameters,
     )
-    rows = writer.rows(
+    row = writer.row(
         f"""
-        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
-               memory.pulled
-        FROM {WANTED} JOIN sentence_memory memory
-          ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
-        WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
-        ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
+        WITH memory AS MATERIALIZED (
+            SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
+                   memory.pulled
+            FROM {WANTED} JOIN sentence_memory memory
+              ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
+            WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
+            ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
+        )
+        SELECT array_send(array_agg(sentence_id)) AS ids, array_agg(channel) AS channels,
+               string_agg(vector_send(vector), ''::bytea) AS vectors,
+               array_send(array_agg(perplexity)) AS perplexities, array_send(array_agg(update_count::bigint)) AS counts,
+               json_agg(pulled) AS pulled
+        FROM memory
         """,
         parameters,
     )
-    return [memory_of(row) for row in rows]
+    return list(
+        map(
+            Memory,
+            received(row.ids, np.int64).tolist(),
+            row.channels or (),
+            received_vectors(row.vectors),
+            received(row.perplexities, np.float64).tolist(),
+            received(row.counts, np.int64).tolist(),
+            map(pulled_of, row.pulled or ()),
+        )
+    )
 
 
 def memory_of(row: Any) -> Memory:
@@ -128,7 +153,7 @@ def as_json(pulled: Pulled) -> dict[str, Any]:
 
 
 _NUMBERS = {TASK: 1, TIME: 2, RECALL: 3}
-_CHANNEL = f"('{{{','.join(_NUMBERS)}}}'::text[])[{{}}]"
+_CHANNEL = "(ARRAY['task', 'time', 'recall'])[{}]"
 _NEW = given(
     """
     unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)b::vector[], %(perplexities)s::float8[],
