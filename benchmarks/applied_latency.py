@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,7 +87,7 @@ class Load:
                     self.answers.append((body["query_id"], sentences[:2]))
 
     def judge(self, rate: float) -> None:
-        """So many verdicts a second, each on an answer that has none yet."""
+        """So many verdicts a second, each on another answer."""
         began = time.monotonic()
         with httpx.Client(base_url=self._base, timeout=60.0, trust_env=False) as client:
             for number in itertools.count():
@@ -98,9 +99,19 @@ class Load:
                 if answer is not None:
                     self._post(client, *answer)
 
+    def ready(self, app: Application, collection_id: int) -> None:
+        """Post a verdict and wait until it is applied: the worker is ready."""
+        with httpx.Client(base_url=self._base, timeout=60.0, trust_env=False) as client:
+            self._post(client, *self.answers[0])
+        waiting = 1
+        while waiting:
+            time.sleep(LOOK_SECONDS)
+            with app.database.read() as reader:
+                waiting = reader.scalar(WAITING, {"collection": collection_id})
+
     def _post(self, client: httpx.Client, query_id: str, sentences: list[int]) -> None:
         said = {"query_id": query_id, "collection": self._collection, "supporting": sentences}
-        answer = client.post("/feedback", json=said, headers={"Idempotency-Key": query_id})
+        answer = client.post("/feedback", json=said, headers={"Idempotency-Key": str(uuid.uuid4())})
         self.posted[answer.status_code] += 1
 
 
@@ -136,6 +147,7 @@ def main() -> None:
         collection_id = app.access.scope(collection).collection.id
         first = Load(str(client.base_url), collection, asked, time.monotonic() + arguments.seconds / 2)
         first.ask(0)  # until the API is warm, and there are answers to judge where nobody asks
+        first.ready(app, collection_id)
         for clients in arguments.clients:
             load = Load(str(client.base_url), collection, asked, time.monotonic() + arguments.seconds)
             load.answers = list(first.answers)
