@@ -111,7 +111,8 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         )
         SELECT array_send(array_agg(sentence_id)) AS ids, array_agg(channel) AS channels,
                string_agg(vector_send(vector), ''::bytea) AS vectors,
-               array_send(array_agg(perplexity)) AS perplexities, array_send(array_agg(update_count::bigint)) AS counts,
+               array_send(array_agg(perplexity)) AS perplexities,
+               array_send(array_agg(update_count::bigint)) AS counts,
                json_agg(pulled) AS pulled
         FROM memory
         """,

@@ -1,6 +1,6 @@
 """What once broke: oversized keys, replans, unlike entities, vanished passages, partial verdicts, filtered hubs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
