@@ -67,6 +67,12 @@ VERDICTS = _counter(
     "Verdicts by what became of them; contested ones were applied and contradict what other judges said.",
     "outcome",
 )
+JUDGE_WEIGHT = _histogram(
+    "judge_weight",
+    "Weight that a verdict was applied with: the mean of the Beta belief in its judge's agreement with others; 1 "
+    "from where it counts as any other.",
+    _SHARES,
+)
 VERDICT_SECONDS = _histogram("verdict_seconds", "From a verdict's arrival to its application.", _SECONDS)
 GAIN = Shares(
     "engram_gain", "Kalman gain of a verdict on a state.", ["channel"], registry=_registry, buckets=_SHARES

@@ -175,7 +175,7 @@ class LearnService:
             feedback.mark_applied(
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
-        _count(pending, audit, application.contested)
+        _count(pending, audit, application.contested, noises)
         moved = Counter(audit.event_ids)
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=moved[event.id])
@@ -243,11 +243,17 @@ class LearnService:
         return taught
 
 
-def _count(events: Sequence[PendingEvent], audit: AuditRows, contested: Collection[int]) -> None:
+def _count(
+    events: Sequence[PendingEvent],
+    audit: AuditRows,
+    contested: Collection[int],
+    noises: Mapping[int, Noise],
+) -> None:
     """Tell of events that were applied."""
     metrics.ended_verdicts([("applied", len(events)), ("contested", len(contested))])
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
+        metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
     channels = np.array(audit.channels)
     for channel in set(audit.channels):
         of = channels == channel
