@@ -1,7 +1,8 @@
 """A second encoder out of nothing but text: latent semantic analysis as a sentence-transformers folder.
 
     python benchmarks/lsa_encoder.py OUT DATASET_DIR... [--dimension N]
-    ENGRAM_EMBEDDING_MODEL=OUT ENGRAM_EMBEDDING_RUNTIME=torch engram evaluate DATASET_DIR --protocol cold
+    export ENGRAM_EMBEDDING_MODEL=OUT ENGRAM_EMBEDDING_RUNTIME=torch ENGRAM_EMBEDDING_DIMENSION=256
+    engram evaluate DATASET_DIR --protocol cold
 
 What a figure owes to the encoder is told by another encoder, and where nothing can be downloaded one has to be
 made. This one shares no training with the shipped one, only the list of word pieces: pieces and passages of the

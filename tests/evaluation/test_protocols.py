@@ -135,12 +135,12 @@ def test_hops_end_by_the_rule_that_is_asked_for(
     monkeypatch.setattr(retrieve, "_threshold", 0.0)  # whatever it says is enough
     learned = run_protocol("cold", limit=4, sufficiency="learned")
     hops = {
-        (report, arm): report.value("hops", "all questions", 0, arm)
-        for report in (never, learned)
+        (rule, arm): report.value("hops", "all questions", 0, arm)
+        for rule, report in (("none", never), ("learned", learned))
         for arm in ("paper", "default")
     }
-    assert hops[learned, "default"] == 1.0 < hops[never, "default"]
-    assert hops[learned, "paper"] == hops[never, "paper"]
+    assert hops["learned", "default"] == 1.0 < hops["none", "default"]
+    assert hops["learned", "paper"] == hops["none", "paper"]
     assert learned.engine["sufficiency_threshold"] == application.settings.sufficiency_threshold
     with pytest.raises(InvalidRequestError, match="--sufficiency learned means nothing to --profile paper"):
         options("same", profile="paper", sufficiency="learned")
