@@ -26,7 +26,6 @@ from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
-from app.services.serving.chat import ChatService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.upkeeping import Upkeep
@@ -189,8 +188,3 @@ class Asking(Upkeep):
     def answer(self) -> AnswerService:
         """Answers in words."""
         return AnswerService(self.serving, self.llm)
-
-    @cached_property
-    def chat(self) -> ChatService:
-        """Answers the last question of a conversation."""
-        return ChatService(self.answer, self.llm)
