@@ -52,8 +52,10 @@ def restore(
 ) -> None:
     """Put a backup back into the configured database; the API and all workers must be stopped."""
     from app.composition import Application, servers
+    from app.services.upkeep.backup import read
     from app.storage.schema import migrate
 
+    read(source)  # what is no backup brings no database into being
     configured = settings()
     with servers(configured) as addresses:
         migrate(addresses.database_url)
@@ -71,7 +73,9 @@ def _check(configured: "Settings", source: Path) -> None:
 
     with (
         tempfile.TemporaryDirectory(prefix="engram-check-", dir=source.absolute().parent) as folder,
-        EmbeddedPostgres(Path(folder) / "postgres", configured.embedded_user) as server,
+        EmbeddedPostgres(
+            Path(folder) / "postgres", configured.embedded_user, memory_mb=configured.embedded_memory_mb
+        ) as server,
     ):
         migrate(server.url)
         with closing(Application(configured, Servers(server.url, NO_REDIS))) as services:

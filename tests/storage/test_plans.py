@@ -18,6 +18,7 @@ FUNCTIONS = 180
 # Everything else looks up what it needs, whatever the planner knows.
 WHOLE_COLLECTIONS = {
     "removal.remove_piece": "a collection goes with all that is in it",
+    "removal.has_rows": "a collection goes with all that is in it",
     "removal.end": "a collection goes with all that is in it",
     "learned.<dictcomp>": "all that was learned is forgotten",
     "spare_vectors.forget_texts": "all that was learned is forgotten",

@@ -64,6 +64,9 @@ class RemovalService:
                             return False
                         emptied = removal.remove_piece(writer, collection_id, table, after)
                     rows, after, more = rows + emptied.rows, emptied.last, emptied.last is not None
+            for table in removal.tables():
+                with self._database.read() as reader:
+                    removal.has_rows(reader, collection_id, table)
             with self._database.write() as writer:
                 if not removal.claim(writer, collection_id):
                     return False

@@ -101,6 +101,16 @@ def _given(name: str, columns: "Sequence[Column[Any]]") -> str:
     )
 
 
+def has_rows(reader: Reader, collection_id: int, table: Table) -> bool:
+    """Whether the table has rows of the collection left.
+
+    Who looks from the first key on has the index note which rows went, which spares ``end`` a look at each of them
+    while it holds the collection.
+    """
+    statement = f'SELECT 1 FROM "{table.name}" WHERE collection_id = %(id)s LIMIT 1'
+    return reader.row(statement, {"id": collection_id}) is not None
+
+
 def end(writer: Writer, collection_id: int) -> None:
     """Remove the collection itself, with what was written by transactions that did not look whether it is there."""
     parameters = {"id": collection_id}
