@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from app.core.facts import UNSAID
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each, wanted
 from app.storage.parameters import integers
@@ -157,6 +158,10 @@ def _along(column: str, allowed: Allowed) -> str:
         condition += " AND f.learned_at <= %(as_of)s"
     if allowed.days is not None:
         condition += " AND f.valid_from < %(end)s AND least(f.valid_to, f.held_until) > %(start)s"
+        unsaid = f"f.closed_reason = '{UNSAID}'" + (
+            "" if allowed.as_of is None else " AND f.closed_at <= %(as_of)s"
+        )
+        condition += f" AND ({unsaid}) IS NOT TRUE"
     predicate = "" if allowed.predicate is None else "AND f.predicate = %(predicate)s"
     closed, until = "f.closed_at IS NOT NULL", "least(f.valid_to, f.held_until)"
     if allowed.as_of is not None:

@@ -38,7 +38,10 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Who says a fact: a passage's sentence, or a statement, whose ``source`` is its name."""
+    """Who says a fact: a passage's sentence, or a statement, whose ``source`` is its name.
+
+    ``withdrawn_at``: since when it says so no more.
+    """
 
     fact_id: int
     sequence: int
@@ -49,6 +52,7 @@ class SourceRow:
     text: str
     confidence: float
     learned_at: datetime
+    withdrawn_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +118,10 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
     found = reader.rows(
         f"""
         SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
-               said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at
+               said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
+               left_by.received_at AS withdrawn_at
         FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
+        {each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
         {each("sentence t", "t.id = held.sentence_id", outer=True)}
         {each("passage p", "p.id = held.passage_id", outer=True)}
         {each("fact_statement said", "said.id = held.statement_id", outer=True)}
@@ -131,6 +137,8 @@ def told(
 ) -> dict[int, Told]:
     """These facts, each with what is believed of it and the first that says it; one statement for a search.
 
+    Who says so still comes before who does no more.
+
     Args:
         as_of: by then; of what nobody had said then, or nothing is known to have been believed, nothing is told.
     """
@@ -145,13 +153,14 @@ def told(
     found = reader.rows(
         f"""
         SELECT {_FACT}, held.sequence, p.external_id, held.sentence_id, held.statement_id, said.source,
-               coalesce(t.text, said.text), held.confidence, held.learned_at, at.believed
+               coalesce(t.text, said.text), held.confidence, held.learned_at, left_by.received_at, at.believed
         FROM {WANTED} {each("fact f", "f.id = wanted.id")} {_NAMES}
         CROSS JOIN LATERAL (
             SELECT held.* FROM fact_source held
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id {by_then}
-            ORDER BY held.sequence LIMIT 1
+            ORDER BY held.withdrawn_by IS NOT NULL, held.sequence LIMIT 1
         ) AS held
+        {each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
         {each("sentence t", "t.id = held.sentence_id", outer=True)}
         {each("passage p", "p.id = held.passage_id", outer=True)}
         {each("fact_statement said", "said.id = held.statement_id", outer=True)}
@@ -181,6 +190,13 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
             UNION ALL
             SELECT e.sequence, e.fact_id, e.id, e.kind, e.judge, NULL, e.reason
             FROM {WANTED} {each("fact_event e", "e.fact_id = wanted.id")}
+            UNION ALL
+            SELECT DISTINCT ON (e.sequence)
+                   e.sequence, held.fact_id, e.id, e.kind, e.judge, p.external_id, said.text
+            FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
+            {each("fact_event e", "e.id = held.withdrawn_by")}
+            {each("passage p", "p.id = held.passage_id", outer=True)}
+            {each("fact_statement said", "said.id = held.statement_id")}
         )
         SELECT a.sequence, a.target, a.observation_noise, a.gain, a.belief, a.perplexity_before, a.perplexity_after,
                a.at, said.event_id, said.kind, said.judge, said.fact_id AS said_of, said.passage, said.text
