@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -31,6 +31,7 @@ from app.services.learning.verdict import Verdict
 from app.services.reasons.explain import ExplainService
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.dense import DenseService
+from app.services.retrieval.expand import ExpandService
 from app.services.retrieval.plan import as_asked
 from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
@@ -71,6 +72,8 @@ class Services(Protocol):
     def feedback(self) -> FeedbackService: ...
     @property
     def learn(self) -> LearnService: ...
+    @property
+    def expand(self) -> ExpandService: ...
     @property
     def evolve(self) -> EvolveService: ...
     @property
@@ -243,8 +246,7 @@ class Harness:
         with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
             while True:
                 running = worker.submit(self.services.runner.run_ready, collection_id=scope.collection.id)
-                while not running.done():
-                    time.sleep(POLL_SECONDS)
+                while not wait([running], POLL_SECONDS).done:
                     job = self.services.jobs.job(scope, job_id)
                     tick(job.received - job.waiting, job.received)
                 running.result()
