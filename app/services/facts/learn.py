@@ -14,7 +14,7 @@ from app.core.temporal import time_constraint
 from app.core.triples import Triple
 from app.providers.language import normalise_entity
 from app.storage.database import Writer
-from app.storage.facts import beliefs, graph, predicates, unsaid
+from app.storage.facts import beliefs, graph, predicates, unsaid, view
 from app.storage.facts.beliefs import Key
 from app.storage.facts.graph import OWN, Said
 
@@ -155,13 +155,16 @@ def leave(writer: Writer, collection_id: int, changed: Mapping[int, Changed], re
         changed: passages that lose sentences.
     """
     lost = unsaid.of_sentences(writer, collection_id, removed)
-    for one in unsaid.stated(writer, collection_id, list(changed)):
+    stated = unsaid.stated(writer, collection_id, list(changed))
+    facts = view.rows(writer, collection_id, [one.fact_id for one in stated]) if stated else {}
+    for one in stated:
         text = changed[one.passage_id]
         before, after = _plain(text.before), _plain(text.after)
         if _plain(one.text) in before:
             holds = _plain(one.text) in after
         else:
-            holds = _plain(one.subject) in after and _plain(one.object) in after
+            ends = facts[one.fact_id].subject, facts[one.fact_id].object
+            holds = all(_plain(end) in after for end in ends)
         if not holds:
             lost.append(one)
     return unsaid.withdraw(writer, collection_id, lost) if lost else set()

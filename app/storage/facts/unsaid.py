@@ -25,7 +25,7 @@ INGEST = "ingest"
 class Held:
     """A source that says a fact, with its sentence; ``statement_id`` is None if that is one of the passage's own.
 
-    ``passage`` is the passage's name, ``subject`` and ``object`` are the fact's as they were written.
+    ``passage`` is the passage's name.
     """
 
     id: int
@@ -35,15 +35,12 @@ class Held:
     sentence_id: int | None
     statement_id: int | None
     text: str
-    subject: str
-    object: str
 
 
 _HELD = f"""
     SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id, held.statement_id,
-           coalesce(t.text, said.text) AS text, s.surface AS subject, f.object_text AS object
-    FROM held {each("fact f", "f.id = held.fact_id")} {each("fact_entity s", "s.id = f.subject_said")}
-    {each("passage p", "p.id = held.passage_id")}
+           coalesce(t.text, said.text) AS text
+    FROM {WANTED} {{held}} {each("passage p", "p.id = held.passage_id")}
     {each("sentence t", "t.id = held.sentence_id", outer=True)}
     {each("fact_statement said", "said.id = held.statement_id", outer=True)}
     ORDER BY held.sequence
@@ -70,8 +67,7 @@ def _held(reader: Reader, collection_id: int, condition: str, ids: Sequence[int]
     if not ids:
         return []
     rows = reader.rows(
-        f"WITH held AS MATERIALIZED (SELECT held.* FROM {WANTED} {each('fact_source held', condition)}) {_HELD}",
-        {"collection": collection_id, "ids": list(ids)},
+        _HELD.format(held=each("fact_source held", condition)), {"collection": collection_id, "ids": list(ids)}
     )
     return [Held(**row._mapping) for row in rows]
 
