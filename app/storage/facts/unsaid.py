@@ -37,37 +37,37 @@ class Held:
     text: str
 
 
-_HELD = f"""
-    SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id, held.statement_id,
-           coalesce(t.text, said.text) AS text
-    FROM {WANTED} {{held}} {each("passage p", "p.id = held.passage_id")}
-    {each("sentence t", "t.id = held.sentence_id", outer=True)}
-    {each("fact_statement said", "said.id = held.statement_id", outer=True)}
-    ORDER BY held.sequence
-"""
+_SENTENCE = each("sentence told", "told.id = held.sentence_id")
+_STATEMENT = each("fact_statement told", "told.id = held.statement_id")
 
 
 def of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[Held]:
     """What these sentences of passages say."""
-    return _held(reader, collection_id, "held.sentence_id = wanted.id", sentences)
+    return _held(reader, collection_id, "held.sentence_id = wanted.id", _SENTENCE, sentences)
 
 
 def of_sources(reader: Reader, collection_id: int, sources: Iterable[int]) -> list[Held]:
-    """These sources."""
-    return _held(reader, collection_id, "held.id = wanted.id", sorted(sources))
+    """These sources, which are sentences of passages."""
+    return _held(reader, collection_id, "held.id = wanted.id", _SENTENCE, sorted(sources))
 
 
 def stated(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[Held]:
     """What was stated with these passages for its source, in any graph, and still counts."""
     condition = "held.passage_id = wanted.id AND num_nonnulls(held.statement_id) = 1 AND held.withdrawn_by IS NULL"
-    return _held(reader, collection_id, condition, passages)
+    return _held(reader, collection_id, condition, _STATEMENT, passages)
 
 
-def _held(reader: Reader, collection_id: int, condition: str, ids: Sequence[int]) -> list[Held]:
+def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Sequence[int]) -> list[Held]:
     if not ids:
         return []
     rows = reader.rows(
-        _HELD.format(held=each("fact_source held", condition)), {"collection": collection_id, "ids": list(ids)}
+        f"""
+        SELECT held.id, held.fact_id, held.passage_id, p.external_id AS passage, held.sentence_id,
+               held.statement_id, told.text
+        FROM {WANTED} {each("fact_source held", condition)} {each("passage p", "p.id = held.passage_id")} {text}
+        ORDER BY held.sequence
+        """,
+        {"collection": collection_id, "ids": list(ids)},
     )
     return [Held(**row._mapping) for row in rows]
 
