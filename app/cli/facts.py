@@ -138,6 +138,10 @@ def fact(
         what = "speaks for it" if cause["supports"] else "speaks against it"
         of = "" if cause["of_fact"] == fact_id else f", said of fact {cause['of_fact']}"
         event = "" if cause["event_id"] is None else f", event {cause['event_id']}"
+        if cause["kind"] == "change":
+            what = f"says so no more{of}"
+            say(f"  passage {cause['passage_id']} {what}: belief {cause['belief']:.2f}{event}")
+            continue
         who = cause["by"] or f"passage {cause['passage_id']}"
         say(f"  {cause['kind']} by {who} {what}: belief {cause['belief']:.2f}{of}{event}")
 

@@ -17,7 +17,7 @@ Days are as ``date.toordinal`` counts; ``ALWAYS`` and ``NEVER`` are open ends. I
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 
@@ -44,6 +44,8 @@ SOURCE, CONFIRM, CONTRADICT, SUPERSEDE, CLOSE = "source", "confirm", "contradict
 Kind = Literal["source", "confirm", "contradict", "supersede", "close"]
 SUPERSEDED = "superseded"
 """Why a fact is closed that a later one of the same subject and predicate ended."""
+UNSAID = "no longer said"
+"""Why a fact is closed all of whose sources say something else by now."""
 
 
 class Days(NamedTuple):
@@ -111,6 +113,7 @@ class Word:
         other: of ``supersede``, the fact that comes after.
         until: the first day on which the fact no longer holds, if a word that closes it says so.
         reason: of ``close``.
+        withdrawn, withdrawn_at: of a source that says so no more, the place of what tells that, and when.
     """
 
     sequence: int
@@ -127,6 +130,8 @@ class Word:
     other: int | None = None
     until: int | None = None
     reason: str | None = None
+    withdrawn: int | None = None
+    withdrawn_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,29 +191,108 @@ class _Standing:
 def replay(groups: Iterable[Group]) -> tuple[dict[int, Fact], list[Move]]:
     """What is believed of the facts of these groups, by their ids, and what moved them, in the order of each.
 
-    All first words are applied together, then all second ones: no row of the arithmetic depends on another.
+    What is withdrawn counts until it is: from there on all is believed as if it had never been said, and a move
+    says how far that took each fact. A fact that all its sources withdrew is closed.
 
     Raises:
         ValueError: a noise is out of its range.
     """
-    held = list(groups)
+    held = [(group, _periods(group)) for group in groups]
+    flat = [period for _, periods in held for period in periods]
+    known, moved = _observe([period.group for period in flat])
+    ended = iter(zip(flat, known, moved, strict=True))
+    facts: dict[int, Fact] = {}
+    moves: list[Move] = []
+    for group, periods in held:
+        before: Mapping[int, _Standing] = {}
+        for period, standings, steps in (next(ended) for _ in periods):
+            if period.begins:
+                moves += _turns(before, standings, period.after)
+            else:
+                moves += [move for move in steps if move.sequence > period.after]
+                before = standings
+        believed = {fact: standing.fact for fact, standing in before.items()}
+        _close(periods[-1].group, believed)
+        _leave(group, believed)
+        facts |= believed
+    moves.sort(key=lambda move: (move.sequence, move.fact_id))
+    return facts, moves
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """A group by what counted in a time between two withdrawals; ``begins``: no further than to its beginning."""
+
+    group: Group
+    after: int
+    begins: bool = False
+
+
+def _periods(group: Group) -> list[_Period]:
+    turns = sorted({word.withdrawn for word in group.words if word.withdrawn is not None})
+    if not turns:
+        return [_Period(group, -1)]
+    found = []
+    for after, until in zip([-1, *turns], [*turns, None], strict=True):
+        counted = [word for word in group.words if word.withdrawn is None or word.withdrawn > after]
+        if after >= 0:
+            begun = [word for word in counted if word.sequence < after]
+            found.append(_Period(replace(group, words=begun), after, begins=True))
+        counted = [word for word in counted if until is None or word.sequence < until]
+        found.append(_Period(replace(group, words=counted), after))
+    return found
+
+
+def _turns(before: Mapping[int, "_Standing"], after: Mapping[int, "_Standing"], sequence: int) -> list[Move]:
+    """What a withdrawal did: the belief is replaced by that without it, as by an observation without noise."""
+    found = []
+    for fact_id, standing in after.items():
+        was, fact = before[fact_id].fact, standing.fact
+        if (was.belief, was.perplexity) != (fact.belief, fact.perplexity):
+            change = fact.belief - was.belief
+            up = int(change > 0)
+            found.append(
+                Move(fact_id, sequence, up, 0.0, 1.0, change, was.perplexity, fact.perplexity, fact.belief)
+            )
+    return found
+
+
+def _leave(group: Group, facts: Mapping[int, Fact]) -> None:
+    """Close what no source says any more; what was over before stays over as it was."""
+    left: dict[int, datetime] = {}
+    said = set()
+    for word in group.words:
+        if word.kind == SOURCE and word.withdrawn_at is None:
+            said.add(word.fact_id)
+        elif word.kind == SOURCE and word.withdrawn_at is not None:
+            left[word.fact_id] = max(left.get(word.fact_id, word.withdrawn_at), word.withdrawn_at)
+    for fact_id, moment in left.items():
+        fact = facts.get(fact_id)
+        if fact is not None and fact_id not in said and fact.closed_at is None:
+            fact.closed_at, fact.closed_reason = moment, UNSAID
+
+
+def _observe(held: Sequence[Group]) -> tuple[list[dict[int, "_Standing"]], list[list[Move]]]:
+    """What stands of each group's facts after all its words, and what moved them, by the group.
+
+    All first words are applied together, then all second ones: no row of the arithmetic depends on another.
+    """
     known = [
         {claim.fact_id: _Standing(Fact(claim.fact_id, held_until=claim.valid_to)) for claim in group.claims}
         for group in held
     ]
-    moves: list[Move] = []
+    moves: list[list[Move]] = [[] for _ in held]
     for at in range(max((len(group.words) for group in held), default=0)):
-        rounds: dict[float, list[tuple[_Standing, Word, int]]] = {}
-        for group, facts in zip(held, known, strict=True):
+        rounds: dict[float, list[tuple[int, _Standing, Word, int]]] = {}
+        for place, (group, facts) in enumerate(zip(held, known, strict=True)):
             if at < len(group.words):
                 word = group.words[at]
-                rows = [(facts[fact], word, y) for fact, y in _targets(group, word).items()]
+                rows = [(place, facts[fact], word, y) for fact, y in _targets(group, word).items()]
                 rounds.setdefault(word.process_noise, []).extend(rows)
         for process_noise, rows in rounds.items():
-            moves += _step(rows, process_noise)
-    for group, facts in zip(held, known, strict=True):
-        _close(group, {fact: standing.fact for fact, standing in facts.items()})
-    return {fact: standing.fact for facts in known for fact, standing in facts.items()}, moves
+            for (place, *_), move in zip(rows, _step([row[1:] for row in rows], process_noise), strict=True):
+                moves[place].append(move)
+    return known, moves
 
 
 def _targets(group: Group, word: Word) -> dict[int, int]:

@@ -5,9 +5,8 @@ words of the question that they hold, by what is believed of their edges, and by
 asked about. Edges count in both directions.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from heapq import nsmallest
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 STEP = 0.9
 """What one more edge leaves of a path's score."""
@@ -23,8 +22,7 @@ ARRIVAL = 1.0
 """What it is worth to lead to something else that was asked about, in words of the question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """An edge as ranking sees it; ``object_id`` is 0 at an object that is no entity, where paths end.
 
     ``asked`` are the things that the question asks for and the edge speaks of, by their numbers.
@@ -38,8 +36,38 @@ class Link:
     asked: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Web:
+    """Edges by the entities that they lead on from, and what is asked for and they speak of.
+
+    Hundreds of edges are met by dozens of paths: what does not depend on the path is worked out as an edge comes.
+    """
+
+    def __init__(self, links: Iterable[Link] = ()) -> None:
+        # entity -> asked -> (id, other end, what it leaves of a path, closed)
+        self._at: dict[int, dict[frozenset[int], list[tuple[int, int, float, bool]]]] = {}
+        self._count: dict[int, int] = {}
+        for link in links:
+            self.add(link)
+
+    def add(self, link: Link) -> None:
+        """Have an edge that is not there lead on, in both directions."""
+        number, begin, end, belief, closed, asked = link
+        share = belief * (CLOSED if closed else 1.0) * (1.0 if asked else ASIDE)
+        ends = ((begin, end), (end, begin)) if end and end != begin else ((begin, end),)
+        for here, there in ends:
+            self._at.setdefault(here, {}).setdefault(asked, []).append((number, there, share, closed))
+            self._count[here] = self._count.get(here, 0) + 1
+
+    def onwards(self, entity: int) -> Mapping[frozenset[int], Sequence[tuple[int, int, float, bool]]]:
+        """What leads on from an entity: (id, other end, what it leaves of a path, closed), by what it speaks of."""
+        return self._at.get(entity, {})
+
+    def crowd(self, entity: int) -> int:
+        """How many edges lead on from an entity."""
+        return self._count.get(entity, 0)
+
+
+class Path(NamedTuple):
     """Edges from a start; ``end`` is 0 where it ends at an object that is no entity.
 
     ``score`` is how well it speaks to the question, ``worth`` what is left of that by its edges.
@@ -61,7 +89,7 @@ def begin(starts: Iterable[int]) -> list[Path]:
     return [Path(start, start, nodes=frozenset({start})) for start in starts]
 
 
-def extend(paths: Sequence[Path], links: Iterable[Link], starts: frozenset[int], most: int) -> list[Path]:
+def extend(paths: Iterable[Path], web: Web, starts: frozenset[int], most: int) -> list[Path]:
     """Of paths that are one edge longer and come to no entity twice the best ``most`` of each start, best first.
 
     Of equals the shorter is better, then the one of earlier facts.
@@ -69,59 +97,60 @@ def extend(paths: Sequence[Path], links: Iterable[Link], starts: frozenset[int],
     Args:
         starts: all that the question names.
     """
-    at: dict[int, list[Link]] = {path.end: [] for path in paths if path.end}
-    for link in links:
-        if link.subject_id in at:
-            at[link.subject_id].append(link)
-        if link.object_id != link.subject_id and link.object_id in at:
-            at[link.object_id].append(link)
     found: dict[int, list[_Longer]] = {}
     for path in paths:
-        onwards = at.get(path.end, ()) if path.end else ()
-        crowd = 1.0 if path.end in starts else min(1.0, (CROWD / max(1, len(onwards))) ** 0.5)
-        worth = path.worth * STEP * crowd
         of_start = found.setdefault(path.start, [])
-        for link in onwards:
-            end = link.object_id if link.subject_id == path.end else link.subject_id
-            if end in path.nodes or link.id in path.edges:
-                continue
-            asked = path.asked | link.asked if link.asked else path.asked
-            left = worth * link.belief * (CLOSED if link.closed else 1.0) * (1.0 if link.asked else ASIDE)
-            score = left * (len(asked) + ARRIVAL * (path.arrivals + (end in starts)) + ANYTHING)
-            of_start.append((-score, path.edges, link.id, path, link, end, asked, left))
+        if not path.end:
+            continue
+        nodes, before = path.nodes, path.edges
+        crowd = 1.0 if path.end in starts else min(1.0, (CROWD / max(1, web.crowd(path.end))) ** 0.5)
+        worth = path.worth * STEP * crowd
+        for said, links in web.onwards(path.end).items():
+            asked = path.asked | said if said else path.asked
+            plain, arriving = (len(asked) + ARRIVAL * (path.arrivals + more) + ANYTHING for more in (0, 1))
+            of_start += [
+                (
+                    -(worth * share) * (arriving if end in starts else plain),
+                    before,
+                    number,
+                    end,
+                    share,
+                    closed,
+                    worth,
+                    asked,
+                    path,
+                )
+                for number, end, share, closed in links
+                if end not in nodes and number not in before
+            ]
     return [
         Path(
             path.start,
             end,
-            (*path.edges, link.id),
+            (*before, number),
             path.nodes | {end} if end else path.nodes,
             asked,
-            left,
+            worth * share,
             path.arrivals + (end in starts),
-            link.closed,
+            closed,
             -score,
         )
         for of_start in found.values()
-        for score, _, _, path, link, end, asked, left in nsmallest(most, of_start, key=_first)
+        for score, before, number, end, share, closed, worth, asked, path in sorted(of_start)[:most]
     ]
 
 
-_Longer = tuple[float, tuple[int, ...], int, Path, Link, int, frozenset[int], float]
-
-
-def _first(longer: _Longer) -> tuple[float, tuple[int, ...], int]:
-    return longer[:3]
+_Longer = tuple[float, tuple[int, ...], int, int, float, bool, float, frozenset[int], Path]
+"""A path that is one edge longer, as it is ordered: of its start no other has the same edges."""
 
 
 def interleaved(paths: Iterable[Path]) -> list[Path]:
     """The best path of each start, then the second best of each, and so on: a comparison needs both its sides."""
     seen: dict[int, int] = {}
     ranked = []
-    for path in sorted(paths, key=_order):
+    # Two starts may have the same edges between them: of these the one that came first stays first.
+    orders = sorted([((-path.score, len(path.edges), path.edges), at, path) for at, path in enumerate(paths)])
+    for order, at, path in orders:
         seen[path.start] = seen.get(path.start, 0) + 1
-        ranked.append((seen[path.start], _order(path), path))
-    return [path for _, _, path in sorted(ranked, key=lambda row: row[:2])]
-
-
-def _order(path: Path) -> tuple[float, int, tuple[int, ...]]:
-    return -path.score, len(path.edges), path.edges
+        ranked.append((seen[path.start], order, at, path))
+    return [path for *_, path in sorted(ranked)]

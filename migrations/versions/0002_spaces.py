@@ -115,7 +115,7 @@ UP = """
     ALTER TABLE fact_event ADD part_of BIGINT, ADD origin_id BIGINT, ADD covers BIGINT[],
         ADD standing FLOAT(53) DEFAULT 1 NOT NULL,
         DROP CONSTRAINT fact_event_kind_check, ADD CONSTRAINT fact_event_kind_check CHECK (kind IN (
-            'assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke'));
+            'assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke', 'change'));
     CREATE INDEX fact_event_collection_id_judge_received_at_idx ON fact_event (collection_id, judge, received_at);
     CREATE INDEX fact_event_origin_idx ON fact_event (collection_id, origin_id) WHERE origin_id IS NOT NULL;
     CREATE INDEX fact_event_part_of_idx ON fact_event (collection_id, part_of) WHERE part_of IS NOT NULL;
@@ -132,6 +132,10 @@ UP = """
     CREATE INDEX fact_source_stated_idx ON fact_source (collection_id, passage_id)
         WHERE num_nonnulls(statement_id) = 1;
     COMMENT ON COLUMN fact_source.passage_id IS 'That of the sentence, or that a statement''s source is.';
+    ALTER TABLE fact_source ADD withdrawn_by BIGINT;
+    CREATE INDEX fact_source_withdrawn_idx ON fact_source (collection_id, withdrawn_by)
+        WHERE withdrawn_by IS NOT NULL;
+    COMMENT ON COLUMN fact_source.withdrawn_by IS 'The event by which it says so no more; null: it still does.';
 """
 # Once names have what is made of them.
 NAMED = """
@@ -149,8 +153,8 @@ DOWN = """
             RAISE 'names wait to be embedded: let a worker do that first';
         ELSIF EXISTS (SELECT FROM collection WHERE going_since IS NOT NULL) THEN
             RAISE 'collections are being deleted: let a worker do that first';
-        ELSIF EXISTS (SELECT FROM fact_event WHERE kind IN ('adopt', 'revoke')) THEN
-            RAISE 'graphs of facts were merged, or judges revoked, which the revision before cannot read';
+        ELSIF EXISTS (SELECT FROM fact_event WHERE kind IN ('adopt', 'revoke', 'change')) THEN
+            RAISE 'graphs were merged, judges revoked or facts withdrawn, which the revision before cannot read';
         END IF;
     END $$;
     ALTER TABLE entity DROP spelling, ALTER COLUMN embedding SET NOT NULL;
@@ -166,6 +170,7 @@ DOWN = """
     DROP INDEX fact_event_collection_id_judge_received_at_idx;
     ALTER TABLE fact_statement DROP origin_id;
     DROP INDEX fact_source_stated_idx;
+    ALTER TABLE fact_source DROP withdrawn_by;
 
     ALTER TABLE verdict_sentence DROP examined;
     UPDATE feedback_event SET version = 1;

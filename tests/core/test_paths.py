@@ -1,12 +1,19 @@
 """Paths of facts: what the question asks for leads on, and what many share leads nowhere."""
 
-from app.core.paths import ASIDE, CROWD, STEP, Link, begin, extend, interleaved
+from collections.abc import Iterable
+
+from app.core import paths
+from app.core.paths import ASIDE, CROWD, STEP, Link, Path, Web, begin, interleaved
 
 NOTHING: frozenset[int] = frozenset()
 
 
 def link(id: int, subject: int, object_: int, *asked: int, belief: float = 1.0, closed: bool = False) -> Link:
     return Link(id, subject, object_, belief, closed, frozenset(asked))
+
+
+def extend(known: Iterable[Path], links: Iterable[Link], starts: frozenset[int], most: int) -> list[Path]:
+    return paths.extend(known, Web(links), starts, most)
 
 
 def test_a_path_is_worth_its_edges_and_what_they_answer() -> None:
@@ -18,8 +25,8 @@ def test_a_path_is_worth_its_edges_and_what_they_answer() -> None:
 
 def test_what_answers_two_things_comes_before_what_answers_one() -> None:
     links = [link(1, 1, 2, 0), link(2, 2, 3, 1), link(3, 1, 4, 1), link(4, 4, 5)]
-    paths = extend(extend(begin([1]), links, frozenset({1}), 9), links, frozenset({1}), 9)
-    assert [path.edges for path in paths] == [(1, 2), (3, 4)]
+    found = extend(extend(begin([1]), links, frozenset({1}), 9), links, frozenset({1}), 9)
+    assert [path.edges for path in found] == [(1, 2), (3, 4)]
 
 
 def test_no_entity_twice_and_nothing_after_an_object_that_is_none() -> None:

@@ -84,6 +84,8 @@ def test_each_place_lies_in_the_next_and_the_village_in_the_country(rules: RuleL
         ("Her show took place on 3 May 1950 at Krag Hall.", ("Ada Berg", "show took place at", "Krag Hall")),
         ("She painted 87 portraits.", ("Ada Berg", "painted", "87 portraits")),
         ("The gallery was founded by Otto Krag.", ("Ada Berg", "gallery founded by", "Otto Krag")),
+        ("The husband of Ada Berg worked in Oslo.", ("Ada Berg", "husband worked in", "Oslo")),
+        ("She was born in Lund, Sweden, the daughter of Carl Berg.", ("Ada Berg", "father", "Carl Berg")),
     ],
 )
 def test_later_sentences_speak_of_the_topic(
@@ -102,10 +104,44 @@ def test_later_sentences_speak_of_the_topic(
         ("It was painted by Otto Krag.", "painted by", "Otto Krag"),  # a painter is no "it"
         ("She won an Oslo Biennale nomination.", "won", "Oslo Biennale"),
         ("They were seen by Otto Krag.", "seen by", "Otto Krag"),
+        ("The father of Ada Berg was a miller.", "is a", "miller"),
+        ("The eldest son of Carl Berg was a miller.", "is a", "miller"),
+        ("The husband of Ada Berg worked in Oslo.", "worked in", "Oslo"),
+        ("The wife of the gardener was born in Oslo.", "wife born in", "Oslo"),
+        ("She painted after the novel Nora by Otto Krag.", "painted by", "Otto Krag"),
     ],
 )
 def test_what_is_not_said_of_the_topic(rules: RuleLanguage, sentence: str, predicate: str, name: str) -> None:
     assert ("Ada Berg", predicate, name) not in said(rules, "Ada Berg", LEAD, sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected", "wrong"),
+    [
+        ("The director of the film was a painter.", None, ("Blue Harbour", "is a", "painter")),
+        (
+            "The music of the film was written by Otto Krag.",
+            ("Blue Harbour", "music written by", "Otto Krag"),
+            ("Blue Harbour", "written by", "Otto Krag"),
+        ),
+        (
+            'It is based on the play "Nora" by Eva Holm.',
+            ("Blue Harbour", "based on", "Nora"),
+            ("Blue Harbour", "based by", "Eva Holm"),
+        ),
+        (
+            "With music by Otto Krag, the film was shot in Oslo.",
+            ("Blue Harbour", "shot in", "Oslo"),
+            ("Otto Krag", "is a", "film"),
+        ),
+    ],
+)
+def test_what_is_said_of_a_part_is_not_said_of_the_whole(
+    rules: RuleLanguage, sentence: str, expected: tuple[str, str, str] | None, wrong: tuple[str, str, str]
+) -> None:
+    facts = said(rules, "Blue Harbour", "Blue Harbour is a 1951 drama film.", sentence)
+    assert expected is None or expected in facts
+    assert wrong not in facts
 
 
 def test_a_film_is_no_he(rules: RuleLanguage) -> None:

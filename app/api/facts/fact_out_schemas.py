@@ -71,6 +71,7 @@ class FactCitationOut(BaseModel):
     source: str | None
     text: str
     learned_at: datetime
+    withdrawn_at: datetime | None = Field(description="Since when it says so no more: its passage was changed.")
 
     @classmethod
     def of(cls, row: SourceRow) -> "FactCitationOut":
@@ -81,13 +82,14 @@ class FactCitationOut(BaseModel):
             source=row.source,
             text=row.text,
             learned_at=row.learned_at,
+            withdrawn_at=row.withdrawn_at,
         )
 
 
 class CauseOut(BaseModel):
     """Something that was said, and what it did to a fact."""
 
-    kind: str = Field(description="source, confirm or contradict.")
+    kind: str = Field(description="source, confirm, contradict, or change: a passage says something no more.")
     by: str | None = Field(description="The source or judge; null: a passage.")
     passage_id: str | None
     event_id: int | None

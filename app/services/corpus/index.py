@@ -247,7 +247,8 @@ class IndexService:
                 for d in plan.drafts
             ],
         )
-        stored = _by_text(passages.sentences_of(writer, collection_id, placed.values()))
+        sentences = passages.sentences_of(writer, collection_id, placed.values())
+        stored = _by_text(sentences)
         moved: dict[int, tuple[int, str | None]] = {}
         fresh: list[SentenceRow] = []
         fresh_entities: list[tuple[str, ...]] = []
@@ -273,10 +274,10 @@ class IndexService:
         removed = [sentence for left in stored.values() for sentence in left]
         if self._facts is not None or removed:
             fact_graph.lock(writer, collection_id)
-        losing = learn.facts_of(writer, collection_id, removed)
+        changed = sorted({passage for (passage, _), left in stored.items() if left})
+        losing = learn.leave(writer, collection_id, _changes(plan, placed, sentences, changed), removed)
         orphan_entities, orphan_times = graph.delete_sentences(writer, collection_id, removed)
         if removed:
-            changed = sorted({passage for (passage, _), left in stored.items() if left})
             erasure.forget_passages(writer, collection_id, changed)
         orphan_times += graph.move_sentences(writer, collection_id, moved)
         inserted = graph.insert_sentences(writer, collection_id, fresh)
@@ -336,6 +337,17 @@ class IndexService:
             for triple in triples:
                 spoken[sentences[external_id, triple.sentence]][1].append(triple)
         return learn.of_sentences(writer, collection_id, spoken, losing, self._facts)
+
+
+def _changes(
+    plan: _Plan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
+) -> dict[int, learn.Changed]:
+    """What these passages said and say."""
+    said: dict[int, list[str]] = defaultdict(list)
+    for sentence in before:
+        said[sentence.passage_id].append(sentence.text)
+    says = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
+    return {passage: learn.Changed(" ".join(said[passage]), says[passage]) for passage in changed}
 
 
 def _without_repeats(staged: Sequence[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:

@@ -14,7 +14,7 @@ from app.core.temporal import time_constraint
 from app.core.triples import Triple
 from app.providers.language import normalise_entity
 from app.storage.database import Writer
-from app.storage.facts import beliefs, graph, predicates
+from app.storage.facts import beliefs, graph, predicates, unsaid, view
 from app.storage.facts.beliefs import Key
 from app.storage.facts.graph import OWN, Said
 
@@ -101,6 +101,8 @@ def of_sentences(
 ) -> dict[int, str]:
     """Make what sentences say exactly this; the entities that are new, with their names.
 
+    What they said and say no more is withdrawn: see ``leave``.
+
     Args:
         spoken: sentence -> its passage and what it says.
         losing: facts that lose a source in this transaction, as ``facts_of`` told before.
@@ -119,7 +121,7 @@ def of_sentences(
     fresh = [(row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in held]
     touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
     if lost:
-        graph.remove_sources(writer, collection_id, list(lost.values()))
+        touched |= unsaid.withdraw(writer, collection_id, unsaid.of_sources(writer, collection_id, lost.values()))
     if fresh:
         graph.add_sources(writer, collection_id, [fact for _, fact in fresh], [row for row, _ in fresh])
     if touched:
@@ -132,6 +134,44 @@ def facts_of(writer: Writer, collection_id: int, sentences: Sequence[int]) -> se
     if not sentences:
         return set()
     return {fact for _, fact in graph.said_by_sentences(writer, collection_id, sentences)}
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The text of a passage, with its title, as it was and as it is."""
+
+    before: str
+    after: str
+
+
+def leave(writer: Writer, collection_id: int, changed: Mapping[int, Changed], removed: Sequence[int]) -> set[int]:
+    """Have sentences that passages no longer have say nothing from now on; the facts that this bears on.
+
+    Called before the sentences are removed. Facts keep what they said, as words of the past: what nobody else says
+    is closed then, not removed. Sentences that were stated with such a passage for their source go by their words:
+    one that stood in the text has to stand there still; of one in other words, the text has to name both ends.
+
+    Args:
+        changed: passages that lose sentences.
+    """
+    lost = unsaid.of_sentences(writer, collection_id, removed)
+    stated = unsaid.stated(writer, collection_id, list(changed))
+    facts = view.rows(writer, collection_id, [one.fact_id for one in stated]) if stated else {}
+    for one in stated:
+        text = changed[one.passage_id]
+        before, after = _plain(text.before), _plain(text.after)
+        if _plain(one.text) in before:
+            holds = _plain(one.text) in after
+        else:
+            ends = facts[one.fact_id].subject, facts[one.fact_id].object
+            holds = all(_plain(end) in after for end in ends)
+        if not holds:
+            lost.append(one)
+    return unsaid.withdraw(writer, collection_id, lost) if lost else set()
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def settle_facts(writer: Writer, collection_id: int, facts: Iterable[int]) -> None:
@@ -154,4 +194,7 @@ def settle(writer: Writer, collection_id: int, keys: Iterable[Key]) -> None:
         if held:
             facts, moves = replay(held)
             at = {word.sequence: word.at for group in held for word in group.words}
+            at |= {
+                w.withdrawn: w.withdrawn_at for group in held for w in group.words if w.withdrawn_at and w.withdrawn
+            }
             beliefs.store(writer, collection_id, facts, moves, at)

@@ -29,21 +29,10 @@ from app.core.linearise import Linearised, linearise
 from app.core.paths import Path
 from app.core.triples import Triple
 from app.providers.language import normalise_entity
-from app.providers.language.relations import asked_terms
 from app.services.facts import learn
 from app.services.facts.learn import Origin
 from app.services.facts.memory_index import Ground, Index, Kept
-from app.services.facts.walking import (
-    STARTS,
-    Wanted,
-    days_of,
-    longest,
-    names_of,
-    runs,
-    statement,
-    walk,
-    words_beside,
-)
+from app.services.facts.walking import Wanted, begun, days_of, statement, walk
 from app.storage.facts.search import Edge
 
 AGENT = "agent"
@@ -208,19 +197,14 @@ class Memory:
         """Paths from what a query names, as the service finds them, and their facts as text within a budget."""
         wanted = Wanted(question=query, edges=edges, paths=paths, budget=budget)
         days = days_of(query)
-        begun = longest(wanted, self._index.starts(names_of(wanted)[0]))
-        if not begun:  # all in lower case, perhaps
-            begun = longest(wanted, self._index.starts(runs(query, lower=True)))
-        starts = list(dict.fromkeys(start.entity_id for start in begun))[:STARTS]
-        used = {start.name for start in begun if start.entity_id in starts}
-        asked = asked_terms(words_beside(query, used))
-        ranked, _ = walk(Ground(self._index, self._edges, days), starts, asked, wanted, dated=days is not None)
+        begin = begun(wanted, self._index.starts)
+        ranked, _ = walk(Ground(self._index, self._edges, days), begin, wanted, dated=days is not None)
         chosen = ranked[:paths]
         places = list(dict.fromkeys(fact - 1 for path in chosen for fact in path.edges))
         text = self.told(places, budget)
         kept = tuple(places[: text.kept])
         whole = tuple(path for path in chosen if all(fact - 1 in kept for fact in path.edges))
-        return Recalled(text, kept, whole, tuple(self._index.surfaces[start] for start in starts))
+        return Recalled(text, kept, whole, tuple(self._index.surfaces[start] for start in begin.starts))
 
     def summary(self, question: str, budget: int) -> Linearised:
         """All that is held, as far as it fits: first what speaks to the question, then what came last."""

@@ -1,7 +1,7 @@
 """What is looked up in an agent's memory: entities by their names, and facts by what they are about."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ from app.core.triples import Kind
 from app.providers.language import normalise_entity
 from app.services.facts.walking import SAME_NAMES
 from app.storage.facts.graph import bare
-from app.storage.facts.search import Edge, Start
+from app.storage.facts.search import Edge, Near, Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +158,16 @@ class Ground:
             if edge.object_id not in {0, edge.subject_id}:
                 self._at[edge.object_id].append(edge)
 
-    def namesakes(self, entities: Sequence[int]) -> dict[int, int]:
-        """Entity -> another one that its name means as well, where only one other is called so."""
-        return {one: other for one in entities if (other := self._index.namesake(one)) is not None}
+    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+        """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and direction."""
+        alike = [(one, other) for one in entities if (other := self._index.namesake(one)) is not None]
+        near = dict.fromkeys([*entities, *(other for _, other in alike if other not in read)])
+        return Near(alike, [(entity, edge) for entity in near for edge in self._along(entity, most)])
 
-    def edges(self, entities: Sequence[int], most: int) -> list[Edge]:
-        """Facts that begin or end at these entities, up to ``most`` of each and either direction."""
+    def _along(self, entity: int, most: int) -> list[Edge]:
         first, last = self._days
-        found: dict[int, Edge] = {}
-        for entity in entities:
-            for own in (True, False):
-                along = [edge for edge in self._at.get(entity, ()) if (edge.subject_id == entity) == own]
-                held = [edge for edge in along if edge.valid_from < last and edge.held_until > first]
-                found |= {edge.id: edge for edge in held[:most]}
-        return [found[edge] for edge in sorted(found)]
+        found: list[Edge] = []
+        for own in (True, False):
+            along = [edge for edge in self._at.get(entity, ()) if (edge.subject_id == entity) == own]
+            found += [edge for edge in along if edge.valid_from < last and edge.held_until > first][:most]
+        return found

@@ -220,10 +220,17 @@ def _state(
         origin = Origin(passage_id=passage, statement_id=statements[one.words])
         row = learn.said_by(one.triple, origin, author.constants)
         if row is None:
-            raise InvalidRequestError(f"{one.words!r} cannot be kept as a fact.")
+            raise InvalidRequestError(_why_not(one))
         rows.append(row)
     facts, new = learn.add(writer, target, graph_id, rows)
     return Applied(event, facts), new
+
+
+def _why_not(stated: Stated) -> str:
+    first, last = stated.triple.valid_from, stated.triple.valid_to
+    if first is not None and last is not None and first >= last:
+        return f"{stated.words!r} ends before it begins: 'valid_from' must come before 'valid_to'."
+    return f"{stated.words!r} cannot be kept as a fact: a name says nothing, or is too long."
 
 
 def _passage_of(reader: Reader, target: int, source: str) -> int | None:

@@ -1,30 +1,18 @@
 """Finding facts: from what a question names along the edges of the graph, as lines with who says so."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.core.linearise import Statement, linearise
 from app.core.paths import Path
 from app.errors import InvalidRequestError
-from app.providers.language.relations import asked_terms
 from app.services.access.scope import Scope
 from app.services.facts.begin import graph_of
-from app.services.facts.walking import (
-    SAME_NAMES,
-    STARTS,
-    Wanted,
-    days_of,
-    longest,
-    names_of,
-    runs,
-    statement,
-    walk,
-    words_beside,
-)
+from app.services.facts.walking import SAME_NAMES, Wanted, begun, days_of, statement, walk
 from app.storage.database import Database, Reader
 from app.storage.facts import search, view
-from app.storage.facts.search import Allowed, Edge
-from app.storage.facts.view import FactRow, SourceRow
+from app.storage.facts.search import Allowed, Edge, Near
+from app.storage.facts.view import FactRow, SourceRow, Told
 
 __all__ = ["FactSearch", "Found", "FoundPath", "Wanted", "days_of"]
 
@@ -76,29 +64,22 @@ class FactSearch:
         if not (wanted.question or wanted.entities or wanted.subject or wanted.object):
             raise InvalidRequestError("A search needs a question, entities, or a subject or an object.")
         target = scope.collection.id
-        said, ids = names_of(wanted)
         days = wanted.days or (None if wanted.question is None else days_of(wanted.question))
         with self._database.snapshot() as reader:
             graph_id = graph_of(reader, target, wanted.graph)
-            begun = longest(wanted, search.starts(reader, target, graph_id, said, SAME_NAMES))
-            if not begun and not ids and wanted.question is not None:  # all in lower case, perhaps
-                lowered = list(dict.fromkeys(runs(wanted.question, lower=True)))
-                begun = longest(wanted, search.starts(reader, target, graph_id, lowered, SAME_NAMES))
-            names = {start.entity_id: start.surface for start in reversed(begun)}
-            names |= (
-                {entity: row.surface for entity, row in view.entities(reader, target, ids).items()} if ids else {}
-            )
-            starts = list(dict.fromkeys([*ids, *(start.entity_id for start in begun)]))[:STARTS]
-            used = {start.name for start in begun if start.entity_id in starts}
-            asked = asked_terms(words_beside(wanted.question or "", used))
+            begin = begun(wanted, lambda names: search.starts(reader, target, graph_id, names, SAME_NAMES))
+            ids = [one for one in begin.starts if one not in begin.names]
+            names = dict(begin.names)
+            if ids:
+                names |= {entity: row.surface for entity, row in view.entities(reader, target, ids).items()}
             allowed = Allowed(
                 wanted.as_of,
                 wanted.min_belief,
                 days,
                 " ".join(wanted.predicate.casefold().split()) if wanted.predicate else None,
             )
-            ranked, edges = walk(_Tables(reader, target, allowed), starts, asked, wanted, dated=days is not None)
-            return _shown(reader, target, starts, names, ranked, edges, wanted)
+            ranked, edges = walk(_Tables(reader, target, allowed), begin, wanted, dated=days is not None)
+            return _shown(reader, target, begin.starts, names, ranked, edges, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +90,8 @@ class _Tables:
     collection_id: int
     allowed: Allowed
 
-    def namesakes(self, entities: Sequence[int]) -> dict[int, int]:
-        return search.namesakes(self.reader, self.collection_id, entities)
-
-    def edges(self, entities: Sequence[int], most: int) -> list[Edge]:
-        return search.edges(self.reader, self.collection_id, entities, self.allowed, most)
+    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+        return search.around(self.reader, self.collection_id, entities, self.allowed, most, read)
 
 
 def _shown(
@@ -128,20 +106,14 @@ def _shown(
     """The best paths whose facts fit into the budget, as text."""
     chosen = ranked[: wanted.paths]
     ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
-    facts = view.rows(reader, target, ids)
+    said = view.told(reader, target, ids, wanted.as_of)
     found = Found({one: names[one] for one in starts if one in names})
-    found.beliefs = {fact: row.belief for fact, row in facts.items()}
-    if wanted.as_of is not None:
-        found.beliefs = view.beliefs_at(reader, target, ids, wanted.as_of)
-    said: dict[int, SourceRow] = {}
-    for source in view.sources(reader, target, ids):
-        if wanted.as_of is None or source.learned_at <= wanted.as_of:
-            said.setdefault(source.fact_id, source)
-    told = [fact for fact in ids if fact in facts and fact in said and fact in found.beliefs]
-    text = linearise([_read(facts[f], edges[f], found.beliefs[f], said[f]) for f in told], wanted.budget)
+    found.beliefs = {fact: one.belief for fact, one in said.items()}
+    told = [fact for fact in ids if fact in said]
+    text = linearise([_read(said[fact], edges[fact]) for fact in told], wanted.budget)
     found.text, found.tokens = text.text, text.tokens
-    found.facts = {fact: facts[fact] for fact in told[: text.kept]}
-    cited = {_cited(said[fact]): said[fact] for fact in found.facts}
+    found.facts = {fact: said[fact].fact for fact in told[: text.kept]}
+    cited = {_cited(said[fact].source): said[fact].source for fact in found.facts}
     found.citations = [cited[source] for source in text.sources]  # type: ignore[index]
     found.paths = [
         FoundPath(found.starts.get(path.start, ""), path.edges, path.score)
@@ -155,5 +127,6 @@ def _cited(source: SourceRow) -> tuple[int | None, int | None]:
     return source.sentence_id, source.statement_id
 
 
-def _read(fact: FactRow, edge: Edge, belief: float, source: SourceRow) -> Statement:
-    return statement((fact.subject, fact.predicate, fact.object), edge, belief, _cited(source))
+def _read(told: Told, edge: Edge) -> Statement:
+    fact = told.fact
+    return statement((fact.subject, fact.predicate, fact.object), edge, told.belief, _cited(told.source))

@@ -77,8 +77,8 @@ class ShowService:
             root = entity.stands_for or entity.id
             joined = view.members(reader, target, [root])
             others = view.entities(reader, target, [root, *joined])
-            edges = search.edges(reader, target, [root], Allowed(), most)
-            facts = view.rows(reader, target, [edge.id for edge in edges])
+            near = search.around(reader, target, [root], Allowed(), most).edges
+            facts = view.rows(reader, target, [edge.id for entity, edge in near if entity == root])
             return Neighbourhood(
                 entity,
                 None if entity.stands_for is None else others.get(entity.stands_for),

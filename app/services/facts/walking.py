@@ -5,7 +5,7 @@ agent that is trained on the one finds in the other what it found there.
 """
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -13,12 +13,12 @@ from typing import Protocol
 from app.core import paths
 from app.core.facts import ALWAYS, HELD, NEVER
 from app.core.linearise import Statement
-from app.core.paths import Link, Path
+from app.core.paths import Link, Path, Web
 from app.core.temporal import time_constraint
 from app.providers.language import normalise_entity
-from app.providers.language.relations import relation_terms
+from app.providers.language.relations import asked_terms, relation_terms
 from app.providers.language.words import FUNCTION_WORDS
-from app.storage.facts.search import Edge, Start
+from app.storage.facts.search import Edge, Near, Start
 
 NAME_WORDS = 9
 """Words of a question that are one name, at most."""
@@ -72,13 +72,43 @@ class Wanted:
 class Ground(Protocol):
     """What a walk goes over."""
 
-    def namesakes(self, entities: Sequence[int]) -> Mapping[int, int]:
-        """Entity -> another one that its name means as well, see ``storage.facts.search.namesakes``."""
+    def around(self, entities: Sequence[int], read: Collection[int], most: int) -> Near:
+        """Facts that begin or end at these entities or their namesakes, see ``storage.facts.search.around``."""
         ...
 
-    def edges(self, entities: Sequence[int], most: int) -> Sequence[Edge]:
-        """Facts that begin or end at these entities, up to ``most`` of each and either direction, in id order."""
-        ...
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where a walk starts.
+
+    Attributes:
+        starts: entities.
+        names: entity -> its name, of those that were found by one.
+        asked: for each thing that the question asks for, the terms that relations say it by.
+    """
+
+    starts: Sequence[int]
+    names: Mapping[int, str]
+    asked: Sequence[frozenset[str]]
+
+
+def begun(wanted: Wanted, find: Callable[[Sequence[str]], Sequence[Start]]) -> Begun:
+    """Where to start: at what is named, the longest names first; ``find`` gives entities of normalised names.
+
+    A question that is all in lower case is looked through a second time, where nothing else was found.
+    """
+    said, ids = names_of(wanted)
+    found = longest(wanted, find(said)) if said else []
+    if not found and not ids and wanted.question is not None:
+        lowered = list(dict.fromkeys(runs(wanted.question, lower=True)))
+        found = longest(wanted, find(lowered)) if lowered else []
+    starts = list(dict.fromkeys([*ids, *(start.entity_id for start in found)]))[:STARTS]
+    used = {start.name for start in found if start.entity_id in starts}
+    return Begun(
+        starts,
+        {start.entity_id: start.surface for start in reversed(found)},
+        asked_terms(words_beside(wanted.question or "", used)),
+    )
 
 
 def days_of(question: str) -> tuple[int, int] | None:
@@ -136,38 +166,33 @@ def words_beside(question: str, names: Iterable[str]) -> list[str]:
     return re.findall(r"\w[\w'’-]*", folded)
 
 
-def walk(
-    ground: Ground,
-    starts: Sequence[int],
-    asked: Sequence[frozenset[str]],
-    wanted: Wanted,
-    *,
-    dated: bool,
-) -> tuple[list[Path], dict[int, Edge]]:
+def walk(ground: Ground, begun: Begun, wanted: Wanted, *, dated: bool) -> tuple[list[Path], dict[int, Edge]]:
     """The best paths, and all edges that were read; ``dated``: days are asked for, and the edges hold then."""
     edges: dict[int, Edge] = {}
-    links: dict[int, Link] = {}
-    known = frozenset(starts)
+    web = Web()
+    known = frozenset(begun.starts)
     read: set[int] = set()
     one: dict[int, int] = {}
-    beam = paths.begin(starts)
+    beam = paths.begin(begun.starts)
     ended: list[Path] = []
+    link = _Links(one, begun.asked, dated=dated)
     pattern = wanted.question is None and not wanted.entities
     for _ in range(1 if pattern else wanted.edges):
         frontier = list(dict.fromkeys(path.end for path in beam if path.end and path.end not in read))[:FRONTIER]
         if frontier:
+            near = ground.around(frontier, read, EDGES)
             # Of two entities that a name means, the walk came to one first, and both are that one to it.
-            for here, other in ground.namesakes(frontier).items():
+            for here, other in near.namesakes:
                 one.setdefault(other, one.get(here, here))
-            frontier += [other for other, here in one.items() if here in frontier and other not in read]
-            read.update(frontier)
-            for edge in ground.edges(frontier, EDGES):
-                if edge.id not in edges:
+            here_now = {*frontier, *(other for _, other in near.namesakes if one[other] in frontier)}
+            read |= here_now
+            for entity, edge in near.edges:
+                if edge.id not in edges and entity in here_now:
                     edges[edge.id] = edge
-                    links[edge.id] = _link(edge, one, asked, dated=dated)
-        beam = paths.extend(beam, links.values(), known, KEPT)
+                    web.add(link(edge))
+        beam = paths.extend(beam, web, known, KEPT)
         ended += [path for path in beam if wanted.include_closed or not path.last_closed or dated]
-    return paths.interleaved(_matching(ended, edges, starts, wanted) if pattern else ended), edges
+    return paths.interleaved(_matching(ended, edges, begun.starts, wanted) if pattern else ended), edges
 
 
 def _matching(found: Iterable[Path], edges: dict[int, Edge], starts: Sequence[int], wanted: Wanted) -> list[Path]:
@@ -188,15 +213,28 @@ def _matching(found: Iterable[Path], edges: dict[int, Edge], starts: Sequence[in
     return list({path.edges: path for path in kept}.values())
 
 
-def _link(edge: Edge, one: Mapping[int, int], asked: Sequence[frozenset[str]], *, dated: bool) -> Link:
-    """An edge as ranking sees it. Where days are asked for, one that began nobody knows when is a guess."""
-    said = relation_terms(edge.predicate, edge.kind)
-    met = frozenset(number for number, wanted in enumerate(asked) if not wanted.isdisjoint(said))
-    belief = edge.belief * UNDATED if dated and edge.valid_from == ALWAYS else edge.belief
-    begin, end = (one.get(entity, entity) for entity in (edge.subject_id, edge.object_id))
-    if end == begin:  # another name of it leads nowhere and says something all the same
-        end = 0
-    return Link(edge.id, begin, end, belief, edge.closed and not dated, met)
+class _Links:
+    """Edges as ranking sees them. Where days are asked for, one that began nobody knows when is a guess."""
+
+    def __init__(self, one: Mapping[int, int], asked: Sequence[frozenset[str]], *, dated: bool) -> None:
+        self._one = one
+        self._asked = asked
+        self._dated = dated
+        self._met: dict[tuple[str, bool], frozenset[int]] = {}
+
+    def __call__(self, edge: Edge) -> Link:
+        said = edge.predicate, edge.kind == "date"
+        met = self._met.get(said)
+        if met is None:
+            terms = relation_terms(edge.predicate, edge.kind)
+            met = frozenset(at for at, wanted in enumerate(self._asked) if not wanted.isdisjoint(terms))
+            self._met[said] = met
+        belief = edge.belief * UNDATED if self._dated and edge.valid_from == ALWAYS else edge.belief
+        begin = self._one.get(edge.subject_id, edge.subject_id)
+        end = self._one.get(edge.object_id, edge.object_id)
+        if end == begin:  # another name of it leads nowhere and says something all the same
+            end = 0
+        return Link(edge.id, begin, end, belief, edge.closed and not self._dated, met)
 
 
 def statement(said: tuple[str, str, str], edge: Edge, belief: float, source: Hashable) -> Statement:

@@ -11,7 +11,7 @@ from app.services.access.scope import Scope
 from app.services.facts import join, learn
 from app.services.facts.begin import Author, begun, graph_of
 from app.storage.database import Database, Reader, Writer
-from app.storage.facts import adopted, beliefs, events, graph, withdrawn
+from app.storage.facts import adopted, beliefs, events, graph, unsaid, withdrawn
 from app.storage.facts.events import StoredEvent
 from app.storage.facts.withdrawn import Criteria
 
@@ -194,6 +194,9 @@ def _take_back(writer: Writer, target: int, found: Sequence[StoredEvent]) -> lis
     touched = set(graph.said_by_statements(writer, target, sentences))
     if sentences:
         events.remove_statements(writer, target, sentences)
+    changes = [event.id for event in found if event.kind == unsaid.CHANGE]
+    if changes:
+        touched |= unsaid.restore(writer, target, changes)
     concerned = [*found, *parts, *events.find_many(writer, target, restored)]
     touched |= {event.fact_id for event in concerned if event.fact_id is not None}
     entities = {

@@ -73,7 +73,7 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
         {each("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
         {each("fact_statement said", "said.id = held.statement_id")}
         {each("fact_entity s", "s.id = f.subject_said")} {each("fact_entity o", "o.id = f.object_said", outer=True)}
-        WHERE NOT EXISTS (
+        WHERE held.withdrawn_by IS NULL AND NOT EXISTS (
             SELECT FROM fact_statement again {each("fact_event event", "event.id = again.event_id")}
             WHERE again.collection_id = %(collection)s AND event.graph_id = %(into)s
               AND again.origin_id = coalesce(said.origin_id, said.id) OFFSET 0

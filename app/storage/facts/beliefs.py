@@ -108,8 +108,10 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[W
     rows = reader.rows(
         f"""
         SELECT s.fact_id, s.sequence, s.passage_id, said.source, s.learned_at, s.observation_noise_positive,
-               s.observation_noise_negative, s.process_noise
+               s.observation_noise_negative, s.process_noise, left_by.sequence AS withdrawn,
+               left_by.received_at AS withdrawn_at
         FROM {WANTED} {each("fact_source s", "s.fact_id = wanted.id")}
+        {each("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
         {each("fact_statement said", "said.id = s.statement_id", outer=True)}
         """,
         {"collection": collection_id, "ids": list(facts)},
@@ -125,6 +127,8 @@ def _sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[W
             positive=row.observation_noise_positive,
             negative=row.observation_noise_negative,
             process_noise=row.process_noise,
+            withdrawn=row.withdrawn,
+            withdrawn_at=row.withdrawn_at,
         )
         for row in rows
     ]

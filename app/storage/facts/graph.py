@@ -1,7 +1,7 @@
 """Writing the graph of facts: entities, facts and their sources, and the graphs that hold them."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core.alignment import ends
@@ -231,16 +231,6 @@ def said_by_statements(reader: Reader, collection_id: int, statements: Iterable[
         {"collection": collection_id, "ids": list(statements)},
     )
     return [row.fact_id for row in rows]
-
-
-def remove_sources(writer: Writer, collection_id: int, sources: Collection[int]) -> None:
-    """Forget that these say anything."""
-    writer.execute(
-        f"""
-        DELETE FROM fact_source s USING {WANTED} WHERE s.collection_id = wanted.collection_id AND s.id = wanted.id
-        """,
-        {"collection": collection_id, "ids": sorted(sources)},
-    )
 
 
 def remove_unsaid(writer: Writer, collection_id: int, facts: Iterable[int]) -> list[int]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.core.facts import UNSAID
 from app.storage.database import Reader, Writer
 from app.storage.lookups import wanted
 
@@ -55,11 +56,12 @@ def count(reader: Reader, collection_id: int, graph_id: int) -> dict[str, tuple[
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
                        ) AS several
                 FROM fact WHERE collection_id = %(collection)s AND graph_id = %(graph)s
+                    AND closed_reason IS DISTINCT FROM %(unsaid)s
                 WINDOW w AS (PARTITION BY subject_id, predicate ORDER BY valid_from, id)
             ) AS neighbours GROUP BY subject_id, predicate
         ) AS counted GROUP BY predicate
         """,
-        {"collection": collection_id, "graph": graph_id},
+        {"collection": collection_id, "graph": graph_id, "unsaid": UNSAID},
     )
     return {row.predicate: (row.subjects, row.single) for row in rows}
 

@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
+from app.core.facts import UNSAID
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each, wanted
+from app.storage.parameters import integers
 
 READ_PER_KEPT = 2
 """Edges of an entity that are read for each that is kept: what is read is bounded, whatever is left out of it."""
@@ -21,9 +24,11 @@ class Start:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A fact as a walk sees it; ``object_id`` is 0 at an object that is no entity."""
+class Edge(NamedTuple):
+    """A fact as a walk sees it; ``object_id`` is 0 at an object that is no entity.
+
+    A walk reads hundreds of them, which is why they are plain tuples.
+    """
 
     id: int
     subject_id: int
@@ -35,6 +40,18 @@ class Edge:
     valid_from: int
     held_until: int
     closed: bool
+
+
+class Near(NamedTuple):
+    """What leads on from some entities.
+
+    Attributes:
+        namesakes: (entity, another one that its name means as well), see ``around``.
+        edges: (entity, a fact that begins or ends at it): of the entities and of their namesakes.
+    """
+
+    namesakes: Sequence[tuple[int, int]]
+    edges: Sequence[tuple[int, Edge]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,58 +90,50 @@ def starts(reader: Reader, collection_id: int, graph_id: int, names: Iterable[st
     return [Start(row.name, row.id, row.surface, row.exact) for row in rows]
 
 
-def namesakes(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, int]:
-    """Entity -> another one that its name means as well: the only one called so but for what is added in brackets.
+_NAMESAKES = f"""
+    SELECT min(other.id) AS id, e.id AS here FROM {WANTED} {each("fact_entity e", "e.id = wanted.id")}
+    CROSS JOIN LATERAL (
+        SELECT coalesce(n.stands_for, n.id) AS id, n.name = n.bare AS plain FROM fact_entity n
+        WHERE n.collection_id = %(collection)s AND n.graph_id = e.graph_id AND n.bare = e.bare
+        LIMIT 4
+    ) AS other
+    WHERE other.id <> e.id GROUP BY e.id, e.name, e.bare
+    HAVING count(DISTINCT other.id) = 1 AND bool_or(other.plain) = (e.name <> e.bare)
+"""
+"""Entities and another one that each one's name means as well: the only one called so but for what is added in
+brackets. A page may be called "Thomas Carr (director)", and others speak of Thomas Carr. Where there are two such,
+or both names have something in brackets, nobody knows who is meant."""
 
-    A page may be called "Thomas Carr (director)", and others speak of Thomas Carr. Where there are two such, or
-    both names have something in brackets, nobody knows who is meant.
+
+def around(
+    reader: Reader,
+    collection_id: int,
+    entities: Sequence[int],
+    allowed: Allowed,
+    most: int,
+    read: Iterable[int] = (),
+) -> Near:
+    """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and either direction.
+
+    One statement for a step of a walk: what a search waits for is round trips.
+
+    Args:
+        read: entities that were read before: they may be namesakes, and nothing is read of them.
     """
-    rows = reader.rows(
-        f"""
-        SELECT e.id, min(other.id) AS other FROM {WANTED} {each("fact_entity e", "e.id = wanted.id")}
-        CROSS JOIN LATERAL (
-            SELECT coalesce(n.stands_for, n.id) AS id, n.name = n.bare AS plain FROM fact_entity n
-            WHERE n.collection_id = %(collection)s AND n.graph_id = e.graph_id AND n.bare = e.bare
-            LIMIT 4
-        ) AS other
-        WHERE other.id <> e.id GROUP BY e.id, e.name, e.bare
-        HAVING count(DISTINCT other.id) = 1 AND bool_or(other.plain) = (e.name <> e.bare)
-        """,
-        {"collection": collection_id, "ids": list(entities)},
-    )
-    return {row.id: row.other for row in rows}
-
-
-def edges(reader: Reader, collection_id: int, entities: Sequence[int], allowed: Allowed, most: int) -> list[Edge]:
-    """Facts that begin or end at these entities, up to ``most`` of each and either direction."""
-    condition = "f.belief >= %(belief)s"
-    if allowed.as_of is not None:
-        condition += " AND f.learned_at <= %(as_of)s"
-    if allowed.days is not None:
-        condition += " AND f.valid_from < %(end)s AND least(f.valid_to, f.held_until) > %(start)s"
-    predicate = "" if allowed.predicate is None else "AND f.predicate = %(predicate)s"
-    closed = "f.closed_at IS NOT NULL" + ("" if allowed.as_of is None else " AND f.closed_at <= %(as_of)s")
-
-    def along(column: str) -> str:
-        return f"""
-            SELECT f.* FROM {WANTED} CROSS JOIN LATERAL (
-                SELECT f.* FROM (
-                    SELECT f.* FROM fact f
-                    WHERE f.collection_id = %(collection)s AND f.{column} = wanted.id {predicate} LIMIT %(read)s
-                ) AS f WHERE {condition} LIMIT %(most)s
-            ) AS f
-        """
-
     start, end = allowed.days or (0, 0)
     rows = reader.rows(
         f"""
-        SELECT f.id, f.subject_id, f.predicate, f.object_id, f.object_text AS text, f.object_kind AS kind, f.belief,
-               f.valid_from, f.valid_to, f.held_until, {closed} AS closed
-        FROM ({along("subject_id")} UNION {along("object_id")}) AS f ORDER BY f.id
+        WITH near AS MATERIALIZED (
+            SELECT wanted.id, 0::bigint AS here FROM {WANTED} UNION ALL {_NAMESAKES}
+        )
+        SELECT near.id, near.here, f.* FROM near LEFT JOIN LATERAL (
+            {_along("subject_id", allowed)} UNION ALL {_along("object_id", allowed)}
+        ) AS f ON true
         """,
         {
             "collection": collection_id,
-            "ids": list(entities),
+            "ids": integers(entities),
+            "seen": integers(read),
             "most": most,
             "read": most * READ_PER_KEPT,
             "belief": allowed.min_belief,
@@ -134,18 +143,35 @@ def edges(reader: Reader, collection_id: int, entities: Sequence[int], allowed: 
             "predicate": allowed.predicate,
         },
     )
-    return [
-        Edge(
-            row.id,
-            row.subject_id,
-            row.predicate,
-            row.object_id,
-            row.text,
-            row.kind,
-            row.belief,
-            row.valid_from,
-            min(row.valid_to, row.held_until) if row.closed or allowed.as_of is None else row.valid_to,
-            row.closed,
+    alike = dict.fromkeys((row[1], row[0]) for row in rows if row[1])
+    place = {entity: at for at, entity in enumerate(entities)}
+    return Near(
+        sorted(alike, key=lambda pair: place[pair[0]]),
+        [(row[0], Edge._make(row[2:])) for row in rows if row[2] is not None],
+    )
+
+
+def _along(column: str, allowed: Allowed) -> str:
+    """The facts of an entity ``near`` in one direction, as ``Edge`` has them."""
+    condition = "f.belief >= %(belief)s"
+    if allowed.as_of is not None:
+        condition += " AND f.learned_at <= %(as_of)s"
+    if allowed.days is not None:
+        condition += " AND f.valid_from < %(end)s AND least(f.valid_to, f.held_until) > %(start)s"
+        unsaid = f"f.closed_reason = '{UNSAID}'" + (
+            "" if allowed.as_of is None else " AND f.closed_at <= %(as_of)s"
         )
-        for row in rows
-    ]
+        condition += f" AND ({unsaid}) IS NOT TRUE"
+    predicate = "" if allowed.predicate is None else "AND f.predicate = %(predicate)s"
+    closed, until = "f.closed_at IS NOT NULL", "least(f.valid_to, f.held_until)"
+    if allowed.as_of is not None:
+        closed += " AND f.closed_at <= %(as_of)s"
+        until = f"CASE WHEN {closed} THEN {until} ELSE f.valid_to END"
+    return f"""
+        (SELECT f.id, f.subject_id, f.predicate, f.object_id, f.object_text, f.object_kind, f.belief, f.valid_from,
+                {until}, {closed}
+         FROM (
+             SELECT f.* FROM fact f WHERE f.collection_id = %(collection)s AND f.{column} = near.id {predicate}
+                 AND near.id <> ALL(%(seen)s::bigint[]) LIMIT %(read)s
+         ) AS f WHERE {condition} LIMIT %(most)s)
+    """

@@ -1,12 +1,12 @@
 """Reading facts: as they stand, who says them, what moved them, and the entities that they are of."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
 
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each
+from app.storage.parameters import integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,10 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Who says a fact: a passage's sentence, or a statement, whose ``source`` is its name."""
+    """Who says a fact: a passage's sentence, or a statement, whose ``source`` is its name.
+
+    ``withdrawn_at``: since when it says so no more.
+    """
 
     fact_id: int
     sequence: int
@@ -49,6 +52,16 @@ class SourceRow:
     text: str
     confidence: float
     learned_at: datetime
+    withdrawn_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact with the first that says it, and what is believed of it."""
+
+    fact: FactRow
+    source: SourceRow
+    belief: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +118,10 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
     found = reader.rows(
         f"""
         SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
-               said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at
+               said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
+               left_by.received_at AS withdrawn_at
         FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
+        {each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
         {each("sentence t", "t.id = held.sentence_id", outer=True)}
         {each("passage p", "p.id = held.passage_id", outer=True)}
         {each("fact_statement said", "said.id = held.statement_id", outer=True)}
@@ -115,6 +130,46 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
     return [SourceRow(**row._mapping) for row in found]
+
+
+def told(
+    reader: Reader, collection_id: int, facts: Sequence[int], as_of: datetime | None = None
+) -> dict[int, Told]:
+    """These facts, each with what is believed of it and the first that says it; one statement for a search.
+
+    Who says so still comes before who does no more.
+
+    Args:
+        as_of: by then; of what nobody had said then, or nothing is known to have been believed, nothing is told.
+    """
+    believed = "SELECT f.belief AS believed"
+    by_then = "" if as_of is None else "AND held.learned_at <= %(as_of)s"
+    if as_of is not None:
+        believed = """
+            SELECT a.belief AS believed FROM fact_audit a
+            WHERE a.collection_id = %(collection)s AND a.fact_id = f.id AND a.at <= %(as_of)s
+            ORDER BY a.sequence DESC LIMIT 1
+        """
+    found = reader.rows(
+        f"""
+        SELECT {_FACT}, held.sequence, p.external_id, held.sentence_id, held.statement_id, said.source,
+               coalesce(t.text, said.text), held.confidence, held.learned_at, left_by.received_at, at.believed
+        FROM {WANTED} {each("fact f", "f.id = wanted.id")} {_NAMES}
+        CROSS JOIN LATERAL (
+            SELECT held.* FROM fact_source held
+            WHERE held.collection_id = %(collection)s AND held.fact_id = f.id {by_then}
+            ORDER BY held.withdrawn_by IS NOT NULL, held.sequence LIMIT 1
+        ) AS held
+        {each("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
+        {each("sentence t", "t.id = held.sentence_id", outer=True)}
+        {each("passage p", "p.id = held.passage_id", outer=True)}
+        {each("fact_statement said", "said.id = held.statement_id", outer=True)}
+        CROSS JOIN LATERAL ({believed}) AS at
+        """,
+        {"collection": collection_id, "ids": integers(facts), "as_of": as_of},
+    )
+    columns = len(fields(FactRow))
+    return {row[0]: Told(FactRow(*row[:columns]), SourceRow(row[0], *row[columns:-1]), row[-1]) for row in found}
 
 
 def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int]) -> list[MoveRow]:
@@ -135,6 +190,13 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
             UNION ALL
             SELECT e.sequence, e.fact_id, e.id, e.kind, e.judge, NULL, e.reason
             FROM {WANTED} {each("fact_event e", "e.fact_id = wanted.id")}
+            UNION ALL
+            SELECT DISTINCT ON (e.sequence)
+                   e.sequence, held.fact_id, e.id, e.kind, e.judge, p.external_id, said.text
+            FROM {WANTED} {each("fact_source held", "held.fact_id = wanted.id")}
+            {each("fact_event e", "e.id = held.withdrawn_by")}
+            {each("passage p", "p.id = held.passage_id", outer=True)}
+            {each("fact_statement said", "said.id = held.statement_id")}
         )
         SELECT a.sequence, a.target, a.observation_noise, a.gain, a.belief, a.perplexity_before, a.perplexity_after,
                a.at, said.event_id, said.kind, said.judge, said.fact_id AS said_of, said.passage, said.text
@@ -177,18 +239,3 @@ def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
     return [row.id for row in found]
-
-
-def beliefs_at(reader: Reader, collection_id: int, facts: Sequence[int], moment: datetime) -> dict[int, float]:
-    """What was believed of these facts at a moment, of those that something had been said of."""
-    found: Sequence[Any] = reader.rows(
-        f"""
-        SELECT wanted.id, a.belief FROM {WANTED} CROSS JOIN LATERAL (
-            SELECT a.belief FROM fact_audit a
-            WHERE a.collection_id = %(collection)s AND a.fact_id = wanted.id AND a.at <= %(moment)s
-            ORDER BY a.sequence DESC LIMIT 1
-        ) AS a
-        """,
-        {"collection": collection_id, "ids": list(facts), "moment": moment},
-    )
-    return {row.id: row.belief for row in found}

@@ -181,7 +181,8 @@ fact_event = Table(
     Index("fact_event_part_of_idx", "collection_id", "part_of", postgresql_where=text("part_of IS NOT NULL")),
     Index("fact_event_origin_idx", "collection_id", "origin_id", postgresql_where=text("origin_id IS NOT NULL")),
     CheckConstraint(
-        "kind IN ('assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke')", name="kind"
+        "kind IN ('assert', 'confirm', 'contradict', 'supersede', 'close', 'merge', 'adopt', 'revoke', 'change')",
+        name="kind",
     ),
     CheckConstraint("status IN ('applied', 'revoked')", name="status"),
     comment="The log of what was said of facts: with the sources, everything believed of them is a function of it.",
@@ -214,6 +215,7 @@ fact_source = Table(
     Column("sentence_id", BigInteger),
     Column("passage_id", BigInteger, comment="That of the sentence, or that a statement's source is."),
     Column("statement_id", BigInteger),
+    Column("withdrawn_by", BigInteger, comment="The event by which it says so no more; null: it still does."),
     Column("confidence", Float(53), nullable=False),
     _sequence(),
     Column("observation_noise_positive", Float(53), nullable=False, comment="By which it counts, as follows."),
@@ -242,6 +244,12 @@ fact_source = Table(
         "collection_id",
         "passage_id",
         postgresql_where=text("num_nonnulls(statement_id) = 1"),
+    ),
+    Index(
+        "fact_source_withdrawn_idx",
+        "collection_id",
+        "withdrawn_by",
+        postgresql_where=text("withdrawn_by IS NOT NULL"),
     ),
     CheckConstraint("num_nonnulls(sentence_id, statement_id) = 1", name="one"),
     CheckConstraint("confidence > 0 AND confidence <= 1", name="confidence"),

@@ -65,7 +65,8 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         rows_of(
             "fact_event",
             """
-            FROM fact_event held WHERE held.collection_id = %(source)s AND held.received_at <= %(until)s
+            FROM fact_event held WHERE held.collection_id = %(source)s
+              AND (held.received_at <= %(until)s OR held.kind = 'change')
             """,
             status=f"""CASE WHEN {_COVERED.format("held")} THEN 'revoked'
                             WHEN held.revoked_at > %(until)s THEN 'applied' ELSE held.status END""",
@@ -79,12 +80,19 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             "fact_statement",
             f"""
             FROM fact_statement held {of_source("fact_event event", "event.id = held.event_id")}
-            WHERE held.collection_id = %(source)s AND event.received_at <= %(until)s
+            WHERE held.collection_id = %(source)s AND (event.received_at <= %(until)s OR held.id IN (
+                SELECT held.statement_id {_SOURCE}
+            ))
             """,
         ),
         parameters,
     )
-    writer.execute(rows_of("fact_source", _SOURCE), parameters)
+    # A passage that was changed since still said then what it says no more.
+    since = """
+        (SELECT change.id FROM fact_event change WHERE change.collection_id = %(source)s
+         AND change.id = held.withdrawn_by AND change.received_at <= %(until)s)
+    """
+    writer.execute(rows_of("fact_source", _SOURCE, withdrawn_by=since), parameters)
     found = writer.rows(
         f"""
         SELECT event.other_id AS other, event.entity_id AS entity FROM fact_event event

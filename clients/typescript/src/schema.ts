@@ -1994,7 +1994,7 @@ export interface components {
             gain: number;
             /**
              * Kind
-             * @description source, confirm or contradict.
+             * @description source, confirm, contradict, or change: a passage says something no more.
              */
             kind: string;
             /**
@@ -3064,6 +3064,11 @@ export interface components {
             source: string | null;
             /** Text */
             text: string;
+            /**
+             * Withdrawn At
+             * @description Since when it says so no more: its passage was changed.
+             */
+            withdrawn_at: string | null;
         };
         /**
          * FactDetail

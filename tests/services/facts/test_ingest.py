@@ -1,16 +1,19 @@
 """Facts of passages: kept with the passages, changed with them, and erased with them; proved and copied."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.composition import Application, Servers
+from app.core.facts import UNSAID
+from app.core.triples import Triple
 from app.services.access.scope import Scope
-from app.services.facts.revise import Revision
+from app.services.facts.revise import Revision, Stated
 from app.services.facts.search import Wanted
 from app.settings import Settings
-from tests.support import state, undo
+from tests.support import past, state, undo
 from tests.support.databases import application_on
 from tests.support.statements import watched
 
@@ -82,10 +85,82 @@ def test_a_changed_passage_keeps_what_it_still_says_with_its_verdicts(
     put(reading, collection, LOVELACE | {"text": f"{first}. She lived in Rome."})
     after = facts(reading, collection)
     assert after[key] == before[key]
-    assert not any(row["object_kind"] == "entity" and "London" in str(name) for name, row in after.items())
+    assert after["place of birth", "London"]["closed_reason"] == UNSAID
     undo.assert_verified(reading, collection)
     reading.withdraw.revoke(scope, applied.event.id)
     assert facts(reading, collection)[key]["belief"] < before[key]["belief"]
+    undo.assert_verified(reading, collection)
+
+
+BORN = "place of birth", "London"
+
+
+def test_what_a_changed_passage_says_no_more_is_over_and_stays_askable(
+    reading: Application, collection: str
+) -> None:
+    scope = put(reading, collection, LOVELACE)
+    before, moment = facts(reading, collection), past.now(reading)
+    first, _ = LOVELACE["text"].split(". ")
+    put(reading, collection, LOVELACE | {"text": f"{first}. She lived in Rome."})
+    now = facts(reading, collection)[BORN]
+    assert (now["closed_reason"], now["belief"], now["perplexity"]) == (UNSAID, 0.5, 1.0)
+    asked = Wanted(question="Where was Ada Lovelace born?")
+    assert now["id"] not in reading.fact_search.search(scope, asked).facts
+    then = reading.fact_search.search(scope, replace(asked, as_of=moment))
+    assert then.beliefs[now["id"]] == before[BORN]["belief"] > 0.6
+    assert "She was born in London." in [source.text for source in then.citations]
+    shown = reading.show.fact(scope, now["id"])
+    assert [move.kind for move in shown.history] == ["source", "change"]
+    assert shown.sources[0].withdrawn_at is not None
+    undo.assert_verified(reading, collection)
+
+    made = past.replayed(reading, collection, moment, f"{collection}-then").collection
+    assert facts(reading, made)[BORN]["closed_at"] is None
+    assert facts(reading, made)[BORN]["belief"] == before[BORN]["belief"]
+
+    put(reading, collection, LOVELACE)
+    again = facts(reading, collection)[BORN]
+    assert (again["id"], again["closed_at"], again["belief"]) == (now["id"], None, before[BORN]["belief"])
+    undo.assert_verified(reading, collection)
+    reading.ingest.delete_passage(scope, "ada")
+    tables = ("fact", "fact_entity", "fact_audit", "fact_source", "fact_statement")
+    assert {table: state.rows(reading, collection, table) for table in tables} == {table: [] for table in tables}
+
+
+def test_another_source_keeps_what_a_changed_passage_says_no_more(reading: Application, collection: str) -> None:
+    other = LOVELACE | {"id": "other", "text": LOVELACE["text"] + " She wrote notes."}
+    scope = put(reading, collection, LOVELACE)
+    once = facts(reading, collection)[BORN]["belief"]
+    put(reading, collection, other)
+    put(reading, collection, LOVELACE | {"text": LOVELACE["text"].split(". ")[0] + "."})
+    kept = facts(reading, collection)[BORN]
+    assert (kept["closed_at"], kept["belief"]) == (None, once)
+    undo.assert_verified(reading, collection)
+    (change,) = [row["id"] for row in state.rows(reading, collection, "fact_event") if row["kind"] == "change"]
+    reading.withdraw.revoke(scope, change)
+    assert facts(reading, collection)[BORN]["belief"] > once
+    undo.assert_verified(reading, collection)
+
+
+def test_what_was_stated_of_a_passage_goes_by_its_words(reading: Application, collection: str) -> None:
+    scope = put(reading, collection, LOVELACE)
+    told = {
+        ("in the text", "London"): "She was born in London.",
+        ("in other words", "English"): "Ada was English.",
+        ("in other words", "London"): "London is where she came from.",
+    }
+    stated = [
+        Stated(Triple("Ada Lovelace", predicate, name, 0, "text", None, None, 1.0), sentence)
+        for (predicate, name), sentence in told.items()
+    ]
+    reading.facts.state(scope, stated, source="ada")
+    put(reading, collection, LOVELACE | {"text": LOVELACE["text"].split(". ")[0] + "."})
+    after = facts(reading, collection)
+    assert {one: after[one]["closed_reason"] for one in told} == {
+        ("in the text", "London"): UNSAID,
+        ("in other words", "English"): None,
+        ("in other words", "London"): UNSAID,
+    }
     undo.assert_verified(reading, collection)
 
 

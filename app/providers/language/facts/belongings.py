@@ -15,13 +15,17 @@ MOST_NOUNS = 3
 """Nouns between the owner and the name."""
 
 
-def opens_kin(saying: Saying, clause: Clause) -> bool:
-    """ "The son of NAME and NAME, he ...": said of the topic before there is any verb."""
+def opens_kin(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> bool:
+    """ "The son of NAME and NAME, he ...": said of the topic before there is any verb.
+
+    "The son of NAME was ..." is about the son, whoever that is.
+    """
     if clause.verbs:
         return False
     if clause.kin is not None:
         return True
-    opening = saying.number == 0 and all(one.kind in "dwapo" for one in clause.gap)
+    following = next((one.kind for one in items[at + 1 :] if one.kind in ",;.bxv"), ".")
+    opening = saying.number == 0 and following not in "bxv" and all(one.kind in "dwapo" for one in clause.gap)
     if not opening or saying.topic is None or kin_among([one.word for one in clause.gap]) is None:
         return False
     clause.subject = saying.topic.name

@@ -23,6 +23,8 @@ _ABOUT = frozenset("over about around under".split())
 _AFTER_NUMBERS = frozenset("ago old later earlier north south east west".split())
 _TEMPORAL = frozenset("in on at since from until till by between after before during around".split())
 _PLACING = (" in", " at", " near")
+_MADE_OF = (" on", " from", " after")
+"""What follows such an object by "by" is who made that: "based on the opera NAME by NAME"."""
 _WITHIN = frozenset("in of from at near".split())
 
 
@@ -44,7 +46,7 @@ def mention(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> i
         return at
     if item.kind == "D" and not clause.copula:
         saying.time(item, clause)
-    opening = opens_kin(saying, clause)
+    opening = opens_kin(saying, items, at, clause)
     said = (opening or bool(clause.verbs)) and (
         _part_of(saying, items, at, clause) or _object(saying, item, items, at, clause)
     )
@@ -211,6 +213,7 @@ def _between(item: Item, clause: Clause) -> list[str] | None:
     of_object = bool(left) and (
         (clause.spoken and clause.direct)  # what else is said after "joined NAME" is about that
         or (left[0].word == "of" and bool(clause.predicates))
+        or (left[0].word == "by" and any(said.endswith(_MADE_OF) for said in clause.predicates))
         or (clause.copula and any(one.kind == "N" for one in left))
     )
     if of_object:

@@ -17,6 +17,7 @@ from app.providers.language.facts.reading import Item
 from app.providers.language.facts.saying import Saying
 from app.providers.language.facts.subjects import (
     after_subject,
+    apposed,
     begins_clause,
     find_subject,
     new_subject,
@@ -93,7 +94,9 @@ class _Reader:
             self.clause.gap = [self.items[at]]
         elif not self.clause.denied and opens_apposition(self.items, at):
             self.outer = self.clause
-            self.clause = Clause(saying.resolved(self.items[at - 1].text), saying.next(), verbs=[""], copula=True)
+            self.clause = Clause(
+                apposed(saying, self.items, at, self.clause), saying.next(), verbs=[""], copula=True
+            )
             return read_phrase(saying, self.items, at + 1, self.clause) - 1
         elif self.clause.relative:
             self.clause = Clause(saying.main, saying.next())

@@ -6,10 +6,12 @@ from app.providers.language.facts import words
 from app.providers.language.facts.clause import Clause
 from app.providers.language.facts.countries import ADJECTIVES, COUNTRIES
 from app.providers.language.facts.reading import Item
-from app.providers.language.facts.saying import Saying
+from app.providers.language.facts.saying import Saying, kind_of
 
 MOST_NOUNS = 2
 """Nouns that may stand for something of the topic's: "principal photography was"."""
+_PARTS = frozenset("most much majority bulk part parts half rest remainder name title version".split())
+"""What "of the film" adds nothing to: "most of the film was shot in"."""
 LOOK = 8
 """Items that are looked back or ahead."""
 
@@ -40,13 +42,25 @@ def opens_apposition(items: Sequence[Item], at: int) -> bool:
         return False
     first, second = items[at + 1], items[at + 2]
     if first.word in {"a", "an", "the"} and (second.kind in "w#" or second.word in ADJECTIVES):
-        return True
+        # "With words by NAME, the song was": an apposition ends with a comma before the verb.
+        return next((item.kind for item in items[at + 1 :] if item.kind not in "dwNoa#-"), ".") not in "bx"
     for place in range(at + 1, min(at + 4, len(items) - 1)):
         if items[place].word in words.KIN:
             return items[place + 1].word == "of"
         if items[place].kind not in "wda":
             return False
     return False
+
+
+def apposed(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> str | None:
+    """Whom the apposition after the comma is about: the name before it, but of a place nobody is the son."""
+    place = at - 1
+    while place >= 2 and items[place - 1].kind == "," and items[place - 2].kind == "N":
+        place -= 2
+    placed = place > 0 and items[place - 1].word in {"in", "at", "near"}
+    if placed and any(item.word in words.KIN for item in items[at + 1 : at + 4]):
+        return clause.subject
+    return saying.resolved(items[at - 1].text)
 
 
 def relative_clause(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> Clause:
@@ -117,7 +131,10 @@ def _named_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> No
 
 
 def _noun_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> None:
-    """ "The film" is the topic; "the music" and "his mother" are heads of what is said of it, or of him."""
+    """ "The film" is the topic; "the music" and "his mother" are heads of what is said of it, or of him.
+
+    So is "the director of the film"; whose "the wife of the director" is does not say.
+    """
     owned = before[0].kind == "o"
     clause.subject = saying.meant(before[0]) if owned else saying.topic_name
     nouns = [item.word for item in before if item.kind == "w"]
@@ -126,6 +143,14 @@ def _noun_subject(saying: Saying, clause: Clause, before: Sequence[Item]) -> Non
         clause.subject = None
     elif owned or not topical:
         clause.head = [item for item in before if item.kind in "wpc"]
+    preposition = next((place for place, item in enumerate(before) if item.kind == "p"), None)
+    roles = [item.word for item in before[:preposition] if item.kind == "w"]
+    if preposition is None or not roles or before[preposition].word != "of" or _PARTS.intersection(roles):
+        return
+    if topical and not owned:
+        clause.head = [item for item in before[:preposition] if item.kind == "w"]
+    elif roles[-1] in words.KIN or kind_of(roles) == "person":
+        clause.subject = None
 
 
 def new_subject(saying: Saying, items: Sequence[Item], at: int, clause: Clause) -> str | None:

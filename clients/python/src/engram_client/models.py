@@ -145,7 +145,7 @@ class CauseOut(Struct):
     gain: float
     kind: str
     """
-    source, confirm or contradict.
+    source, confirm, contradict, or change: a passage says something no more.
     """
     of_fact: int
     """
@@ -475,6 +475,10 @@ class FactCitationOut(Struct):
     sentence_id: int | None
     source: str | None
     text: str
+    withdrawn_at: str | None
+    """
+    Since when it says so no more: its passage was changed.
+    """
 
 
 class FactDetail(Struct):
