@@ -5915,9 +5915,9 @@ export interface components {
         RoundIn: {
             /**
              * Collection
-             * @default default
+             * @description The collection's name; absent: whichever holds the session.
              */
-            collection?: string;
+            collection?: string | null;
             /**
              * Evidence
              * @description Sentences for the pool, by id or by passage and text, as in a verdict.
@@ -12542,8 +12542,8 @@ export interface operations {
     get_session: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -12621,8 +12621,8 @@ export interface operations {
     delete_session: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -12700,8 +12700,8 @@ export interface operations {
     get_events: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: {
                 /** @description Rounds that you have seen. */
