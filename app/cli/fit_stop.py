@@ -50,8 +50,8 @@ def fit_stop(
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        network = fitted(corpora, limit, partial(steps, bars), of=cast("Of", of), hidden=hidden)
-    weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded))
+        network, rounds = fitted(corpora, limit, partial(steps, bars), of=cast("Of", of), hidden=hidden)
+    weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded), rounds)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(stop_as_json(weights), indent=1) + "\n", encoding="utf-8")
     say(str(out))
