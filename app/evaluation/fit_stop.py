@@ -74,17 +74,31 @@ def pools(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None]
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """The features of each question's pool after each round, (n, 5), and whether it suffices, (n,)."""
-    rows: list[Floats] = []
-    suffices: list[bool] = []
+    found = by_session(harness, questions, step)
+    none = np.zeros((0, len(rounds.FEATURES))), np.zeros(0, dtype=bool)
+    return (
+        np.concatenate([none[0], *(rows for rows, _ in found)]),
+        np.concatenate([none[1], *(suffices for _, suffices in found)]),
+    )
+
+
+def by_session(
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    """As ``pools``, of each question's session by itself."""
+    found = []
     for question in questions:
         shown = _gone_about(harness, question)
+        rows: list[Floats] = []
+        suffices: list[bool] = []
         for one in shown.rounds:
             held = {sentence.passage_id for sentence in shown.evidence if sentence.round <= one.number}
             told = one.said["published"]
             rows.append(rounds.features(told["entities"], told["relevance"], one.enough, one.covered))
             suffices.append(question.relevant <= held)
+        found.append((np.array(rows).reshape(-1, len(rounds.FEATURES)), np.array(suffices, dtype=bool)))
         step()
-    return np.array(rows).reshape(-1, len(rounds.FEATURES)), np.array(suffices, dtype=bool)
+    return found
 
 
 def hops(

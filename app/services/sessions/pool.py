@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from app.core.binding import Binding, Told, bind, binds
+from app.core.binding import Binding, Told, bind, binds, describes
 from app.core.coverage import content_words
 from app.core.curation import words
 from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
@@ -116,6 +116,8 @@ class PoolPlanner:
             share = len(own & said) / (1 + places.get(sentence.passage_id, len(places)))
             for name in names:
                 if f" {_plain(name)} " in asked or not content_words(name) - own or _plain(name).isdigit():
+                    continue
+                if describes(name, sentence.text):
                     continue
                 if share > 0 and (best is None or share > best[0]):
                     best = (share, name)
