@@ -3,7 +3,7 @@
 from alembic import context
 from alembic.migration import MigrationContext
 from alembic.util import CommandError
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, NullPool, create_engine, text
 
 from app.settings import Settings
 from app.storage.engines import with_driver
@@ -37,7 +37,7 @@ def run() -> None:
     )
     if not url:
         raise SystemExit("DATABASE_URL is not set; `engram migrate` finds the embedded Postgres by itself.")
-    engine = create_engine(with_driver(url))
+    engine = create_engine(with_driver(url), poolclass=NullPool)  # nobody stays connected
     with engine.connect() as connection:
         connection.execute(text("SET statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK_KEY})

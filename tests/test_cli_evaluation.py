@@ -1,11 +1,13 @@
 """Commands that measure, and that fit the ranking weights: data sets and priors as files."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app import sample
 from app.composition import Application
 from app.core.ranking import FEATURES
 from app.providers.prior import RankingPrior, load_prior
@@ -19,10 +21,28 @@ def cli(tmp_path: Path, settings: Settings, application: Application) -> Cli:
     return Cli(tmp_path, NOWHERE, settings.data_dir)
 
 
+FITTED_TO = 15
+"""Questions of the sample that weights are fitted to: enough to tell good weights from bad ones."""
+
+
+def few_questions(folder: Path) -> None:
+    """The sample with its first questions only, where the command looks for it first."""
+    whole = Path(sample.__path__[0])
+    shutil.copytree(whole, folder / "sample", ignore=shutil.ignore_patterns("*.py", "__pycache__", "expansions.*"))
+    questions = (whole / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)[:FITTED_TO]
+    kept = {json.loads(line)["_id"] for line in questions}
+    labels = (whole / "qrels.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "sample" / "questions.jsonl").write_text("".join(questions), encoding="utf-8")
+    (folder / "sample" / "qrels.tsv").write_text(
+        "".join(line for line in labels if line.split("\t")[0] in kept | {"query-id"}), encoding="utf-8"
+    )
+
+
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory, settings: Settings, application: Application) -> Path:
     """A prior fitted to the sample corpus, though the one configured is of no use."""
     folder = tmp_path_factory.mktemp("fit")
+    few_questions(folder)
     done = Cli(folder, NOWHERE, settings.data_dir)(
         "fit", "sample", "--out", "new/prior.json", ENGRAM_RANKING_PRIOR=str(folder / "absent.json")
     )
@@ -49,6 +69,7 @@ def test_fitted_weights_can_be_loaded_and_prefer_what_answers(fitted: Path) -> N
 
 
 def test_fitting_again_gives_the_same_weights(cli: Cli, fitted: Path) -> None:
+    few_questions(cli.folder)
     assert cli("fit", "sample").stdout == "ranking_prior.json\n"
 
     again: RankingPrior = load_prior(cli.folder / "ranking_prior.json")

@@ -3,15 +3,37 @@
 import json
 import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from app.composition import Application, Servers
+from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.database import Reader
 from tests.support import databases, state, undo
 from tests.support.command import NOWHERE, Cli
+
+
+@pytest.fixture(scope="module")
+def own(addresses: Servers) -> Iterator[Servers]:
+    """A database with few collections: that of all tests has hundreds, and all are verified here."""
+    with databases.migrated(addresses) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+    """An application on it."""
+    with databases.application_on(own, settings, application) as services:
+        yield services
+
+
+@pytest.fixture
+def env(env: dict[str, str], own: Servers) -> dict[str, str]:
+    """What a command that goes there needs in its environment."""
+    return env | {"DATABASE_URL": own.database_url}
 
 
 @pytest.fixture
@@ -74,7 +96,7 @@ def test_a_collection_is_verified(
     first, *tables = clean.stdout.splitlines()
     assert first == f"{curie}: follows from the log"
     assert re.fullmatch(r"     sentence_memory +\d+  [0-9a-f]{16}", tables[0])
-    assert re.fullmatch(r"checked [1-9]\d* rows of 1 collection in database engram at /.*/run", tables[-1])
+    assert re.fullmatch(r"checked [1-9]\d* rows of 1 collection in database \w+ at /.*/run", tables[-1])
 
     with application.database.write() as writer:
         changed = writer.execute(

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -243,8 +243,7 @@ class Harness:
         with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
             while True:
                 running = worker.submit(self.services.runner.run_ready, collection_id=scope.collection.id)
-                while not running.done():
-                    time.sleep(POLL_SECONDS)
+                while not wait([running], POLL_SECONDS).done:
                     job = self.services.jobs.job(scope, job_id)
                     tick(job.received - job.waiting, job.received)
                 running.result()

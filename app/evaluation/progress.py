@@ -24,7 +24,8 @@ def progress(console: Console) -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as progress:
+    # A file shows them once, at the end: to draw them ten times a second would be for nobody.
+    with Progress(*columns, console=console, auto_refresh=console.is_terminal) as progress:
         yield progress
 
 

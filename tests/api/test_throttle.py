@@ -1,7 +1,6 @@
 """Limits: how often each may ask, how much at once, and how long a queue may be."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from uuid import uuid4
@@ -81,7 +80,8 @@ class Served:
 
 
 @pytest.fixture
-def rates(addresses: Servers) -> Iterator[Rates]:
+def rates(addresses: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rates]:
+    monkeypatch.setattr("app.storage.buckets.TIMEOUT_SECONDS", 10.0)  # a busy machine is no lost Redis
     buckets = Buckets(addresses.redis_url)
     yield Rates(buckets, 0.5, 3)
     buckets.close()
@@ -125,16 +125,25 @@ def test_what_redis_counts_is_what_is_counted_here(rates: Rates) -> None:
     there = [rates.take(name) for _ in range(4)]
     here = [rates._take_here(name, 0.0) for _ in range(4)]
     assert [(taken.allowed, taken.left) for taken in there] == [(taken.allowed, taken.left) for taken in here]
-    assert there[3].retry_seconds == pytest.approx(here[3].retry_seconds, abs=0.5)
+    # Meanwhile a little has come back.
+    assert here[3].retry_seconds - 1.5 < there[3].retry_seconds <= here[3].retry_seconds + 0.01
 
 
-def test_without_redis_each_process_counts_alone_and_soon_asks_no_more() -> None:
+def test_without_redis_each_process_counts_alone_and_soon_asks_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    take = Buckets.take
+
+    def counted(self: Buckets, name: str, rate: float, burst: float) -> tuple[float, bool] | None:
+        asked.append(name)
+        return take(self, name, rate, burst)
+
+    monkeypatch.setattr(Buckets, "take", counted)
+    monkeypatch.setattr("app.services.access.rates.AWAY_SECONDS", 600.0)  # longer than a slow machine takes
     rates = Rates(Buckets("redis://127.0.0.1:1/0"), 0.5, 3)
     answers = asyncio.run(_asked(rates, some(), 4))
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    began = time.perf_counter()
     rates.take("somebody")
-    assert time.perf_counter() - began < 0.01
+    assert len(asked) == 1
 
 
 def test_a_bucket_is_forgotten_once_it_would_be_full(rates: Rates) -> None:

@@ -30,10 +30,15 @@ def sample_dataset() -> Dataset:
 def run_protocol(
     application: Application, addresses: Servers, sample_dataset: Dataset, tmp_path: Path
 ) -> Iterator[Evaluate]:
-    """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``."""
+    """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``, plots if ``drawn``."""
 
     def run(
-        protocol: Any, dataset: Dataset = sample_dataset, *, weights: Path | None = None, **options: Any
+        protocol: Any,
+        dataset: Dataset = sample_dataset,
+        *,
+        weights: Path | None = None,
+        drawn: bool = False,
+        **options: Any,
     ) -> Report:
         services = application if weights is None else started_from(weights)
         console = Console(file=io.StringIO())
@@ -41,7 +46,10 @@ def run_protocol(
         def vary(variation: Variation) -> Application:
             return stack.enter_context(closing(varied(services, addresses, variation)))
 
-        return evaluate(services, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
+        with pytest.MonkeyPatch.context() as patch:
+            if not drawn:  # plots take longer than many a protocol on a few questions
+                patch.setattr("app.evaluation.run.draw", lambda *_: [])
+            return evaluate(services, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
 
     with ExitStack() as stack:
 

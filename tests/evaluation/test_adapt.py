@@ -30,8 +30,11 @@ UNITS = (Expansion("facets", "some, terms"),)
 
 @pytest.fixture
 def few(sample_dataset: Dataset) -> Dataset:
-    """All questions with expansions and some others."""
-    return replace(sample_dataset, questions=sample_dataset.questions[:40])
+    """All questions with expansions and as many others."""
+    widened = sample_dataset.expansions
+    others = [question for question in sample_dataset.questions if question.id not in widened][: len(widened)]
+    questions = [question for question in sample_dataset.questions if question.id in widened or question in others]
+    return replace(sample_dataset, questions=tuple(questions))
 
 
 def question(name: str, *relevant: str) -> Question:

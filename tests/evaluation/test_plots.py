@@ -35,7 +35,7 @@ def test_a_report_comes_with_its_plots(
     run_protocol: Evaluate, sample_dataset: Dataset, tmp_path: Path, protocol: str, plots: list[str]
 ) -> None:
     few = replace(sample_dataset, questions=sample_dataset.questions[:6])
-    run_protocol(protocol, few, limit=2)
+    run_protocol(protocol, few, limit=2, drawn=True)
     drawn = sorted(tmp_path.glob("*.png"))
     assert len(drawn) == len(plots)
     for path in drawn:

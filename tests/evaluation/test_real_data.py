@@ -10,7 +10,7 @@ from tests.evaluation.conftest import Evaluate
 
 QUESTIONS = 40
 JUDGED = 20
-OTHERS = 400
+OTHERS = 120
 """Passages, at most, that are no question's evidence: most of the time goes into embedding them."""
 
 

@@ -32,7 +32,7 @@ def test_courses_ascend() -> None:
 
 
 def test_the_numbers_reach_the_retrieval(run_protocol: Evaluate, sample_dataset: Dataset, tmp_path: Path) -> None:
-    report = run_protocol("sweep", replace(sample_dataset, questions=sample_dataset.questions[:4]))
+    report = run_protocol("sweep", replace(sample_dataset, questions=sample_dataset.questions[:4]), drawn=True)
     arms = [line.arm for line in report.lines()]
     assert arms == [arm for profile in (PAPER, DEFAULT) for arm in settings(profile)]
     shown = [report.value("shown", GROUP, 0, f"paper, {SENTENCES} {value}") for value in VALUES[SENTENCES]]

@@ -73,10 +73,10 @@ def alike(one: Trajectories | None, other: Trajectories | None) -> bool:
 def test_a_run_that_is_taken_up_again_still_has_its_plot(
     run_protocol: Evaluate, few: Dataset, tmp_path: Path
 ) -> None:
-    first = run_protocol("same", few, turns=2)
+    first = run_protocol("same", few, turns=2, drawn=True)
     (plot,) = tmp_path.glob("*-memories.png")
     plot.unlink()
-    again = run_protocol("same", few, turns=2)
+    again = run_protocol("same", few, turns=2, drawn=True)
     assert alike(again.trajectories, first.trajectories)
     assert plot.read_bytes().startswith(b"\x89PNG")
     (markdown,) = tmp_path.glob("*.md")
@@ -102,7 +102,7 @@ def test_a_run_whose_followed_memories_were_lost_goes_without(
     kept.write_text("{", encoding="utf-8")
     for plot in tmp_path.glob("*.png"):
         plot.unlink()
-    report = run_protocol("same", few)
+    report = run_protocol("same", few, drawn=True)
     assert report.trajectories is None
     assert {path.name.rpartition("-")[2] for path in tmp_path.glob("*.png")} == {"turns.png", "perplexity.png"}
 

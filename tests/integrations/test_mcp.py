@@ -15,6 +15,7 @@ from engram_client import AsyncEngram
 from engram_mcp import server
 from tests.conftest import CURIE
 from tests.support.command import NOWHERE
+from tests.support.processes import PATIENCE_SECONDS, free_port
 
 Story = Callable[[Client], Awaitable[Any]]
 pytestmark = pytest.mark.usefixtures("working")
@@ -124,13 +125,12 @@ def test_on_standard_input_and_output(service: str, collection: str) -> None:
 
 
 def test_over_http(service: str, collection: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     arguments = [sys.executable, "-m", "engram_mcp", "--url", service, "--collection", collection]
     process = Popen([*arguments, "--http", str(port)], env=ENV)
 
     async def story() -> str:
-        for _ in range(200):
+        for _ in range(int(PATIENCE_SECONDS / 0.1)):
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=1):
                     break

@@ -288,7 +288,7 @@ class TestFailures:
 
         with pytest.raises(LlmError, match=r"did not answer within 0\.1 s \(2 tries\)"):
             ask(make_llm(timeout_seconds=0.1, max_attempts=2))
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 5  # which one reply alone would take
 
     def test_blanks_before_a_timely_reply_do_no_harm(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(Reply(YES, delay_seconds=0.1, drip=True))

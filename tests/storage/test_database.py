@@ -117,7 +117,7 @@ def test_an_unreachable_server_is_unavailable() -> None:
 
 
 def test_a_statement_that_takes_too_long_is_unavailable(addresses: Servers) -> None:
-    database = Database(addresses.database_url, pool_size=1, statement_timeout_seconds=0.05)
+    database = Database(addresses.database_url, pool_size=1, statement_timeout_seconds=0.2)
     try:
         for use in (database.read, database.write):
             with pytest.raises(UnavailableError, match="statement timeout"), use() as connection:
@@ -129,7 +129,7 @@ def test_a_statement_that_takes_too_long_is_unavailable(addresses: Servers) -> N
 
 
 def test_an_administrator_is_not_timed_and_stands_in_no_transaction(addresses: Servers) -> None:
-    database = Database(addresses.database_url, pool_size=1, statement_timeout_seconds=0.05)
+    database = Database(addresses.database_url, pool_size=1, statement_timeout_seconds=0.2)
     try:
         with database.administer() as administrator:
             administrator.scalar("SELECT pg_sleep(0.3)")

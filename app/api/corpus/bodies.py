@@ -151,6 +151,9 @@ class _LineReader:
     def _batches(self, chunk: bytes) -> Iterator[tuple[Lines, Mistakes]]:
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         for line in whole:
+            if not line and not self._overlong:  # a body may hold millions of these
+                self._number += 1
+                continue
             self._read(line)
             if len(self._lines) + len(self._errors) >= LINES_PER_WRITE or self._size >= BYTES_PER_WRITE:
                 yield self._lines, self._errors

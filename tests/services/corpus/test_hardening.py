@@ -157,7 +157,7 @@ def test_a_letter_names_no_sentence(application: Application, curie: str) -> Non
 @pytest.fixture
 def hasty(application: Application, addresses: Servers) -> Iterator[LearnService]:
     """Learning on connections whose statements have little time."""
-    database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=0.5)
+    database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=1.0)
     yield LearnService(
         database, application.noise, application.prior, application.attribution, application.evolve, max_attempts=2
     )
