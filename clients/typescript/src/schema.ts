@@ -5220,7 +5220,7 @@ export interface components {
              * Models
              * @description Whose weights would lose what it taught.
              */
-            models: ("enough" | "ranking")[];
+            models: ("enough" | "ranking" | "round")[];
             /** States */
             states: components["schemas"]["LeftOut"][];
             /**
