@@ -1,5 +1,6 @@
 """The part of the application that answers: who asks, retrieval, serving, facts."""
 
+from collections.abc import Callable
 from functools import cached_property
 
 from app.services.access.authentication import Authentication
@@ -25,7 +26,6 @@ from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
-from app.services.serving.chat import ChatService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.upkeeping import Upkeep
@@ -51,7 +51,11 @@ class Asking(Upkeep):
     @cached_property
     def access_keys(self) -> KeysService:
         """Makes access keys and takes them back."""
-        return KeysService(self.database)
+        return KeysService(self.database, self.access_changed)
+
+    def follow_access(self) -> Callable[[], None]:
+        """Hear at once of keys that count no more; what ends that."""
+        return self.notices.listen(self.authentication.forget)
 
     @cached_property
     def quotas(self) -> QuotaService:
@@ -184,8 +188,3 @@ class Asking(Upkeep):
     def answer(self) -> AnswerService:
         """Answers in words."""
         return AnswerService(self.serving, self.llm)
-
-    @cached_property
-    def chat(self) -> ChatService:
-        """Answers the last question of a conversation."""
-        return ChatService(self.answer, self.llm)

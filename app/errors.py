@@ -99,18 +99,6 @@ class ForbiddenError(EngramError):
     title = "Forbidden"
 
 
-class QuotaExceededError(EngramError):
-    """The tenant has had what it may; ``retry_after_seconds`` says when it may more, None that no wait helps."""
-
-    status = 429
-    type = "quota-exceeded"
-    title = "Quota exceeded"
-
-    def __init__(self, detail: str, retry_after_seconds: int | None, **extra: Any) -> None:
-        super().__init__(detail, **extra)
-        self.retry_after_seconds = retry_after_seconds
-
-
 class ForeignOriginError(EngramError):
     """A page of another origin, which is not allowed to, has a browser write."""
 
@@ -128,11 +116,22 @@ class MisdirectedRequestError(EngramError):
 
 
 class TooManyRequestsError(EngramError):
-    """Whoever asks this asks more, or more often, than they may."""
+    """Whoever asks this asks more, or more often, than they may; no ``retry_after_seconds``: no wait helps."""
 
     status = 429
     type = "too-many-requests"
     title = "Too many requests"
+
+    def __init__(self, detail: str, retry_after_seconds: float | None, **extra: Any) -> None:
+        super().__init__(detail, **extra)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class QuotaExceededError(TooManyRequestsError):
+    """The tenant has had what it may."""
+
+    type = "quota-exceeded"
+    title = "Quota exceeded"
 
 
 class IdempotencyConflictError(EngramError):

@@ -73,9 +73,15 @@ def create_app(application: Application | None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if application is not None:
-            await run_in_threadpool(application.warm_up)
-        yield
+        if application is None:
+            yield
+            return
+        await run_in_threadpool(application.warm_up)
+        stop = application.follow_access()
+        try:
+            yield
+        finally:
+            await run_in_threadpool(stop)
 
     app = FastAPI(
         title="Engram",

@@ -122,6 +122,15 @@ class OperationSettings(BaseSettings):
             "ever. Feedback is recognised for ever."
         ),
     )
+    keep_act_bodies_days: int = Field(
+        default=365,
+        ge=0,
+        le=36_500,
+        description=(
+            "Days that the record of administrative acts keeps what was sent and from which address; who did what, "
+            "when, and what came of it stays. 0 is for ever."
+        ),
+    )
 
     # Index maintenance
     maintenance_interval_seconds: float = Field(

@@ -1,5 +1,6 @@
 """The part of the application that looks after it: indexes, retention, health, backups, limits, telemetry."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 
@@ -8,6 +9,7 @@ from app.errors import ConfigurationError
 from app.parts import Parts
 from app.services.access.rates import Rates
 from app.services.access.reads import Reads
+from app.services.corpus.removal import RemovalService
 from app.services.upkeep.acts import ActsService
 from app.services.upkeep.backup import BackupService
 from app.services.upkeep.closing import ClosingService
@@ -21,10 +23,11 @@ from app.settings import Settings
 from app.storage.buckets import Buckets
 from app.storage.corpus import collections
 from app.storage.database import Database
+from app.storage.notices import Notices
 from app.storage.positions import Positions
 from app.storage.stream import WakeStream
 from app.telemetry import tracing
-from app.telemetry.exposed import Exposed
+from app.telemetry.exposed import Check, Exposed
 
 RATE_ELSEWHERE = 20.0
 """Requests a second of each, where nothing is configured and others can reach the API."""
@@ -62,6 +65,17 @@ class Upkeep(Parts):
         return Positions(self._redis_url)
 
     @cached_property
+    def notices(self) -> Notices:
+        """Tells processes of changes of access keys."""
+        return Notices(self._redis_url)
+
+    def access_changed(self) -> None:
+        """Have every process look access keys up anew."""
+        if "authentication" in self.__dict__:
+            self.__dict__["authentication"].forget()
+        self.notices.tell()
+
+    @cached_property
     def maintain(self) -> MaintainService:
         """Keeps the vector indexes healthy."""
         settings = self.settings
@@ -77,7 +91,12 @@ class Upkeep(Parts):
     def retention(self) -> RetentionService:
         """Removes what was kept long enough."""
         settings = self.settings
-        keep = Keep(settings.keep_queries_days, settings.keep_jobs_days, settings.keep_idempotency_days)
+        keep = Keep(
+            settings.keep_queries_days,
+            settings.keep_jobs_days,
+            settings.keep_idempotency_days,
+            settings.keep_act_bodies_days,
+        )
         return RetentionService(self.database, keep)
 
     @cached_property
@@ -130,22 +149,30 @@ class Upkeep(Parts):
     @cached_property
     def closing(self) -> ClosingService:
         """Removes tenants."""
-        return ClosingService(self.database)
+        return ClosingService(self.database, self.access_changed)
+
+    @cached_property
+    def removal(self) -> RemovalService:
+        """Removes what is left of deleted collections."""
+        return RemovalService(self.database)
 
     @cached_property
     def doctor(self) -> DoctorService:
         """Looks whether anything is wrong."""
         return DoctorService(self.settings, self.database, self.stream, lambda: self.encoder, self.check_dimension)
 
-    def observe(self, role: str) -> None:
+    def observe(self, role: str, checks: Mapping[str, Check] | None = None) -> None:
         """Show metrics, where they have a port of their own, and send traces, if there is a receiver.
+
+        Args:
+            checks: path -> what is answered there beside the metrics.
 
         Raises:
             ConfigurationError: the port is taken, or traces cannot be made.
         """
         settings = self.settings
         if settings.metrics_port:
-            shown = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics)
+            shown = Exposed(settings.metrics_host, settings.metrics_port, self.state.metrics, checks)
             self._observing.callback(shown.close)
         if settings.otlp_endpoint:
             self._observing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))
@@ -179,5 +206,7 @@ class Upkeep(Parts):
             self.buckets.close()
         if "positions" in self.__dict__:
             self.positions.close()
+        if "notices" in self.__dict__:
+            self.notices.close()
         if "llm" in self.__dict__ and self.llm is not None:
             self.llm.close()

@@ -4,15 +4,17 @@ indexes healthy."""
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 import redis
 import structlog
 
 from app.beat import Heart
 from app.composition import Application
-from app.errors import UnavailableError
+from app.errors import EngramError, UnavailableError
 from app.services.jobs.runner import Crew
 from app.storage.stream import Wake
+from app.telemetry.exposed import Check
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +40,7 @@ class Worker:
 
     def __init__(self, app: Application) -> None:
         self._app = app
-        self._stopping = threading.Event()
+        self._stopping, self._warm = threading.Event(), threading.Event()
         self._heart = Heart(app.stream, app.settings.worker_beat_file)
         self._left: list[Wake] = []
         self._swept = 0.0
@@ -53,11 +55,12 @@ class Worker:
     def run(self) -> None:
         """Work until stopped."""
         self._app.warm_up()
+        self._warm.set()
         beside = {
             "statistics": self._analyse,
             "retention": self._retire,
             "names": self._name,
-            "closing": self._close_tenants,
+            "closing": self._remove_closed,
         }
         if self._app.settings.maintenance_interval_seconds:
             beside["maintenance"] = self._maintain
@@ -72,6 +75,24 @@ class Worker:
             thread.join()
         self._heart.stop()
         log.info("worker stopped")
+
+    def checks(self) -> dict[str, Check]:
+        """What a probe asks: whether the worker lives, and whether it can work."""
+        return {"/healthz": self._lives, "/readyz": self._ready}
+
+    def _lives(self) -> tuple[int, dict[str, object]]:
+        if stuck := self._heart.stuck():
+            return 503, {"status": "stuck", "loops": stuck}
+        return 200, {"status": "ok"}
+
+    def _ready(self) -> tuple[int, dict[str, object]]:
+        """As the API's: it starts, ends, or finds no Postgres that it can work on."""
+        if not self._warm.is_set() or self._stopping.is_set():
+            return 503, {"status": "ending" if self._stopping.is_set() else "starting"}
+        try:
+            return 200, asdict(self._app.health.readiness())
+        except EngramError as error:
+            return 503, {"status": "unavailable", "detail": error.detail}
 
     def _forever(self, name: str, step: Callable[[], None]) -> None:
         """Repeat ``step``; a server that is away is waited for, and any other failure is logged and outlived."""
@@ -160,7 +181,8 @@ class Worker:
         retired = self._app.retention.run(should_stop=self._stopping.is_set)
         self._stopping.wait(HELD_SECONDS if retired is None else RETENTION_SECONDS)
 
-    def _close_tenants(self) -> None:
+    def _remove_closed(self) -> None:
+        self._app.removal.run(self._stopping.is_set)
         self._app.closing.run(self._stopping.is_set)
         self._stopping.wait(CLOSING_SECONDS)
 

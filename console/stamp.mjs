@@ -11,7 +11,7 @@ const sources = [
   ...own.map((name) => `console/src/${name}`),
   ...["index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js"].map((name) => `console/${name}`),
   // Of the client all that is in the bundle; its types (schema.ts) leave no trace there.
-  ...["index.ts", "retries.ts"].map((name) => `clients/typescript/src/${name}`),
+  ...["events.ts", "index.ts", "retries.ts"].map((name) => `clients/typescript/src/${name}`),
 ];
 sources.sort((a, b) => (a < b ? -1 : 1));
 const all = createHash("sha256");

@@ -2,9 +2,10 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
+
+import generated
 
 TARGET = Path(__file__).with_suffix(".md")
 DOCUMENT = TARGET.parents[1] / "openapi" / "openapi.json"
@@ -42,9 +43,4 @@ def _first_sentence(operation: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    page = document()
-    if "--check" in sys.argv[1:]:
-        if not TARGET.exists() or TARGET.read_text(encoding="utf-8") != page:
-            sys.exit(f"{TARGET.name} is out of date; run `make docs`.")
-    else:
-        TARGET.write_text(page, encoding="utf-8")
+    generated.write({TARGET: document()}, "`make docs`", __doc__)

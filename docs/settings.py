@@ -2,9 +2,9 @@
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
+import generated
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
@@ -69,9 +69,4 @@ def _meaning(field: FieldInfo) -> str:
 
 
 if __name__ == "__main__":
-    page = document()
-    if "--check" in sys.argv[1:]:
-        if not TARGET.exists() or TARGET.read_text(encoding="utf-8") != page:
-            sys.exit(f"{TARGET.name} is out of date; run `make docs`.")
-    else:
-        TARGET.write_text(page, encoding="utf-8")
+    generated.write({TARGET: document()}, "`make docs`", __doc__)

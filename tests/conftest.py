@@ -22,6 +22,7 @@ from app.storage.schema import migrate
 from tests.support import encoder
 from tests.support.command import Cli
 from tests.support.live_server import LiveServer
+from tests.support.modelled import Modelled
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
 
@@ -35,8 +36,18 @@ for _name in list(os.environ):  # the settings of the machine's own Engram must 
 NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 Heavy = tuple[Embedder, Language]
 FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-FIRST = ("tests/evaluation/", "tests/faults/")
-"""Where the files are that take long."""
+FIRST = (
+    "tests/evaluation/test_real_data.py",
+    "tests/evaluation/test_adapt.py",
+    "tests/evaluation/test_protocols.py",
+    "tests/test_cli_evaluation.py",
+    "tests/storage/test_plans.py",
+    "tests/evaluation/",
+    "tests/faults/",
+    "tests/indexes/",
+    "tests/services/undo/",
+)
+"""Files that take long, or folders of such files, in the order in which they are begun."""
 
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
@@ -47,8 +58,12 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Several processes take one file after the other: what takes long comes first, so that none is left alone."""
+
+    def turn(item: pytest.Item) -> int:
+        return next((at for at, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
+
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+        items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +108,14 @@ def service(application: Application) -> Iterator[str]:
     """Base URL of a running API."""
     with LiveServer(create_app(application)) as server:
         yield server.url
+
+
+@pytest.fixture
+def modelled(settings: Settings, addresses: Servers, application: Application) -> Iterator[Modelled]:
+    """Makes applications whose LLM is a handler."""
+    made = Modelled(settings, addresses, application)
+    with made.open:
+        yield made
 
 
 @pytest.fixture

@@ -49,6 +49,11 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
     assert "migration: " in cli.fails("migrate", "no-such-revision", **env)
 
 
+def test_what_is_no_backup_brings_no_database_into_being(cli: Cli, tmp_path: Path) -> None:
+    assert "is no backup" in cli.fails("restore", "nothing", ENGRAM_DATA_DIR=str(tmp_path / "data"))
+    assert not (tmp_path / "data").exists()
+
+
 def test_the_judge(cli: Cli, curie: str, addresses: Servers, http: TestClient) -> None:
     env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url, "ENGRAM_LOG_LEVEL": "ERROR"}
     assert "ENGRAM_LLM_BASE_URL" in cli.fails("judge", "--once", "-c", curie, **env)

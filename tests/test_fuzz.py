@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz import campaign, mutations
+from tests.fuzz import campaign, guests, model, mutations
 from tests.fuzz.ledger import Ledger
 
 KNOWN: dict[str, Any] = {"collection": campaign.COLLECTION, "query_id": "q", "sentences": [1]}
@@ -84,3 +84,38 @@ def test_a_number_is_the_same_request_again() -> None:
     again = [str(mutations.mutated(7, number, right, KNOWN)) for number in reversed(numbers)]
     assert first == again[::-1]
     assert len(set(first)) > 250
+
+
+def test_who_is_let_in_without_a_right_and_told_what_is_not_theirs() -> None:
+    """And whoever is let in by a right, or refused, is no finding."""
+    reader, judge = guests.Guest("r", frozenset({"read"})), guests.Guest("j", frozenset({"judge"}))
+    stranger = guests.Guest("s", frozenset({"admin"}), home=False)
+    present, ledger = guests.Guests(guests.Guest("o", frozenset({"admin"})), [reader, judge, stranger]), Ledger()
+    for guest, where, status, body in (
+        (reader, "GET /collections/{name}/passages", 200, guests.MARK.encode()),
+        (judge, "GET /collections/{name}/passages", 403, b""),
+        (present.owner, "DELETE /collections/{name}", 204, b""),
+        (stranger, "POST /query", 404, b""),
+        (guests.NOBODY, "POST /query", 401, b""),
+        (guests.NOBODY, "POST /query", 415, b""),
+    ):
+        present.check(guest, where, status, body, "", ledger)
+    assert not ledger.findings
+    assert present.refused == 3
+    for guest, where, status, body in (
+        (judge, "GET /collections/{name}/passages", 200, b""),
+        (guests.NOBODY, "POST /query", 422, b""),
+        (stranger, "POST /query", 404, guests.MARK.encode()),
+    ):
+        present.check(guest, where, status, body, "", ledger)
+    assert [(found.kind, found.where) for found in ledger.findings.values()] == [
+        ("let in", "GET /collections/{name}/passages"),
+        ("let in", "POST /query"),
+        ("told", "POST /query"),
+    ]
+
+
+def test_the_model_has_each_mood_and_is_told_by_its_seed() -> None:
+    asked = {"messages": [{"content": "supporting"}, {"content": "<evidence>\n[1] The moor.\n</evidence>"}]}
+    replies = {mood: model._reply(mood, 0.5, asked) for mood in model.MOODS}
+    assert len(set(map(str, replies.values()))) == len(set(model.MOODS))

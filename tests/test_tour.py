@@ -31,7 +31,7 @@ def live(application: Application) -> Iterator[LiveServer]:
     with LiveServer(create_app(application)) as server:
         headers = {"content-type": "application/x-ndjson"}
         url = f"{server.url}/passages?collection={sample.COLLECTION}"
-        assert httpx.post(url, content=sample.corpus(), headers=headers).status_code == 202
+        assert httpx.post(url, content=sample.corpus(), headers=headers, timeout=60).status_code == 202
         application.runner.run_ready()
         yield server
     application.ingest.delete_collection(application.access.scope(sample.COLLECTION))

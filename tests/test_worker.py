@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 import redis
@@ -15,6 +16,7 @@ from app.composition import Application, Servers
 from app.providers.embedded import EmbeddedRedis
 from app.settings import Settings
 from app.storage.stream import GROUP, STREAM, WakeStream
+from app.telemetry.exposed import Exposed
 from app.worker import Worker
 from tests.conftest import CURIE
 from tests.support import state
@@ -250,3 +252,41 @@ def test_what_a_lost_worker_left_to_retire_is_retired_by_another(
             assert is_kept()
             lost.close()  # as of a process that is killed
             eventually(lambda: not is_kept())
+
+
+def test_it_says_whether_it_lives_and_can_work(application: Application, addresses: Servers) -> None:
+    app = Application(application.settings, addresses, consumer="probed")
+    app.embedder, app.language = application.embedder, application.language
+    worker = Worker(app)
+    exposed = Exposed("127.0.0.1", 0, checks=worker.checks())
+
+    def asked(path: str) -> tuple[int, str]:
+        answer = httpx.get(f"http://127.0.0.1:{exposed.port}{path}", trust_env=False)
+        return answer.status_code, answer.json()["status"]
+
+    thread = threading.Thread(target=worker.run)
+    try:
+        assert asked("/readyz") == (503, "starting")
+        thread.start()
+        eventually(lambda: asked("/readyz")[0] == 200)
+        assert asked("/healthz") == (200, "ok")
+        worker._heart._turned["hung"] = -1e9
+        assert asked("/healthz") == (503, "stuck")
+        worker._heart._turned.pop("hung")
+        worker.stop()
+        assert asked("/readyz") == (503, "ending")
+    finally:
+        worker.stop()
+        thread.join(PATIENCE_SECONDS)
+        exposed.close()
+        app.close()
+
+
+def test_it_cannot_work_without_its_database(application: Application, addresses: Servers) -> None:
+    app = Application(application.settings, replace(addresses, database_url="postgresql://127.0.0.1:1/engram"))
+    app.embedder, app.language = application.embedder, application.language
+    worker = Worker(app)
+    worker._warm.set()
+    status, said = worker.checks()["/readyz"]()
+    assert (status, said["status"]) == (503, "unavailable")
+    app.close()

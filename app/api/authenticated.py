@@ -43,7 +43,7 @@ class Authenticated:
             if principal is None:
                 principal = await run_in_threadpool(self._authentication.principal, header)
         except EngramError as error:
-            await problems.of(error)(scope, receive, send)
+            await problems.of(error, chats=scope["path"].startswith(problems.CHATS))(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
         with tenancy.of(principal.tenant):

@@ -47,7 +47,6 @@ from app.services.retrieval.expand import ExpandService
 from app.services.serving.answer import AnswerService
 from app.services.serving.arms import ServingService
 from app.services.serving.ask import AskService
-from app.services.serving.chat import ChatService
 from app.services.serving.compare import CompareService
 from app.services.serving.lift import LiftService
 from app.services.sessions.sessions import SessionService
@@ -101,8 +100,6 @@ class Services(Protocol):
     def lift(self) -> LiftService: ...
     @property
     def answer(self) -> AnswerService: ...
-    @property
-    def chat(self) -> ChatService: ...
     @property
     def expand(self) -> ExpandService: ...
     @property

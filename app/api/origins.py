@@ -71,6 +71,7 @@ class Origins:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
+                headers.setdefault("cache-control", "no-store")
                 if scope["path"] == documentation.PATH:
                     headers["content-security-policy"] = documentation.POLICY
                 elif scope["path"] == console.PATH:

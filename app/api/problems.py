@@ -1,6 +1,7 @@
 """Every error as one RFC 9457 problem document, whatever raised it."""
 
 import http
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,6 @@ from app.errors import (
     MalformedRequestError,
     NotFoundError,
     PayloadTooLargeError,
-    QuotaExceededError,
     TooManyRequestsError,
     UnauthorizedError,
     UnavailableError,
@@ -140,8 +140,8 @@ def of(error: EngramError, *, chats: bool = False) -> JSONResponse:
     headers = {}
     if isinstance(error, UnavailableError):
         headers["Retry-After"] = RETRY_AFTER_SECONDS
-    if isinstance(error, QuotaExceededError) and error.retry_after_seconds is not None:
-        headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, TooManyRequestsError) and error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_seconds)))
     if isinstance(error, UnauthorizedError):
         headers["WWW-Authenticate"] = "Bearer"
     return document(

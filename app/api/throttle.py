@@ -116,8 +116,10 @@ class Throttle:
             return
         who = _name(scope)
         if self._bounds.each and self._in_hand[who] >= self._bounds.each:
-            error = TooManyRequestsError(f"At most {self._bounds.each} requests of yours may be in hand at once.")
-            await _refuse(error, "concurrency", BUSY_SECONDS, {}, scope, receive, send)
+            error = TooManyRequestsError(
+                f"At most {self._bounds.each} requests of yours may be in hand at once.", BUSY_SECONDS
+            )
+            await _refuse(error, "concurrency", {}, scope, receive, send)
             return
         self._in_hand[who] += 1
         try:
@@ -134,8 +136,10 @@ class Throttle:
         taken = await to_thread.run_sync(self._rates.take, who, limiter=_asking())
         told = _headers(self._rates, taken)
         if not taken.allowed:
-            error = TooManyRequestsError(f"At most {self._rates.rate:g} requests a second are answered.")
-            await _refuse(error, "rate", taken.retry_seconds, told, scope, receive, send)
+            error = TooManyRequestsError(
+                f"At most {self._rates.rate:g} requests a second are answered.", taken.retry_seconds
+            )
+            await _refuse(error, "rate", told, scope, receive, send)
             return
 
         async def marked(message: Message) -> None:
@@ -170,7 +174,7 @@ class Throttle:
             if held:
                 await self._app(scope, receive, send)
             else:
-                await _refuse(UnavailableError(_BUSY), "queue", BUSY_SECONDS, {}, scope, receive, send)
+                await _refuse(UnavailableError(_BUSY), "queue", {}, scope, receive, send)
         finally:
             if held:
                 self._slots.free()
@@ -206,15 +210,16 @@ def _headers(rates: Rates, taken: Taken) -> Mapping[str, str]:
 async def _refuse(
     error: TooManyRequestsError | UnavailableError,
     limit: Literal["concurrency", "rate", "queue"],
-    seconds: float,
     told: Mapping[str, str],
     scope: Scope,
     receive: Receive,
     send: Send,
 ) -> None:
     metrics.REFUSED.labels(limit).inc()
-    headers = {**told, "Retry-After": str(max(1, math.ceil(seconds)))}
-    answer = problems.document(error.status, error.type, error.title, error.detail, headers=headers)
+    answer = problems.of(error, chats=scope["path"].startswith(problems.CHATS))
+    if isinstance(error, UnavailableError):
+        answer.headers["Retry-After"] = str(BUSY_SECONDS)
+    answer.headers.update(told)
     await answer(scope, receive, send)
 
 

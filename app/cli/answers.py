@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.cli.console import say
+from app.cli.console import counted, say
 from app.cli.explain import say_passage_causes, say_sentence_causes, short
 from app.client import Client, path_of
 
@@ -27,7 +27,8 @@ def say_answer(answer: Mapping[str, Any]) -> None:
     arm = "" if answer["arm"] is None else f", arm {answer['arm']}"
     shadow = ", in shadow" if answer["shadow"] else ""
     enough = "" if answer["enough"] is None else f", enough {answer['enough']:.0%}"
-    say(f"query {answer['query_id']}: {answer['hops']} hops, {answer['stop_reason']}{arm}{shadow}{enough}")
+    hops = counted(answer["hops"], "hop")
+    say(f"query {answer['query_id']}: {hops}, {answer['stop_reason']}{arm}{shadow}{enough}")
     for rank, passage in enumerate(answer["passages"], start=1):
         by_chance = "  (explored)" if passage["explored"] else ""
         title = f"  {short(passage['title'], 80)}" if passage["title"] else ""
@@ -42,7 +43,7 @@ def say_answer(answer: Mapping[str, Any]) -> None:
 
 def _say_trace(trace: Mapping[str, Any]) -> None:
     for hop in trace["hops"]:
-        say(f"hop {hop['hop']}: {hop['candidates']} candidates from {list(hop['entities'])}")
+        say(f"hop {hop['hop']}: {counted(hop['candidates'], 'candidate')} from {', '.join(hop['entities'])}")
         for row in hop["sentences"]:
             say(
                 f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "

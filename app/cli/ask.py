@@ -12,6 +12,7 @@ from app.cli.console import (
     base_url,
     cli,
     complain,
+    counted,
     say,
     say_json,
 )
@@ -97,7 +98,7 @@ def _say_round(one: dict[str, Any]) -> None:
     turn = one["said"].get("content")  # of an agent
     did = f"{one['action']}: {turn[:100]}" if turn else one["action"]
     say(f"round {one['number']}: {'; '.join(one['queries']) if one['queries'] and not turn else did}")
-    say(f"     {curated['kept']} sentences{also}{''.join(', ' + text for text in told)}")
+    say(f"     {counted(curated['kept'], 'sentence')}{also}{''.join(', ' + text for text in told)}")
     for warning in one["warnings"]:
         complain(f"     {warning['type']}: {warning['detail']}")
 
@@ -106,8 +107,8 @@ def _say_end(session: dict[str, Any]) -> None:
     cost = session["cost"]
     calls = f", {cost['llm_calls']} LLM calls" if cost["llm_calls"] else ""
     say(
-        f"session {session['session_id']}: {session['stop_reason']}, {cost['rounds']} rounds, "
-        f"{cost['passages']} passages{calls}, {cost['seconds']:.1f} s"
+        f"session {session['session_id']}: {session['stop_reason']}, {counted(cost['rounds'], 'round')}, "
+        f"{counted(cost['passages'], 'passage')}{calls}, {cost['seconds']:.1f} s"
     )
     for note in session["notes"]:
         say(f"  {note['text']}  {note['cites']}")

@@ -52,8 +52,10 @@ def restore(
 ) -> None:
     """Put a backup back into the configured database; the API and all workers must be stopped."""
     from app.composition import Application, servers
+    from app.services.upkeep.backup import read
     from app.storage.schema import migrate
 
+    read(source)  # what is no backup brings no database into being
     configured = settings()
     with servers(configured) as addresses:
         migrate(addresses.database_url)

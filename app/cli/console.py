@@ -122,6 +122,11 @@ def say(text: str) -> None:
     out().print(text, markup=False, highlight=False, emoji=False)
 
 
+def counted(number: int, one: str) -> str:
+    """ "1 hop", "2 hops"; of words whose plural takes an s."""
+    return f"{number:,} {one}" if number == 1 else f"{number:,} {one}s"
+
+
 def say_table(rows: Sequence[Sequence[str]], sides: str) -> None:
     """Rows in aligned columns; ``sides`` has a sign for each, as formats do: "<" to the left, ">" to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -30,7 +30,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, ablation, noise, hostile, sybil, time, stream, "
-            "clicks, adapt, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
+            "clicks, adapt, expand, human, answers, sweep, extraction, facts, session or agent: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -55,7 +55,10 @@ def evaluate(
         ),
     ] = None,
     sufficiency: Annotated[
-        str | None, typer.Option(help="none, coverage, published or llm; the profile's own by default.")
+        str | None,
+        typer.Option(
+            help="What ends hops early: none, coverage, learned, published or llm; the profile's own by default."
+        ),
     ] = None,
     freeze: Annotated[
         list[str] | None, typer.Option(help="Verdicts leave this alone: task, time, recall or weights; repeatable.")
@@ -79,6 +82,21 @@ def evaluate(
     key_building: Annotated[
         str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
     ] = "full",
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="expand: methods that widen questions, each an arm of its own; by default all that the data "
+            "set has."
+        ),
+    ] = "",
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="expand: widen questions now, by prf (the default) or with the configured LLM by the methods of "
+            "`engram expand`, instead of by the data set's expansions.",
+        ),
+    ] = False,
     top_k: Annotated[
         int,
         typer.Option(
@@ -143,6 +161,8 @@ def evaluate(
         "retrievers": tuple(retrievers.split(",")),
         "ways": tuple(ways.split(",")),
         "key_building": key_building,
+        "methods": tuple(methods.split(",")) if methods else (),
+        "live": live,
         "top_k": top_k,
         "planners": tuple(planners.split(",")),
         "rounds": rounds,

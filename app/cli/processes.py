@@ -71,8 +71,8 @@ def worker(
     from app.worker import Worker
 
     with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
-        services.observe("worker")
         process = Worker(services)
+        services.observe("worker", process.checks())
         on_stop(process.stop)
         process.run()
 

@@ -204,7 +204,7 @@ def expand(
         typer.Option(
             "--method",
             help="prf (the default), or with an LLM: hyde, diver, decomposition, facets, contrastive, "
-            "specification, rewriting. May be given several times.",
+            "specification, rewriting, synonyms, step-back. May be given several times.",
         ),
     ] = None,
     passages: Annotated[int, typer.Option(min=1, max=20, help="Passages that prf and diver learn from.")] = 5,

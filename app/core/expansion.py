@@ -17,7 +17,9 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-WordedMethod = Literal["hyde", "decomposition", "facets", "contrastive", "specification", "rewriting"]
+WordedMethod = Literal[
+    "hyde", "decomposition", "facets", "contrastive", "specification", "rewriting", "synonyms", "step-back"
+]
 """Ways to widen a question for which a language model needs the question alone."""
 Method = Literal["prf", "diver", WordedMethod]
 """All ways to widen a question: by the passages it finds, by both in turns, or by a language model."""

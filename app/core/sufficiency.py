@@ -4,13 +4,13 @@ RFM-RAG asks a language model whether the evidence pool suffices, or trains a cl
 it is a logistic model over a few features of a ranked answer, p = 1 / (1 + exp(-w·x)), whose weights are a Gaussian
 belief like those of the ranking (see ``belief``): every verdict is linearised at the prior mean, where p is taken,
 
-    precision   += c x xᵀ / R      c = (p (1 - p) + 1/4) / 2
+    precision   += c x xᵀ / R
     information += (y - p) x / R
 
 so what a collection has learned is a sum over its verdicts, in any order, and one is taken back by leaving its
-term out. The curvature of the likelihood is p (1 - p) where it is linearised and at most 1/4 anywhere. With the
-first alone, verdicts that a sure prior did not expect carry the weights too far: 150 of MuSiQue then lower the area
-under the curve from .74 to .69; half-way between the two they raise it to .76.
+term out. c = (p - 1/2) / (w·x) is the curvature of the parabola that touches the log-likelihood at the prior mean
+and lies below it everywhere (Jaakkola and Jordan, 2000). It is at most 1/4 and more than the likelihood's own
+there, p (1 - p), with which verdicts that a sure prior did not expect carry the weights too far.
 
 The features are few on purpose: over all signals that an answer has, thirty of them, a model fitted to other
 corpora tells enough from not enough worse than over these.
@@ -41,6 +41,8 @@ FEATURES = ("bias", "mass", "margin_2_3", "margin_3_5", "margin_5_6", "covered",
 """
 MOST = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
+EVEN = 1e-6
+"""Log odds up to here are none."""
 MAX_STEPS = 100
 TOLERANCE = 1e-9
 
@@ -142,8 +144,8 @@ def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Observ
         raise ValueError("observation noise must be positive")
     if enough not in (0, 1):
         raise ValueError("a verdict says that it was enough, or that it was not")
-    p = probability(features, prior.mean)
-    curvature = (p * (1.0 - p) + 0.25) / 2.0
+    p, odds = probability(features, prior.mean), float(features @ prior.mean)
+    curvature = (p - 0.5) / odds if abs(odds) > EVEN else 0.25
     evidence = Evidence((enough - p) / noise * features, curvature / noise * np.outer(features, features))
     return Observation(evidence, abs(enough - p))
 
@@ -185,6 +187,29 @@ def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdi
             scale /= 2.0
         weights = weights + scale * step
     raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
+
+
+def loosened(prior: Prior, bias: float, slope: float) -> Prior:
+    """The prior less sure of how often answers are enough and of how much its own word counts than of their order.
+
+    Other corpora tell which answer is likelier enough better than how likely it is: families of data sets differ in
+    both numbers of a Platt scaling, the bias and the slope, by far more than a fit to some of them is unsure of
+    them. Σ + bias e eᵀ + slope m mᵀ lets a collection's verdicts move these two first.
+
+    Args:
+        bias: variance >= 0 of the log odds of a collection.
+        slope: variance >= 0 of what the mean m is multiplied by.
+
+    Raises:
+        ValueError: a variance is negative.
+    """
+    if bias < 0 or slope < 0:
+        raise ValueError("a variance must not be negative")
+    only = np.zeros(len(prior.mean))
+    only[0] = 1.0
+    spread = np.linalg.inv(prior.precision) + bias * np.outer(only, only) + slope * np.outer(prior.mean, prior.mean)
+    precision = np.linalg.inv(spread)
+    return Prior(prior.mean, (precision + precision.T) / 2.0)
 
 
 def together(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.profiles import ProfileName
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError
 from app.evaluation import worth
 from app.evaluation.dataset import Dataset, Question
@@ -90,23 +91,28 @@ def split(
     return Split(adapted, {name: group for name, group in groups.items() if group})
 
 
+def vectors(run: Run) -> dict[str, NDArray[np.float32]]:
+    """Of every question, as ``split`` takes them; none where paraphrases say what is near."""
+    questions = run.dataset.questions
+    if run.dataset.paraphrases:
+        return {}
+    embedded = run.harness.services.embedder.embed([question.text for question in questions])
+    return {question.id: vector for question, vector in zip(questions, embedded, strict=True)}
+
+
 def adapt(run: Run) -> list[Phase]:
     """Ask everything with base keys, then with the keys that each way, fraction and seed evolves."""
     options, dataset = run.options, run.dataset
     pool = expandable(dataset, options.limit)
-    vectors: dict[str, NDArray[np.float32]] = {}
-    if not dataset.paraphrases:
-        texts = [question.text for question in dataset.questions]
-        embedded = run.harness.services.embedder.embed(texts)
-        vectors = {question.id: vector for question, vector in zip(dataset.questions, embedded, strict=True)}
+    near_by = vectors(run)
     splits = {
-        (fraction, seed): split(dataset, pool, fraction, seed, vectors)
+        (fraction, seed): split(dataset, pool, fraction, seed, near_by)
         for fraction in options.fractions
         for seed in options.seeds
     }
     reworded = [dataset.paraphrases[question.id] for question in pool if question.id in dataset.paraphrases]
     asked = [*dataset.questions, *reworded]
-    based = {retriever: _base(run, retriever, asked) for retriever in options.retrievers}
+    based = {retriever: base(run, retriever, asked) for retriever in options.retrievers}
     evolved: dict[tuple[float, int, Way], dict[Strategy, Rows]] = {}
     price: list[Phase] = []
     for (fraction, seed), of_split in splits.items():
@@ -125,15 +131,15 @@ def adapt(run: Run) -> list[Phase]:
     return phases + price
 
 
-def _base(run: Run, retriever: Strategy, asked: Sequence[Question]) -> Rows:
+def base(run: Run, retriever: Strategy, asked: Sequence[Question]) -> Rows:
     """All questions with base keys, whatever has evolved: no seed changes these figures."""
     name = f"{retriever}, {worth.BASE}"
-    store = _store(run, asked)
+    store = store_of(run, asked)
     phase = store.get(name, ALL, 0, None)
     if phase is None:
-        phase = Phase(name, ALL, 0, None, _ask(run, name, asked, _arm(run, retriever, "off")))
+        phase = Phase(name, ALL, 0, None, _ask(run, name, asked, arm_of(run, retriever, "off")))
         store.put(phase)
-    return _by_id(phase)
+    return by_id(phase)
 
 
 def _evolved(
@@ -141,7 +147,7 @@ def _evolved(
 ) -> tuple[dict[Strategy, Rows], list[Phase]]:
     """All questions with the keys that a way evolves; and what queries cost then, if that is wanted."""
     variation = VARIATIONS[way]
-    store = _store(
+    store = store_of(
         run,
         asked,
         variation=variation.parameters(),
@@ -156,10 +162,11 @@ def _evolved(
         for keys in worth.PRICED
     }
     if not (all(found.values()) and all(cost.values())):
-        _teach(run, way, variation, of_split.adapted, f"{way}, {100 * fraction:g}%, seed {seed}: verdicts")
+        label = f"{way}, {100 * fraction:g}%, seed {seed}: verdicts"
+        teach(run, way, variation, of_split.adapted, label, run.dataset.expansions)
     for retriever, name in names.items():
         if found[retriever] is None:
-            rows = _ask(run, f"{name}, seed {seed}", asked, _arm(run, retriever, "read"))
+            rows = _ask(run, f"{name}, seed {seed}", asked, arm_of(run, retriever, "read"))
             found[retriever] = phase = Phase(name, ALL, 1, seed, rows)
             store.put(phase)
         if priced and not all(cost[retriever, keys] for keys in worth.PRICED):
@@ -167,12 +174,19 @@ def _evolved(
                 paid = worth.arm(retriever, fraction, keys)
                 cost[retriever, keys] = phase = Phase(paid, worth.PRICE, _turn(keys), seed, tuple(score(seen)))
                 store.put(phase)
-    rows_of = {retriever: _by_id(phase) for retriever, phase in found.items() if phase}
+    rows_of = {retriever: by_id(phase) for retriever, phase in found.items() if phase}
     return rows_of, [phase for phase in cost.values() if phase]
 
 
-def _teach(run: Run, way: Way, variation: Variation, adapted: Sequence[Question], label: str) -> None:
-    """One verdict for each question, then the keys evolve."""
+def teach(
+    run: Run,
+    way: Way,
+    variation: Variation,
+    adapted: Sequence[Question],
+    label: str,
+    units: Mapping[str, Sequence[Expansion]],
+) -> None:
+    """One verdict for each question, with its units, then the keys evolve."""
     harness = harness_of(run, variation)
     harness.reset()
     step = run.begin(label, len(adapted))
@@ -184,7 +198,7 @@ def _teach(run: Run, way: Way, variation: Variation, adapted: Sequence[Question]
             scope=harness.scope,
             partial=True,
             supporting_passages=sorted(question.relevant),
-            expansions=run.dataset.expansions[question.id],
+            expansions=tuple(units[question.id]),
             judge="oracle",
         )
         harness.give(question, verdict)
@@ -195,9 +209,9 @@ def _teach(run: Run, way: Way, variation: Variation, adapted: Sequence[Question]
 def _paid(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[Observation]]:
     """Every question by base keys, by evolved keys and expanded, whichever comes first changing with each."""
     ways = {
-        worth.BASE: (_arm(run, retriever, "off"), False),
-        worth.EVOLVED: (_arm(run, retriever, "read"), False),
-        worth.EXPANDED: (_arm(run, retriever, "off"), True),
+        worth.BASE: (arm_of(run, retriever, "off"), False),
+        worth.EVOLVED: (arm_of(run, retriever, "read"), False),
+        worth.EXPANDED: (arm_of(run, retriever, "off"), True),
     }
     seen: dict[str, list[Observation]] = {keys: [] for keys in ways}
     step = run.begin(f"{retriever}: what a query costs", len(adapted))
@@ -215,13 +229,13 @@ def _ask(run: Run, label: str, questions: Sequence[Question], arm: Arm) -> tuple
     return tuple(score(measure(run, label, questions, lambda question: run.harness.ask(question, arm)[1])))
 
 
-def _store(run: Run, asked: Iterable[Question], **parameters: Any) -> Phases:
+def store_of(run: Run, asked: Iterable[Question], **parameters: Any) -> Phases:
     return run.store(
         asked=[question.id for question in asked], key_building=run.options.key_building, adapt=parameters
     )
 
 
-def _arm(run: Run, retriever: Strategy, memory: Memory) -> Arm:
+def arm_of(run: Run, retriever: Strategy, memory: Memory) -> Arm:
     """Hops are ended by ``--sufficiency`` where there are any."""
     sufficiency = run.options.sufficiency if retriever == "graph" else None
     return Arm(run.options.profile, memory, sufficiency, strategy=retriever)
@@ -231,7 +245,7 @@ def _turn(keys: str) -> int:
     return int(keys == worth.EVOLVED)
 
 
-def _by_id(phase: Phase) -> Rows:
+def by_id(phase: Phase) -> Rows:
     return {row.id: row for row in phase.rows}
 
 

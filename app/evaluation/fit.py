@@ -22,6 +22,11 @@ ENOUGH_RIDGE = 0.03
 """Of the standardised features of what is enough."""
 VERDICTS = 60.0
 """The prior weighs as much as so many verdicts."""
+ENOUGH_VERDICTS = 120.0
+"""The same of what is enough, but for the two numbers below."""
+ENOUGH_BIAS, ENOUGH_SLOPE = 0.5, 0.25
+"""Variances of how often answers are enough in a collection, in log odds, and of how much the prior's word counts.
+What verdicts bring hardly hangs on them: docs/enough.md."""
 
 
 def judged(harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]) -> list[Judged]:
@@ -80,7 +85,8 @@ def fit_enough(
         for harness, dataset in corpora
     ]
     try:
-        return sufficiency.fit(answers, ENOUGH_RIDGE, VERDICTS)
+        fitted = sufficiency.fit(answers, ENOUGH_RIDGE, ENOUGH_VERDICTS)
+        return sufficiency.loosened(fitted, ENOUGH_BIAS, ENOUGH_SLOPE)
     except ValueError as error:
         raise InvalidRequestError(f"What is enough cannot be fitted to these data sets: {error}.") from error
 

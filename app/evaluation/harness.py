@@ -31,6 +31,7 @@ from app.services.learning.verdict import Verdict
 from app.services.reasons.explain import ExplainService
 from app.services.retrieval.answer import Answer
 from app.services.retrieval.dense import DenseService
+from app.services.retrieval.expand import ExpandService
 from app.services.retrieval.plan import as_asked
 from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.query import Memory, Query, Strategy, Sufficiency
@@ -71,6 +72,8 @@ class Services(Protocol):
     def feedback(self) -> FeedbackService: ...
     @property
     def learn(self) -> LearnService: ...
+    @property
+    def expand(self) -> ExpandService: ...
     @property
     def evolve(self) -> EvolveService: ...
     @property

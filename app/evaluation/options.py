@@ -26,6 +26,7 @@ Protocol = Literal[
     "stream",
     "clicks",
     "adapt",
+    "expand",
     "human",
     "answers",
     "sweep",
@@ -51,16 +52,19 @@ LEARNING = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
+EXPANDING = {"methods", "live"}
+"""Options of ``expand``."""
 ANSWERING = {"top_k"}
 """Options of ``answers``."""
 REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased", "stops", "at_least"}
 """Options of ``session``."""
 SERVERLESS = ("extraction", "facts", "agent")
 """Protocols in which no question is retrieved for, so that no profile means anything."""
-TURNLESS = {"cold", "clicks", "adapt", "human", "answers", "sweep", "session", *SERVERLESS}
+TURNLESS = {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "session", *SERVERLESS}
 """Protocols without turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
+    "expand": LEARNING - {"profile"} | {"fractions", "ways"} | ANSWERING | REASONING,
     "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING - {"profile"},
@@ -70,7 +74,8 @@ FOREIGN: Mapping[str, set[str]] = {
     "facts": ADAPTING | ANSWERING | LEARNING | REASONING,
     "agent": ADAPTING | ANSWERING | LEARNING | REASONING - {"oracle_errors"} | {"sufficiency", "prior"},
 }
-"""Options that mean nothing to a protocol; to those that are not named, those of particular protocols."""
+"""Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
+particular protocols."""
 ROUNDS = 3
 LLM_CALLS = 100
 TOP_K = 5
@@ -127,6 +132,8 @@ class Options:
         retrievers: what answers the questions.
         ways: how expansions are credited; the first at every fraction, the others at the middle one.
         key_building: what base keys are made of.
+        methods: to widen questions, each an arm of its own; none: all that the data set has. ``expand`` only.
+        live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
         top_k: passages whose sentences an answer in words is made of; ``answers`` and ``session`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
@@ -154,6 +161,8 @@ class Options:
     retrievers: tuple[Strategy, ...] = RETRIEVERS
     ways: tuple[Way, ...] = WAYS
     key_building: KeyBuilding = "full"
+    methods: tuple[str, ...] = ()
+    live: bool = False
     top_k: int = TOP_K
     planners: tuple[PlannerName, ...] = ("pool",)
     rounds: int = ROUNDS
@@ -170,7 +179,7 @@ class Options:
             "profile": ("paper", "default"),
             "verdicts": ("full", "returned"),
             "judge": ("oracle", "llm"),
-            "sufficiency": ("none", "coverage", "published", "llm"),
+            "sufficiency": get_args(Sufficiency),
             "key_building": get_args(KeyBuilding),
         }
         for name, allowed in choices.items():
@@ -195,11 +204,14 @@ class Options:
         self._check_lists()
         self._check_reasoning()
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
+        foreign = foreign if self.protocol == "expand" else foreign | EXPANDING
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
 
     def _check_reasoning(self) -> None:
+        if self.sufficiency == "learned" and self.profile == "paper":
+            raise InvalidRequestError("--sufficiency learned means nothing to --profile paper: no features rank.")
         if self.rounds < 1 or self.llm_calls < 1 or self.at_least < 1:
             raise InvalidRequestError("--rounds, --llm-calls and --at-least must be at least 1.")
         if self.protocol == "session" and len(self.seeds) > 1:
@@ -223,6 +235,8 @@ class Options:
         for fraction in self.fractions:
             if not 0 < fraction <= 1:
                 raise InvalidRequestError(f"--fractions must lie above 0 and not above 1, unlike {fraction:g}.")
+        if len(set(self.methods)) != len(self.methods):
+            raise InvalidRequestError("--methods must be different.")
         for name in ("fractions", *lists):
             values = getattr(self, name)
             if not values or len(set(values)) != len(values):
@@ -231,7 +245,7 @@ class Options:
     @property
     def weighted(self) -> bool:
         """Whether any passage is ranked by the ranking weights: profile ``paper`` and flat searches have none."""
-        if self.protocol == "adapt" and "graph" not in self.retrievers:
+        if self.protocol in {"adapt", "expand"} and "graph" not in self.retrievers:
             return False
         return self.protocol in {"cold", "sweep"} or self.profile == "default"
 
@@ -239,6 +253,10 @@ class Options:
     def frozen(self) -> list[Scope]:
         """``freeze`` in one order, however it was given."""
         return sorted(self.freeze)
+
+    def stop(self, profile: ProfileName) -> Sufficiency | None:
+        """What may end the hops of a profile early; None for its own: paper has no features for "learned"."""
+        return None if self.sufficiency == "learned" and profile == "paper" else self.sufficiency
 
     def ways_at(self, fraction: float) -> tuple[Way, ...]:
         """The ways to credit expansions that are measured at a fraction."""
@@ -277,6 +295,8 @@ class Options:
                 words += [f"--{name}", ",".join(getattr(self, name))]
         if self.key_building != "full":
             words += ["--key-building", self.key_building]
+        words += ["--live"] if self.live else []
+        words += ["--methods", ",".join(self.methods)] if self.methods else []
         return words
 
     def _reasoning(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from app.evaluation import opinions, worth
+from app.evaluation import opinions, widened, worth
 from app.evaluation.branches import Branches
 from app.evaluation.gathered import Gathered
 from app.evaluation.sections import Section
@@ -24,6 +24,7 @@ def charts(section: Section) -> list[Chart]:
         return [together(section.runs), *_trees(section.runs)]
     each: Mapping[str, Callable[[Gathered], list[Chart]]] = {
         "adapt": _keys,
+        "expand": _methods,
         "human": _rules,
         "stream": _stretches,
         "clicks": _stretches,
@@ -71,6 +72,23 @@ def _keys(run: Gathered) -> list[Chart]:
         }
         drawn.append(Bars(f"{run.dataset}, {retriever}, {share}: {worth.METRICS[worth.METRIC]}", groups, series))
     return drawn
+
+
+def _methods(run: Gathered) -> list[Chart]:
+    """Each method at query time, in the keys and as both, a chart for each retriever."""
+    found = {(line.arm, line.group): line.values.get(widened.METRIC) for line in run.lines}
+    groups = [group for group in widened.GROUPS if any(line.group == group for line in run.lines)]
+    retrievers: dict[str, list[str]] = {}
+    for arm in dict.fromkeys(line.arm for line in run.lines):
+        retrievers.setdefault(arm.split(", ")[0], []).append(arm)
+    return [
+        Bars(
+            f"{run.dataset}, {retriever}: {widened.METRICS[widened.METRIC]}",
+            groups,
+            {arm.removeprefix(f"{retriever}, "): [found.get((arm, group)) for group in groups] for arm in arms},
+        )
+        for retriever, arms in retrievers.items()
+    ]
 
 
 def _rules(run: Gathered) -> list[Chart]:

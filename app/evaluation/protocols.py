@@ -127,7 +127,7 @@ def cold(run: Run) -> list[Phase]:
         "dense": lambda q: baselines.observe(dense, q),
         "bm25": lambda q: baselines.observe(bm25, q),
         "rrf": lambda q: baselines.observe(baselines.Fused(dense, bm25), q),
-        "paper": lambda q: run.harness.ask(q, Arm("paper", "off", run.options.sufficiency))[1],
+        "paper": lambda q: run.harness.ask(q, Arm("paper", "off", run.options.stop("paper")))[1],
         "default": lambda q: run.harness.ask(q, Arm("default", "off", run.options.sufficiency))[1],
     }
     phases = []

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from app import __version__
-from app.evaluation import opinions, robustness, worth
+from app.evaluation import opinions, robustness, widened, worth
 from app.evaluation.dataset import Dataset
 from app.evaluation.metrics import summary
 from app.evaluation.options import Options
@@ -102,6 +102,9 @@ class Report:
         if self.options.protocol == "adapt":
             rows = worth.rows(self.lines(), worth.METRIC)
             return _terminal_table(self.options.command(self.dataset.name), worth.headings(worth.METRIC), rows)
+        if self.options.protocol == "expand":
+            rows = widened.rows(self.lines(), widened.METRIC)
+            return _terminal_table(self.options.command(self.dataset.name), widened.headings(widened.METRIC), rows)
         if self.options.protocol == "human":
             return _terminal_table(self.options.command(self.dataset.name), *self._opinions("rated"))
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
@@ -127,6 +130,9 @@ class Report:
             case "adapt":
                 rows = worth.price_rows(self.lines())
                 return [_terminal_table(worth.PRICE_TITLE, ["", *worth.PRICED], rows)]
+            case "expand":
+                costs = widened.cost_rows(self.lines())
+                return [_terminal_table(widened.COST_TITLE, widened.cost_headings(), costs)]
             case "session":
                 headings, rows = self._further()
                 return [_terminal_table(None, headings, rows, no_wrap=True)]
@@ -180,7 +186,7 @@ class Report:
             *self._main(),
         ]
         if changes := self._changes():
-            names = {"adapt": "nDCG@10 ", "human": ""}
+            names = {"adapt": "nDCG@10 ", "expand": "nDCG@10 ", "human": ""}
             name = names.get(self.options.protocol, "R@5 ")
             headings = ["", f"{name}before", f"{name}after", "change", "95% interval"]
             parts += ["## Change", markdown_table(headings, changes)]
@@ -200,6 +206,11 @@ class Report:
         """The tables of all that was measured, and what their words mean."""
         if self.options.protocol == "human":
             return [opinions.LEGEND, *(markdown_table(*self._opinions(name)) for name in opinions.METRICS)]
+        if self.options.protocol == "expand":
+            lines = self.lines()
+            found = [markdown_table(widened.headings(name), widened.rows(lines, name)) for name in widened.METRICS]
+            costs = markdown_table(widened.cost_headings(), widened.cost_rows(lines))
+            return [widened.LEGEND, *found, f"## {widened.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
             further = [markdown_table(*self._further())] if self.options.protocol in FURTHER else []
             return [markdown_table(self._measured(), self._rows()), *further, legend(self.options.protocol)]
@@ -217,7 +228,9 @@ class Report:
         """What changes of a group are told by."""
         if self.options.protocol == "human":
             return opinions.main_metric(group)
-        return {"adapt": worth.METRIC, "answers": "f1", "session": "all@5"}.get(self.options.protocol, "recall@5")
+        return {"adapt": worth.METRIC, "expand": widened.METRIC, "answers": "f1", "session": "all@5"}.get(
+            self.options.protocol, "recall@5"
+        )
 
     def _measured(self) -> list[str]:
         """Headings of the main table."""
@@ -253,7 +266,8 @@ class Report:
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._without_gold()
-            and self.options.protocol not in {"cold", "clicks", "adapt", "human", "answers", "sweep", "session"}
+            and self.options.protocol
+            not in {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "session"}
             and self.options.judge == "oracle"
         ):
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
@@ -290,7 +304,8 @@ class Report:
             return rows
         several = len({phase.arm for phase in self.phases}) > 1
         for group, arm in dict.fromkeys((phase.group, phase.arm) for phase in self.phases):
-            first = worth.before(arm) if self.options.protocol == "adapt" else arm
+            before_it = {"adapt": worth.before, "expand": widened.before}.get(self.options.protocol)
+            first = before_it(arm) if before_it else arm
             before, after = (
                 _per_question(
                     [phase for phase in self.phases if phase.arm == one], group, turn, self._metric(group)
@@ -310,7 +325,14 @@ class Report:
 
     def _by_type(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
-        if not 1 < len(kinds) <= 12 or self.options.protocol in {"stream", "clicks", "adapt", "human", "sweep"}:
+        if not 1 < len(kinds) <= 12 or self.options.protocol in {
+            "stream",
+            "clicks",
+            "adapt",
+            "expand",
+            "human",
+            "sweep",
+        }:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))
         last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]

@@ -15,6 +15,7 @@ from app.evaluation.adapt import adapt
 from app.evaluation.answers import answers
 from app.evaluation.clicks import clicks
 from app.evaluation.dataset import Dataset
+from app.evaluation.expand import check, expand
 from app.evaluation.harness import Services, open_harness
 from app.evaluation.human import human
 from app.evaluation.learning import learning
@@ -49,8 +50,14 @@ ENGINE = (
     "judge_daily_comparisons",
     "judge_newcomer_share",
 )
-# Those that can change a figure of ``adapt`` alone.
+# Those that can change a figure of ``adapt`` and ``expand`` alone.
 KEYS = ("key_strength", "key_term_strength", "key_units", "key_capacity", "key_gate_top_k")
+
+# Those that can change a figure under the ``--sufficiency`` that goes by them.
+STOPS: Mapping[str, tuple[str, ...]] = {
+    "learned": ("sufficiency_threshold",),
+    "published": ("stop_weights", "cross_encoder"),
+}
 
 UNLABELLED = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
@@ -88,15 +95,24 @@ def evaluate(
         )
     if options.protocol == "answers" and services.llm is None:
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
+    if options.protocol == "expand":
+        check(dataset, options, services.llm)
     judge = judges.choose(options.judge, options.verdicts, services.llm)
-    names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
+    names = ENGINE + KEYS if options.protocol in {"adapt", "expand"} else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
     if pipeline_folder(services.settings.spacy_model) is None:
         engine["spacy_model"] = RULES  # what is not installed found no names
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
-    asks = options.protocol == "answers" or (options.protocol == "session" and services.llm is not None)
+    asks = (
+        options.protocol == "answers"
+        or options.live
+        or (options.protocol == "session" and services.llm is not None)
+    )
     if asks or "llm" in {options.judge, options.sufficiency}:
         engine["llm_model"] = services.settings.llm_model
+    for name in STOPS.get(options.sufficiency or "", ()):
+        value = getattr(services.settings, name)
+        engine[name] = str(value) if isinstance(value, Path) else value
     fitted = options.weighted and dataset.name in services.prior.fitted
     if fitted:
         _warn(console, dataset, services.prior)
@@ -152,6 +168,7 @@ def _run(run: Run) -> list[Phase]:
         "stream": stream,
         "clicks": clicks,
         "adapt": adapt,
+        "expand": expand,
         "human": human,
         "answers": answers,
         "sweep": sweep,

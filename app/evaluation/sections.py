@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.evaluation import opinions, robustness, worth
+from app.evaluation import opinions, robustness, widened, worth
 from app.evaluation.gathered import Gathered
 from app.evaluation.table import FITTED, MARKS, TOKENS, Grid, Line, cell, label, legend
 from app.evaluation.variations import FLIPPED
@@ -62,7 +62,12 @@ def _section(runs: Sequence[Gathered]) -> Section:
     commands = dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command)
     fitted = [one.dataset for one in runs if one.fitted]
     remark = f"{FITTED.capitalize()}: {', '.join(fitted)}." if fitted else None
-    legends = {"adapt": worth.LEGEND, "human": opinions.LEGEND, "answers": legend("answers")}
+    legends = {
+        "adapt": worth.LEGEND,
+        "expand": widened.LEGEND,
+        "human": opinions.LEGEND,
+        "answers": legend("answers"),
+    }
     legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
 
@@ -71,14 +76,12 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
     match runs[0].protocol:
         case "adapt":
             return [*map(_worth, runs), _prices(runs)]
+        case "expand":
+            return [_widened(run, metric) for run in runs for metric in (widened.METRIC, "recall@5")]
         case "human":
             return [_opinions(run, metric) for run in runs for metric in opinions.METRICS]
-        case "answers":
-            return [_figures(heading, runs, write) for heading, write in ANSWERS.items()]
-        case "clicks":
-            return [_figures(heading, runs, write) for heading, write in CLICKS.items()]
-        case "session":
-            return [_figures(heading, runs, write) for heading, write in SESSIONS.items()]
+        case "answers" | "clicks" | "session" as protocol:
+            return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
             return [*main, _robustness(runs)] if protocol == "noise" else main
@@ -92,6 +95,11 @@ def _figures(heading: str, runs: Sequence[Gathered], write: Callable[[Line], str
 def _worth(run: Gathered) -> Grid:
     heading, *groups = worth.headings(worth.METRIC)
     return Grid([f"{run.dataset}: {heading}", *groups], worth.rows(run.lines, worth.METRIC))
+
+
+def _widened(run: Gathered, metric: str) -> Grid:
+    heading, *groups = widened.headings(metric)
+    return Grid([f"{run.dataset}: {heading}", *groups], widened.rows(run.lines, metric))
 
 
 def _opinions(run: Gathered, metric: str) -> Grid:
@@ -159,6 +167,8 @@ SESSIONS: Mapping[str, Callable[[Line], str]] = {
     ),
 }
 """Tables of ``session``: heading -> what a line says there."""
+
+FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
 
 
 def _shown(lines: Sequence[Line]) -> list[Line]:

@@ -42,7 +42,7 @@ def sweep(run: Run) -> list[Phase]:
                 store = run.store(asked=[question.id for question in questions], profile=name, sweep=pair)
                 phase = store.get(name, GROUP, 0, None)
                 if phase is None:
-                    arm = Arm(name, "off", run.options.sufficiency, sentences=sentences, entities=entities)
+                    arm = Arm(name, "off", run.options.stop(name), sentences=sentences, entities=entities)
                     phase = Phase(name, GROUP, 0, None, _asked(run, label, questions, arm))
                     store.put(phase)
                 done[pair] = phase

@@ -11,6 +11,10 @@ Statements that mean a collection as a whole (an exact search, a copy, a verific
 tests/storage/test_plans.py lists them.
 """
 
+THERE = "going_since IS NULL"
+"""Of rows of ``collection``: it is there. Others were deleted, and what they held goes: ``storage.corpus.removal``.
+"""
+
 
 def wanted(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
     """The parameter, an array of ``kind``, as rows ``wanted(collection_id, id)``, each once.

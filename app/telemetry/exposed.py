@@ -1,8 +1,9 @@
-"""Metrics on a port of their own."""
+"""Metrics on a port of their own; there processes that have no other port say as well whether they can work."""
 
+import json
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from prometheus_client.metrics_core import Metric
@@ -12,14 +13,25 @@ from app.telemetry import metrics
 
 PATH = "/metrics"
 PATIENCE_SECONDS = 10.0
+Check = Callable[[], tuple[int, Mapping[str, object]]]
+"""Answers with a status and what it is like, as JSON."""
 _log = logging.getLogger(__name__)
 
 
 class Exposed:
-    """Answers ``GET /metrics``, and nothing else, to whoever reaches the port."""
+    """Answers ``GET /metrics``, and ``GET`` of what is checked, to whoever reaches the port."""
 
-    def __init__(self, host: str, port: int, look: Callable[[], Iterable[Metric]] | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        look: Callable[[], Iterable[Metric]] | None = None,
+        checks: Mapping[str, Check] | None = None,
+    ) -> None:
         """Listen at once.
+
+        Args:
+            checks: by their paths.
 
         Raises:
             ConfigurationError: that is not possible there.
@@ -29,12 +41,18 @@ class Exposed:
             timeout = PATIENCE_SECONDS
 
             def do_GET(self) -> None:
-                if self.path.partition("?")[0] != PATH:
+                path = self.path.partition("?")[0]
+                status, kind = 200, metrics.CONTENT_TYPE
+                if path == PATH:
+                    page = metrics.exposition(look)
+                elif checks is not None and path in checks:
+                    status, said = checks[path]()
+                    page, kind = json.dumps(said).encode(), "application/json"
+                else:
                     self.send_error(404)
                     return
-                page = metrics.exposition(look)
-                self.send_response(200)
-                self.send_header("Content-Type", metrics.CONTENT_TYPE)
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(page)))
                 self.end_headers()
                 self.wfile.write(page)

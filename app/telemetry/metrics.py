@@ -53,6 +53,12 @@ VERDICTS = _counter(
     "Verdicts by what became of them; contested ones were applied and contradict what other judges said.",
     "outcome",
 )
+JUDGE_WEIGHT = _histogram(
+    "judge_weight",
+    "Weight that a verdict was applied with: the mean of the Beta belief in its judge's agreement with others; 1 "
+    "from where it counts as any other.",
+    _SHARES,
+)
 VERDICT_SECONDS = _histogram("verdict_seconds", "From a verdict's arrival to its application.", _SECONDS)
 GAIN = _histogram("gain", "Kalman gain of a verdict on a state.", _SHARES, "channel")
 PERPLEXITY = _histogram("perplexity", "Perplexity that a verdict left a state with.", _SHARES, "channel")

@@ -14,7 +14,7 @@ import { Keys } from "./pages/keys";
 import { Learned } from "./pages/learned";
 import { Sessions } from "./pages/sessions";
 import { Why } from "./pages/why";
-import { connect, EngramError, key, read, type Schemas } from "./service";
+import { connect, EngramError, key, read, REFUSED, type Schemas } from "./service";
 import { address, allowed, names, SharedState, usePlace, type Scope, type Shared } from "./state";
 
 interface Page {
@@ -56,15 +56,18 @@ export function App() {
   }, []);
   useEffect(() => void enter(), []);
   if (me !== null) {
-    const leave = () => {
-      key.set("");
+    const again = () => {
       setMe(null);
       void enter();
     };
-    return <Inside me={me} leave={leave} />;
+    const leave = () => {
+      key.set("");
+      again();
+    };
+    return <Inside me={me} leave={leave} refused={again} />;
   }
   if (wanted) return <Gate error={error} enter={enter} />;
-  return <main class="gate">{error === undefined ? <Waiting what="Looking for the service" /> : <Problem error={error} />}</main>;
+  return <main class="gate">{error === undefined ? <Waiting what="Looking for the service" /> : <Problem error={error} again={() => void enter()} />}</main>;
 }
 
 function Gate({ error, enter }: { error: unknown; enter: () => Promise<void> }) {
@@ -102,7 +105,14 @@ function Gate({ error, enter }: { error: unknown; enter: () => Promise<void> }) 
   );
 }
 
-function Inside({ me, leave }: { me: Schemas["WhoOut"]; leave: () => void }) {
+interface InsideProps {
+  me: Schemas["WhoOut"];
+  leave: () => void;
+  /** The key does not count any more. */
+  refused: () => void;
+}
+
+function Inside({ me, leave, refused }: InsideProps) {
   const place = usePlace();
   const [collections, setCollections] = useState<string[] | null>(null);
   const [ready, setReady] = useState<Schemas["Readiness"] | null>(null);
@@ -113,6 +123,10 @@ function Inside({ me, leave }: { me: Schemas["WhoOut"]; leave: () => void }) {
     setReady(await read<Schemas["Readiness"]>(connect("default").api.GET("/readyz")).catch(() => null));
   }, [me]);
   useEffect(() => void refresh(), [refresh]);
+  useEffect(() => {
+    addEventListener(REFUSED, refused, { once: true });
+    return () => removeEventListener(REFUSED, refused);
+  }, []);
   useEffect(() => {
     const named = place.settings.get("c");
     if (named) setChosen(named);
@@ -130,6 +144,7 @@ function Inside({ me, leave }: { me: Schemas["WhoOut"]; leave: () => void }) {
         setChosen(name);
       },
       refresh,
+      model: ready?.llm === "configured" && allowed(me, "llm", collection),
       may: (scope, everywhere = false) => allowed(me, scope, everywhere ? null : collection),
       signOut: leave,
     }),

@@ -13,11 +13,21 @@ export const key = {
 };
 
 export function connect(collection: string): Engram {
-  return new Engram({ url: location.origin, key: key.get(), collection, retries: 1 });
+  return new Engram({ url: location.origin, key: key.get(), collection, retries: 1, fetch: asked });
+}
+
+/** Told where the key that was given does not count any more. */
+export const REFUSED = "engram-refused";
+
+async function asked(request: RequestInfo | URL): Promise<Response> {
+  const answer = await fetch(request);
+  if (answer.status === 401 && key.get() !== undefined) dispatchEvent(new Event(REFUSED));
+  return answer;
 }
 
 /** What went wrong, in a line. */
 export function problem(error: unknown): string {
+  if (error instanceof EngramError && error.status === 0) return "The service cannot be reached. It may be starting anew, or have stopped.";
   if (error instanceof EngramError) return error.detail || error.title;
   return error instanceof Error ? error.message : String(error);
 }

@@ -16,6 +16,8 @@ export interface Shared {
   collections: string[];
   choose: (collection: string) => void;
   refresh: () => Promise<void>;
+  /** Whether there is a language model that the key may use. */
+  model: boolean;
   /** Whether the key allows this on the collection, or on all of them. */
   may: (scope: Scope, everywhere?: boolean) => boolean;
   signOut: () => void;

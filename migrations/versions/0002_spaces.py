@@ -21,6 +21,9 @@ depends_on = None
 UP = """
     ALTER TABLE collection ADD space INTEGER DEFAULT 0 NOT NULL;
     COMMENT ON COLUMN collection.space IS 'Counts its encoders: another number, other vectors.';
+    ALTER TABLE collection ADD going_since TIMESTAMP WITH TIME ZONE;
+    COMMENT ON COLUMN collection.going_since IS
+        'It was deleted: nobody finds it any more, and its rows go piece by piece.';
     ALTER TABLE episode ADD space INTEGER DEFAULT 0 NOT NULL;
     COMMENT ON COLUMN episode.space IS 'Of the collection''s, that its vectors are of.';
     ALTER TABLE judged_query ADD space INTEGER DEFAULT 0 NOT NULL;
@@ -148,6 +151,8 @@ DOWN = """
     DO $$ BEGIN
         IF EXISTS (SELECT FROM entity WHERE embedding IS NULL) THEN
             RAISE 'names wait to be embedded: let a worker do that first';
+        ELSIF EXISTS (SELECT FROM collection WHERE going_since IS NOT NULL) THEN
+            RAISE 'collections are being deleted: let a worker do that first';
         ELSIF EXISTS (SELECT FROM fact_event WHERE kind IN ('adopt', 'revoke')) THEN
             RAISE 'graphs of facts were merged, or judges revoked, which the revision before cannot read';
         END IF;
@@ -174,7 +179,7 @@ DOWN = """
     ALTER TABLE verdict_sentence DROP examined;
     UPDATE feedback_event SET version = 1;
     DROP TABLE spare_vector;
-    ALTER TABLE collection DROP space;
+    ALTER TABLE collection DROP space, DROP going_since;
     ALTER TABLE episode DROP space;
     ALTER TABLE judged_query DROP space;
     ALTER TABLE tenant DROP judges, DROP closed_at;

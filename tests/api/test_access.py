@@ -110,6 +110,7 @@ def test_another_tenants_key_learns_of_nothing(keyed: Keyed, curie: str) -> None
     (answered,) = stranger.post("/queries:batch", json={"queries": [one]}).json()["answers"]
     assert (answered["answer"], answered["problem"]["status"]) == (None, 404)
     assert stranger.get("/collections").json()["collections"] == []
+    assert [client.get("/metrics").status_code for client in (own, stranger)] == [200, 403]
     assert stranger.get("/access/keys").json()["keys"][0]["name"] == "eve"
     assert {act["principal"] for act in stranger.get("/audit").json()["acts"]} <= {"eve"}
     assert stranger.delete(f"/access/keys/{own.headers['x-key-id']}").status_code == 404

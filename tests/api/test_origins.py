@@ -113,6 +113,7 @@ def test_every_answer_is_marked_as_none_for_pages(
     for answer in answers:
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert http.get("/docs").headers["content-security-policy"] == documentation.POLICY
 

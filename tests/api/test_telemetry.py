@@ -165,16 +165,16 @@ def test_a_port_of_its_own_shows_metrics_and_nothing_else(application: Applicati
     exposed = Exposed("127.0.0.1", 0, application.state.metrics)
     try:
         address = f"http://127.0.0.1:{exposed.port}"
-        page = httpx.get(f"{address}/metrics", trust_env=False)
+        page = httpx.get(f"{address}/metrics", trust_env=False, timeout=60)
         assert page.headers["content-type"] == metrics.CONTENT_TYPE
         assert value(series(page.text), "engram_postgres_up") == 1
-        assert httpx.get(f"{address}/query", trust_env=False).status_code == 404
+        assert httpx.get(f"{address}/query", trust_env=False, timeout=60).status_code == 404
         with pytest.raises(ConfigurationError, match=f"port {exposed.port}"):
             Exposed("127.0.0.1", exposed.port)
     finally:
         exposed.close()
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{address}/metrics", trust_env=False)
+        httpx.get(f"{address}/metrics", trust_env=False, timeout=60)
 
 
 class Receiver:

@@ -49,7 +49,7 @@ def opened(browser: Any) -> Iterator[Opened]:
         context = browser.new_context(viewport={"width": 1360, "height": 900}, color_scheme=theme)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(30_000)  # of a machine that has much else to do
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on(
             "console",

@@ -15,6 +15,8 @@ from app.settings import Settings
 from engram_client import Engram
 from tests.console.conftest import AXE, Opened
 from tests.support.live_server import LiveServer
+from tests.support.modelled import Modelled
+from tests.support.openai_server import Reply, keyword_handler
 
 pytestmark = pytest.mark.browser
 
@@ -34,6 +36,16 @@ def ask(page: Any, question: str = QUESTION) -> None:
     page.wait_for_selector(".passage")
 
 
+def violations(page: Any) -> dict[str, list[str]]:
+    """What axe objects to: rule -> the first elements that break it."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not there; cd console && npm ci")
+    if not page.evaluate("typeof axe !== 'undefined'"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    told = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return {one["id"]: [node["html"][:120] for node in one["nodes"][:3]] for one in told["violations"]}
+
+
 @pytest.fixture
 def taught(service: str, curie: str) -> str:
     """A collection that a verdict taught something."""
@@ -46,7 +58,7 @@ def taught(service: str, curie: str) -> str:
 @pytest.fixture
 def guarded(application: Application, addresses: Servers, settings: Settings) -> Iterator[tuple[str, Application]]:
     """A service that asks for keys."""
-    locked = Application(settings.model_copy(update={"access": "keys"}), addresses)
+    locked = Application(settings.model_copy(update={"access": "keys", "access_remember_seconds": 0.0}), addresses)
     locked.__dict__.update(embedder=application.embedder, language=application.language)
     with LiveServer(create_app(locked)) as server:
         yield server.url, locked
@@ -85,6 +97,58 @@ def test_ask_judge_and_ask_again(opened: Opened, service: str, curie: str) -> No
     page.get_by_role("link", name="Ask", exact=True).click()
     page.get_by_role("button", name="Take it back").click()
     page.get_by_text("Without verdict").wait_for()
+
+
+def test_an_answer_in_words_leads_to_the_sentences_it_rests_on(
+    opened: Opened, modelled: Modelled, service: str, curie: str
+) -> None:
+    page = opened(service, place("ask", curie))
+    page.get_by_label("Question", exact=True).wait_for()
+    assert page.get_by_text("In words").count() == 0, "there is no model"
+    with LiveServer(create_app(modelled.application(keyword_handler))) as worded:
+        page = opened(worded.url, place("ask", curie))
+        page.locator("label", has_text="In words").click()
+        ask(page)
+        page.locator(".lead", has_text="Warsaw").wait_for()
+        source = page.get_by_label("Sources").get_by_role("button", name=BORN)
+        source.focus()
+        page.keyboard.press("Enter")
+        led = page.locator(".sentences li:focus")
+        assert BORN in led.inner_text()
+        assert led.get_by_role("img").get_attribute("aria-label").startswith("Source ")
+        assert violations(page) == {}
+        modelled.server.queue(Reply("overloaded", status=500))
+        page.get_by_role("button", name="Ask again").click()
+        page.get_by_text("The evidence gives no answer.").wait_for()
+        assert page.locator(".passage").count() > 0, "what was found stays"
+
+
+def test_a_service_that_is_away_or_refuses_is_told_and_tried_again(
+    opened: Opened, service: str, taught: str
+) -> None:
+    page = opened(service, place("health", taught))
+    page.get_by_text("Quotas").first.wait_for()
+    page.route("**/learned?*", lambda route: route.abort())
+    page.goto(f"{service}/{place('learned', taught)}")
+    page.get_by_text("The service cannot be reached.").wait_for()
+    page.unroute("**/learned?*")
+    page.get_by_role("button", name="Try again").click()
+    page.locator("svg.line").first.wait_for()
+
+
+def test_a_key_that_counts_no_more_is_asked_for_anew(
+    opened: Opened, guarded: tuple[str, Application], curie: str
+) -> None:
+    url, locked = guarded
+    reader = locked.access_keys.make(LOCAL, Wanted(name="reader", scopes={curie: ["query"]}), "local")
+    page = opened(url)
+    page.get_by_label("Access key").fill(reader.key)
+    page.get_by_role("button", name="Open").click()
+    page.get_by_label("Question", exact=True).fill(QUESTION)
+    locked.access_keys.revoke(LOCAL, reader.stored.id, "local")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_label("Access key").wait_for()
+    page.get_by_role("alert").wait_for()
 
 
 def test_why_shows_factors_that_add_up_and_a_graph_that_grows(opened: Opened, service: str, curie: str) -> None:
@@ -177,8 +241,9 @@ def test_a_revocation_is_looked_at_and_then_done(opened: Opened, service: str, t
     page.get_by_text("It counts for nothing any more.").wait_for()
 
 
-@pytest.mark.usefixtures("working")
-def test_a_file_becomes_passages(opened: Opened, service: str, collection: str, curie: str, tmp_path: Path) -> None:
+def test_a_file_becomes_passages(
+    opened: Opened, service: str, collection: str, curie: str, working: None, tmp_path: Path
+) -> None:
     page = opened(service, place("collections", curie))
     page.get_by_label("Into collection").fill(f"{collection}-new")
     lines = [{"id": "titan", "title": "Titan", "text": "Titan has lakes of liquid methane."}, {"id": "no text"}]
@@ -190,14 +255,15 @@ def test_a_file_becomes_passages(opened: Opened, service: str, collection: str, 
     page.get_by_text("Line 2").wait_for()
 
 
-@pytest.mark.usefixtures("working")
-def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str) -> None:
+def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str, working: None) -> None:
     page = opened(service, place("sessions", curie))
     page.get_by_label("Question of the session").fill("Into which sea flows the river of Marie Curie's birthplace?")
     page.get_by_role("button", name="Start").click()
     page.locator(".rounds li").first.wait_for()
     page.get_by_text("stopped:").wait_for()
     assert page.get_by_text("Pool of evidence").count() == 1
+    page.get_by_role("link", name="Sessions", exact=True).click()
+    page.locator("tr", has_text="Marie Curie's birthplace").get_by_text("stopped").wait_for()
 
 
 def state_facts(page: Any, service: str, collection: str) -> None:
@@ -229,8 +295,6 @@ def test_facts_show_neighbours_conflicts_and_times(opened: Opened, service: str,
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_page_has_what_axe_objects_to(opened: Opened, service: str, taught: str, theme: str) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not there; cd console && npm ci")
     page = opened(service, place("ask", taught), theme)
     state_facts(page, service, taught)
     found = {}
@@ -247,12 +311,7 @@ def test_no_page_has_what_axe_objects_to(opened: Opened, service: str, taught: s
             page.get_by_role("button", name="Look").click()
             page.locator(".factlist li").first.wait_for()
         page.locator(".spin").first.wait_for(state="detached")
-        if not page.evaluate("typeof axe !== 'undefined'"):
-            page.evaluate(AXE.read_text(encoding="utf-8"))
-        told = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-        found |= {
-            f"{name}: {one['id']}": [node["html"][:120] for node in one["nodes"][:3]] for one in told["violations"]
-        }
+        found |= {f"{name}: {one}": where for one, where in violations(page).items()}
     assert found == {}
 
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from app.core import sufficiency
 from app.core.belief import Evidence, Prior, no_evidence, posterior
-from app.core.sufficiency import FEATURES, covered, features, fit, observe, probability, told
+from app.core.sufficiency import FEATURES, covered, features, fit, loosened, observe, probability, told
 from app.core.verdict import LoggedVerdict
 
 SIZE = len(FEATURES)
@@ -135,8 +135,29 @@ class TestObserve:
             seen = observe(x, enough, prior, 2.0)
             assert_allclose(seen.evidence.information, np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
             p = probability(x, prior.mean)
-            assert_allclose(seen.evidence.precision, (p * (1 - p) + 0.25) / 2 * np.outer(x, x) / 2.0)
+            curvature = (p - 0.5) / (x @ prior.mean)
+            assert p * (1 - p) < curvature < 0.25
+            assert_allclose(seen.evidence.precision, curvature * np.outer(x, x) / 2.0)
             assert seen.surprise == pytest.approx(1 - p if enough else p)
+
+    @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(-8.0, 8.0))
+    def test_its_parabola_lies_below_the_likelihood_and_touches_it(
+        self, seed: int, enough: int, along: float
+    ) -> None:
+        x, prior = some_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
+        seen = observe(x, enough, prior, 1.0).evidence
+
+        def log_likelihood(weights: np.ndarray) -> float:
+            odds = x @ weights if enough else -(x @ weights)
+            return -float(np.logaddexp(0.0, -odds))
+
+        there = along * x / (x @ x)
+        parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
+        assert log_likelihood(prior.mean) + parabola <= log_likelihood(prior.mean + there) + 1e-9
+
+    def test_where_nothing_is_known_the_curvature_is_the_most_it_can_be(self) -> None:
+        x = some_answer(0)
+        assert_allclose(observe(x, 1, FLAT, 1.0).evidence.precision, 0.25 * np.outer(x, x))
 
     @given(ANSWERS)
     def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
@@ -213,6 +234,34 @@ class TestFit:
         found = fit([(rows, rows[:, 1] > 3.0)], 0.03, 60.0)
         assert np.isfinite(found.mean).all()
         assert np.linalg.eigvalsh(found.precision).min() > 0
+
+
+class TestLoosened:
+    PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
+
+    def test_it_is_as_much_less_sure_as_is_said(self) -> None:
+        loose = loosened(self.PRIOR, 0.5, 0.25)
+        mean, first = self.PRIOR.mean, np.eye(SIZE)[0]
+        wanted = np.eye(SIZE) / 60.0 + 0.5 * np.outer(first, first) + 0.25 * np.outer(mean, mean)
+        assert_allclose(np.linalg.inv(loose.precision), wanted, rtol=1e-9, atol=1e-12)
+        assert_array_equal(loose.precision, loose.precision.T)
+        assert_array_equal(loose.mean, mean)
+        assert_allclose(loosened(self.PRIOR, 0.0, 0.0).precision, self.PRIOR.precision, rtol=1e-9, atol=1e-9)
+
+    def test_verdicts_move_how_often_before_which(self) -> None:
+        """Ten answers that were not enough, all alike: the bias takes most of it."""
+        x = np.append(1.0, np.full(SIZE - 1, 0.1))
+        moved = {}
+        for name, prior in (("tight", self.PRIOR), ("loose", loosened(self.PRIOR, 0.5, 0.0))):
+            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), no_evidence(SIZE))
+            moved[name] = posterior(prior, seen).mean - prior.mean
+        assert moved["loose"][0] < 3 * moved["tight"][0] < 0
+        assert np.abs(moved["loose"][1:]).max() < np.abs(moved["tight"][1:]).max()
+
+    def test_what_cannot_be_is_refused(self) -> None:
+        for bias, slope in ((-1.0, 0.0), (0.0, -1.0)):
+            with pytest.raises(ValueError, match="negative"):
+                loosened(self.PRIOR, bias, slope)
 
 
 def test_a_probability_is_one_whatever_the_weights() -> None:

@@ -177,6 +177,24 @@ def test_processes_are_unprivileged_and_show_their_metrics(compose: Compose, api
     assert "engram_postgres_up 1.0" in page.text
 
 
+def test_the_worker_says_that_it_lives_and_can_work(compose: Compose, api: httpx.Client) -> None:
+    address = _url(compose.running["worker"], "ENGRAM_METRICS_PORT")
+    for path in ("/healthz", "/readyz"):
+        answer = httpx.get(f"{address}{path}", trust_env=False, timeout=30.0)
+        assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+
+
+def test_the_image_carries_the_built_page_and_nothing_that_it_is_built_or_tested_with(
+    compose: Compose, api: httpx.Client
+) -> None:
+    assert api.get("/").headers["content-type"].startswith("text/html")
+    (packages,) = (compose.running["api"].folder / "opt/engram/lib").glob("python3*/site-packages")
+    assert (packages / "app").is_dir()
+    for name in ("tests", "docs", "benchmarks", "clients", "integrations", "console", "node_modules"):
+        assert not (packages / name).exists()
+        assert not list((packages / "app").rglob(name)) or name == "console"
+
+
 @pytest.mark.parametrize("name", ["api", "worker", "judge"])
 def test_they_go_on_with_a_file_system_that_cannot_be_written(
     compose: Compose, api: httpx.Client, name: str

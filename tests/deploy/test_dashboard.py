@@ -54,7 +54,7 @@ PROMISED = {
     "stop reasons": {"engram_queries_total"},
     "gains": {"engram_gain"},
     "perplexities": {"engram_perplexity"},
-    "how far judges agree": {"engram_verdicts_total"},  # outcome "contested" beside "applied"
+    "how far judges agree": {"engram_verdicts_total", "engram_judge_weight"},  # "contested" beside "applied"
     "the backlog's age": {"engram_backlog_seconds", "engram_verdicts_pending"},
     "jobs": {"engram_jobs", "engram_job_seconds", "engram_jobs_ended_total"},
     "what is parked": {"engram_verdicts_parked"},

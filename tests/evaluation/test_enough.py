@@ -7,7 +7,7 @@ import pytest
 
 from app.cli.datasets import load_dataset
 from app.composition import Application
-from app.evaluation.enough import Told, auc, calibration_error, measure
+from app.evaluation.enough import Told, auc, calibration_error, least_error, measure
 from app.evaluation.fit import holds_all
 from app.evaluation.harness import open_harness
 from app.evaluation.judges import choose
@@ -33,6 +33,15 @@ class TestFigures:
 
     def test_what_is_told_exactly_has_no_error(self) -> None:
         assert calibration_error([told(1.0, held=True), told(0.0, held=False)]) == 0.0
+
+    def test_the_least_error_is_what_chance_alone_makes(self) -> None:
+        assert least_error([told(0.5, held=True)]) == 0.5
+        assert least_error([told(1.0, held=False), told(0.0, held=True)]) == 0.0
+        # Of four at 1/2 none or four hold twice in 16 times, one or three eight times.
+        four = [told(0.5, held=False)] * 4
+        assert least_error(four) == pytest.approx((2 * 0.5 + 8 * 0.25) / 16, abs=0.04)
+        assert least_error(four) == least_error(four)
+        assert least_error([]) == 0.0
 
     @pytest.mark.parametrize(
         ("relevant", "first", "held"),

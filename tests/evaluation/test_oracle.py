@@ -164,7 +164,7 @@ def test_replies_do_not_depend_on_who_asks_meanwhile(endpoint: Callable[..., Llm
 
 
 def test_what_is_no_prompt_of_the_service_is_refused(dataset: Dataset) -> None:
-    with ChatServer(Oracle(dataset)) as server, httpx.Client() as client:
+    with ChatServer(Oracle(dataset)) as server, httpx.Client(timeout=60) as client:
         url = f"{server.base_url}/chat/completions"
         unknown = client.post(url, json={"messages": [{"role": "system", "content": "Sing."}]})
         assert unknown.status_code == 400

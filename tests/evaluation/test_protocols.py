@@ -126,6 +126,26 @@ def test_model_requests_are_counted(
     assert counted == asked > 0
 
 
+def test_hops_end_by_the_rule_that_is_asked_for(
+    run_protocol: Evaluate, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`learned` ends the default profile's hops; the other has no features to tell by and keeps its own rule."""
+    never = run_protocol("cold", limit=4, sufficiency="none")
+    retrieve = application.retrieve
+    monkeypatch.setattr(retrieve, "_threshold", 0.0)  # whatever it says is enough
+    learned = run_protocol("cold", limit=4, sufficiency="learned")
+    hops = {
+        (rule, arm): report.value("hops", "all questions", 0, arm)
+        for rule, report in (("none", never), ("learned", learned))
+        for arm in ("paper", "default")
+    }
+    assert hops["learned", "default"] == 1.0 < hops["none", "default"]
+    assert hops["learned", "paper"] == hops["none", "paper"]
+    assert learned.engine["sufficiency_threshold"] == application.settings.sufficiency_threshold
+    with pytest.raises(InvalidRequestError, match="--sufficiency learned means nothing to --profile paper"):
+        options("same", profile="paper", sufficiency="learned")
+
+
 def test_a_stopped_run_goes_on_where_it_was(
     run_protocol: Evaluate, few: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

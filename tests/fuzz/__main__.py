@@ -11,10 +11,13 @@ import json
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.fuzz import campaign, mutations
-from tests.fuzz.ledger import Ledger
+from tests.fuzz.guests import invite
+from tests.fuzz.ledger import MOODY_MODEL, NO_MODEL, Ledger
+from tests.fuzz.model import TIMEOUT_SECONDS, moody
 from tests.fuzz.service import Service
 
 
@@ -27,6 +30,8 @@ def main() -> int:
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--slow", type=float, default=10.0, help="seconds from which on an answer is a finding")
     asked.add_argument("--report", type=Path, help="a file for the report, as JSON")
+    asked.add_argument("--keys", action="store_true", help="need access keys, and ask by keys of random scopes")
+    asked.add_argument("--llm", action="store_true", help="have a language model, of changing moods")
     asked.add_argument("--only", type=int, help="print the body of this number, and send nothing")
     given = asked.parse_args()
     if given.only is not None:
@@ -34,12 +39,22 @@ def main() -> int:
         sent = mutations.mutated(given.seed, given.only, mutations.seeds(known), known)
         sys.stdout.write(f"{sent.method} {sent.target}\n{json.dumps(sent.headers)}\n{sent.content!r}\n")
         return 0
-    ledger = Ledger(slow_seconds=given.slow)
+    ledger = Ledger(slow_seconds=given.slow, expected=MOODY_MODEL if given.llm else NO_MODEL)
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="engram-fuzz-") as folder, Service(Path(folder)) as service:
-        counts = campaign.run(
-            service.url, given.seed, campaign.Bounds(given.seconds, given.bodies, given.sockets), ledger
-        )
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="engram-fuzz-")))
+        more = {"ENGRAM_ACCESS": "keys"} if given.keys else {}
+        if given.llm:
+            model = stack.enter_context(moody(given.seed))
+            more |= {"ENGRAM_LLM_BASE_URL": model.base_url, "ENGRAM_LLM_TIMEOUT_SECONDS": str(TIMEOUT_SECONDS)}
+        service = stack.enter_context(Service(folder, more))
+        guests = None
+        if given.keys:
+            guests = invite(service.url, folder, service.env, given.seed, campaign.COLLECTION)
+        bounds = campaign.Bounds(given.seconds, given.bodies, given.sockets)
+        counts = campaign.run(service.url, given.seed, bounds, ledger, guests)
+        if given.llm:
+            counts["model_asked"] = len(model.requests)
         if not service.running:
             ledger.found("ended", "the service", service.errors()[-1] if service.errors() else "")
         for line in service.errors():

@@ -15,6 +15,7 @@ import httpx
 
 from tests.conftest import CURIE
 from tests.fuzz import mutations, rows, sockets, watch
+from tests.fuzz.guests import MARK, Guests
 from tests.fuzz.ledger import Ledger
 
 COLLECTION = "fuzz"
@@ -38,26 +39,33 @@ class Bounds:
     sockets: int
 
 
-def run(url: str, seed: int, bounds: Bounds, ledger: Ledger) -> dict[str, Any]:
-    """All phases against a service; how many of each kind there were."""
-    known = fill(url)
+def run(url: str, seed: int, bounds: Bounds, ledger: Ledger, guests: Guests | None = None) -> dict[str, Any]:
+    """All phases against a service, by guests where it needs keys; how many of each kind there were."""
+    known = fill(url, owner(guests))
     counts: dict[str, Any] = {}
     with _watched(url, ledger) as worst:
         until = time.monotonic() + bounds.seconds * SHARES["rows"]
-        counts["rows"] = rows.run(url, known, seed, until, ledger, PATIENCE_SECONDS)
-        counts["bodies"] = bodies(url, known, seed, bounds, ledger)
+        counts["rows"] = rows.run(url, known, seed, until, ledger, PATIENCE_SECONDS, guests)
+        counts["bodies"] = bodies(url, known, seed, bounds, ledger, guests)
         counts["sockets"] = raw(url, seed, bounds, ledger)
     counts["liveness_seconds_worst"] = round(max(worst, default=0.0), 3)
-    counts["verdicts_in_the_log"] = account(url, ledger)
+    counts["verdicts_in_the_log"] = account(url, ledger, owner(guests))
+    if guests is not None:
+        counts["refused_to_guests"] = guests.refused
     return counts
 
 
-def fill(url: str) -> dict[str, Any]:
+def owner(guests: Guests | None) -> dict[str, str]:
+    """Headers of whoever may do everything."""
+    return {} if guests is None else guests.owner.headers
+
+
+def fill(url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Give the service something to speak of; what there is, by the names that requests have for it."""
-    with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
+    with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS) as client:
         jobs = {}
         for collection in (COLLECTION, rows.SPARE):
-            body = {"collection": collection, "passages": list(CURIE)}
+            body = {"collection": collection, "passages": [*CURIE, {"id": "marked", "text": f"{MARK} is a moor."}]}
             jobs[collection] = client.post("/passages", json=body).raise_for_status().json()["job_id"]
         deadline = time.monotonic() + JOB_SECONDS
         while client.get(f"/jobs/{jobs[COLLECTION]}").json()["status"] != "succeeded":
@@ -81,13 +89,17 @@ def fill(url: str) -> dict[str, Any]:
         }
 
 
-def bodies(url: str, known: Mapping[str, Any], seed: int, bounds: Bounds, ledger: Ledger) -> int:
+def bodies(
+    url: str, known: Mapping[str, Any], seed: int, bounds: Bounds, ledger: Ledger, guests: Guests | None = None
+) -> int:
     """Send mutated bodies; how many."""
     right = mutations.seeds(known)
     client = httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_SECONDS)
 
     def send(number: int) -> None:
         sent = mutations.mutated(seed, number, right, known)
+        guest = None if guests is None else guests.of(number)
+        own = {} if guest is None or "authorization" in sent.headers else guest.headers
         where = f"{sent.method} {sent.path}"
         began = time.monotonic()
         try:
@@ -95,7 +107,7 @@ def bodies(url: str, known: Mapping[str, Any], seed: int, bounds: Bounds, ledger
                 sent.method,
                 sent.target,
                 content=sent.content,
-                headers={name: value.encode("latin-1") for name, value in sent.headers.items()},
+                headers={name: value.encode("latin-1") for name, value in (sent.headers | own).items()},
             )
             answer = client.send(request)
         except httpx.TimeoutException:
@@ -104,9 +116,10 @@ def bodies(url: str, known: Mapping[str, Any], seed: int, bounds: Bounds, ledger
             ledger.found("connection", where, f"number {number}: {type(error).__name__}: {error}: {sent}")
         else:
             seconds = time.monotonic() - began
-            ledger.answered(
-                "bodies", where, answer.status_code, seconds, answer.content, f"number {number}: {sent}"
-            )
+            shown = f"number {number}: {sent}"
+            ledger.answered("bodies", where, answer.status_code, seconds, answer.content, shown)
+            if guests is not None and guest is not None and own == guest.headers:
+                guests.check(guest, where, answer.status_code, answer.content, shown, ledger)
 
     with client:
         return _many(send, AT_ONCE, bounds.bodies, bounds.seconds * SHARES["bodies"])
@@ -161,10 +174,10 @@ def _watched(url: str, ledger: Ledger) -> Iterator[list[float]]:
             ledger.found("stalled", "GET /healthz", f"{problem or 'alive'} after {seconds} s")
 
 
-def account(url: str, ledger: Ledger) -> int:
+def account(url: str, ledger: Ledger, headers: Mapping[str, str] | None = None) -> int:
     """Look every accepted verdict up in the log, once no more of them wait; how many the log has."""
     found = 0
-    with httpx.Client(base_url=url, trust_env=False, timeout=PATIENCE_SECONDS) as client:
+    with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE_SECONDS) as client:
         for collection, accepted in ledger.verdicts.items():
             deadline = time.monotonic() + APPLIED_SECONDS
             while (log := _log(client, collection)) is not None and "pending" in log.values():

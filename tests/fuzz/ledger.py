@@ -6,8 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-EXPECTED = frozenset({"urn:engram:problem:llm-not-configured"})
+NO_MODEL = frozenset({"urn:engram:problem:llm-not-configured"})
 """Types of 5xx problems that are right: there is no language model here."""
+MOODY_MODEL = frozenset({"urn:engram:problem:llm-failed"})
+"""The same where there is one, which fails."""
 SHOWN_CHARACTERS = 300
 SLOWEST = 5
 
@@ -29,12 +31,14 @@ class Ledger:
     Attributes:
         slow_seconds: an answer that takes longer is a finding.
         answers: by phase, then by status.
+        expected: types of 5xx problems that are right.
         verdicts: collection -> ids of accepted verdicts.
         linked: operations that were asked for what an earlier answer named, and answered with 2xx.
         answered_well: operations that answered with 2xx.
     """
 
     slow_seconds: float = 10.0
+    expected: frozenset[str] = NO_MODEL
     answers: dict[str, Counter[int]] = field(default_factory=dict)
     verdicts: dict[str, set[int]] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
@@ -51,7 +55,7 @@ class Ledger:
             if 200 <= status < 300:
                 self.answered_well.add(where)
         document = _object(body)
-        if status >= 500 and document.get("type") not in EXPECTED and where != "GET /readyz":
+        if status >= 500 and document.get("type") not in self.expected and where != "GET /readyz":
             self.found(str(status), where, f"{sent} -> {body[:SHOWN_CHARACTERS]!r}")
         if seconds > self.slow_seconds:
             self.found("slow", where, f"{seconds:.1f} s: {sent}")

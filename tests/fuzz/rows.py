@@ -18,6 +18,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import FailureGroup
 
 from tests.api.contract import CONFIG, keyless
+from tests.fuzz.guests import Guests
 from tests.fuzz.ledger import Ledger
 
 SPARE = "spare"
@@ -40,8 +41,16 @@ class OverError(Exception):
     """The time is over."""
 
 
-def run(url: str, known: Mapping[str, Any], first_seed: int, until: float, ledger: Ledger, patience: float) -> int:
-    """Rows of requests until that moment (``time.monotonic``); how many rows there were.
+def run(
+    url: str,
+    known: Mapping[str, Any],
+    first_seed: int,
+    until: float,
+    ledger: Ledger,
+    patience: float,
+    guests: Guests | None = None,
+) -> int:
+    """Rows of requests until that moment (``time.monotonic``), each a guest's; how many rows there were.
 
     A seed gives the same rows as long as the service answers the same.
     """
@@ -51,15 +60,20 @@ def run(url: str, known: Mapping[str, Any], first_seed: int, until: float, ledge
     rows = 0
     with requests.Session() as session:
         session.trust_env = False
+        guest = None if guests is None else guests.owner
 
         class Rows(machine):  # type: ignore[misc, valid-type]
             def get_call_kwargs(self, case: Case) -> dict[str, Any]:
                 return {"base_url": url, "session": session, "timeout": patience}
 
             def setup(self) -> None:
-                nonlocal rows
+                nonlocal rows, guest
                 super().setup()
                 rows += 1
+                if guests is not None:  # half of the rows get far
+                    guest = guests.owner if rows % 2 else guests.of(rows)
+                    session.headers.pop("authorization", None)
+                    session.headers.update(guest.headers)
 
             def before_call(self, case: Case) -> None:
                 if time.monotonic() > until:
@@ -84,6 +98,8 @@ def run(url: str, known: Mapping[str, Any], first_seed: int, until: float, ledge
             def validate_response(self, response: Response, case: Case, **more: Any) -> None:
                 where, sent = case.operation.label, f"{case.method} {case.path} {str(case.body)[:200]}"
                 ledger.answered("rows", where, response.status_code, response.elapsed, response.content, sent)
+                if guests is not None and guest is not None and "authorization" not in (case.headers or {}):
+                    guests.check(guest, where, response.status_code, response.content, sent, ledger)
                 try:
                     super().validate_response(response, case, **more)
                 except FailureGroup as failures:  # the row goes on

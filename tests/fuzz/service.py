@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -27,19 +28,20 @@ SETTINGS = {
 class Service:
     """The running service; use it as a context manager."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: Mapping[str, str] | None = None) -> None:
+        """``more``: environment variables beside ``SETTINGS``."""
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = folder
+        self.folder = folder
         self._log = folder / "engram.log"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
         own = {"ENGRAM_PORT": str(self.port), "ENGRAM_DATA_DIR": str(folder / "data"), "PYTHONPATH": str(ROOT)}
-        self._env = kept | SETTINGS | own
+        self.env = kept | SETTINGS | own | dict(more or {})
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "app.cli", "up"], cwd=self._folder, env=self._env, stdout=log, stderr=log
+                [sys.executable, "-m", "app.cli", "up"], cwd=self.folder, env=self.env, stdout=log, stderr=log
             )
         deadline = time.monotonic() + READY_SECONDS
         while not self._ready():
@@ -76,5 +78,5 @@ class Service:
     def verified(self) -> str | None:
         """What ``engram verify`` has against what was learned; None if nothing."""
         command = [sys.executable, "-m", "app.cli", "verify"]
-        done = subprocess.run(command, cwd=self._folder, env=self._env, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=self.folder, env=self.env, capture_output=True, text=True, check=False)
         return None if done.returncode == 0 else f"{done.stdout[-1_000:]}{done.stderr[-1_000:]}"

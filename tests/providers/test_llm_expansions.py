@@ -47,6 +47,9 @@ GOOD: list[tuple[WordedMethod, dict[str, Any], list[str]]] = [
     ("contrastive", {"wanted": [str(n) for n in range(30)]}, [", ".join(str(n) for n in range(20))]),
     ("specification", {"question": "In which town\nwas she born?", "note": 1}, ["In which town was she born?"]),
     ("rewriting", {"question": "Birthplace of Marie Skłodowska?"}, ["Birthplace of Marie Skłodowska?"]),
+    ("synonyms", {"terms": ["birthplace", " native  town ", "Birthplace", ""]}, ["birthplace, native town"]),
+    ("synonyms", {"terms": [str(n) for n in range(30)]}, [", ".join(str(n) for n in range(20))]),
+    ("step-back", {"question": "What is known of\nMarie Curie?"}, ["What is known of Marie Curie?"]),
 ]
 
 
@@ -84,6 +87,10 @@ UNUSABLE: list[tuple[WordedMethod, str]] = [
     ("specification", json.dumps({"question": LONG})),
     ("rewriting", '{"rewriting": "x"}'),
     ("rewriting", "[]"),
+    ("synonyms", '{"terms": [" "]}'),
+    ("synonyms", '{"terms": "birthplace"}'),
+    ("synonyms", json.dumps({"terms": [LONG]})),
+    ("step-back", '{"question": " "}'),
 ]
 
 
@@ -109,6 +116,7 @@ def test_what_can_be_read_fits_a_verdict(method: WordedMethod, server: OpenAiSer
         "parts": ["x" * 2_000, "y" * 2_000],
         "facets": [{"name": "x" * 200, "terms": terms}],
         "wanted": terms,
+        "terms": terms,
         "question": "x" * 2_000,
     }
     server.queue(json.dumps(longest))

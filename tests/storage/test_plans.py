@@ -17,7 +17,8 @@ FUNCTIONS = 180
 """Of the storage layer that are run, at least: so many that none is left out by mistake."""
 # Everything else looks up what it needs, whatever the planner knows.
 WHOLE_COLLECTIONS = {
-    "collections.delete": "a collection goes with all that is in it",
+    "removal.remove_piece": "a collection goes with all that is in it",
+    "removal.end": "a collection goes with all that is in it",
     "learned.<dictcomp>": "all that was learned is forgotten",
     "spare_vectors.forget_texts": "all that was learned is forgotten",
     "erasure.forget_in_copy": "a copy of a log is made of all of it",

@@ -28,7 +28,7 @@ class Cli:
             | {"PYTHONPATH": str(ROOT)}
             | {"ENGRAM_URL": self.service, "ENGRAM_DATA_DIR": str(self.data)}
             | env,
-            timeout=120,
+            timeout=240,
         )
 
     def fails(self, *arguments: str | bytes, **env: str) -> str:

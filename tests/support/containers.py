@@ -97,6 +97,15 @@ class Buildah:
         )
 
 
+def _is_its_own(process: psutil.Process) -> bool:
+    """Whether it is a service's process and none of buildah's; one that ended meanwhile is neither."""
+    try:
+        name = process.name()
+    except psutil.NoSuchProcess:
+        return False
+    return "buildah" not in name and name != "exe"
+
+
 @dataclass
 class Service:
     """A service of the file, at work in a container of its image."""
@@ -113,8 +122,7 @@ class Service:
         """Its processes, without those of buildah."""
         if self.process.poll() is not None:
             return []
-        below = psutil.Process(self.process.pid).children(recursive=True)
-        return [one for one in below if "buildah" not in one.name() and one.name() != "exe"]
+        return [one for one in psutil.Process(self.process.pid).children(recursive=True) if _is_its_own(one)]
 
 
 class Compose:

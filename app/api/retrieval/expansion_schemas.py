@@ -42,7 +42,7 @@ class ExpandIn(Model):
     collection: CollectionName = DEFAULT_COLLECTION
     methods: Annotated[
         list[Method],
-        Field(min_length=1, max_length=8, json_schema_extra={"uniqueItems": True}),
+        Field(min_length=1, max_length=10, json_schema_extra={"uniqueItems": True}),
         AfterValidator(_distinct),
     ] = Field(
         description=(
@@ -50,7 +50,8 @@ class ExpandIn(Model):
             "passage that might answer; 'diver', the question refined by the passages it finds, twice; "
             "'decomposition', the questions it depends on; 'facets', its sides with their key terms; "
             "'contrastive', terms that tell its evidence from what resembles it; 'specification', the question "
-            "made specific; 'rewriting', the question in the words of its field."
+            "made specific; 'rewriting', the question in the words of its field; 'synonyms', other words for its "
+            "words; 'step-back', the question for its background."
         )
     )
     passages: Annotated[StrictInt, Field(ge=1, le=20), Whole] = Field(

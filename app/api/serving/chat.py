@@ -38,8 +38,8 @@ def post_chat(sent: Annotated[Posted[ChatIn], Depends(posted(ChatIn))], app: App
     on, and the `query_id` to judge it by, stand under `engram`.
     """
     body = sent.body
-    reply = app.chat.reply(body.to_query(sent.scope), body.earlier())
-    completion = ChatOut.of(reply, body.model, int(time.time()))
+    answer = app.answer.answer(body.to_query(sent.scope), body.earlier())
+    completion = ChatOut.of(answer, body.model, int(time.time()))
     if not body.stream:
         return completion
     return StreamingResponse(

@@ -9,7 +9,8 @@ from app.api.retrieval.query_schemas import CitationOut, QueryIn
 from app.api.schemas import CollectionName, Storable
 from app.services.access.scope import Scope
 from app.services.retrieval.query import Query
-from app.services.serving.chat import Reply, Turn
+from app.services.serving.answer import WordedAnswer
+from app.services.serving.chat import Turn
 
 MAX_MESSAGES = 500
 MAX_CONTENT = 100_000
@@ -125,20 +126,20 @@ class ChatOut(BaseModel):
     engram: ChatGrounds
 
     @classmethod
-    def of(cls, reply: Reply, collection: str, created: int) -> Self:
-        found = reply.answer.retrieval
+    def of(cls, answer: WordedAnswer, collection: str, created: int) -> Self:
+        found = answer.retrieval
         return cls(
             id=f"chatcmpl-{found.query_id}",
             created=created,
             model=collection,
-            choices=[ChatChoice(message=ChatSaid(content=_content(reply)))],
+            choices=[ChatChoice(message=ChatSaid(content=_content(answer)))],
             engram=ChatGrounds(
                 query_id=str(found.query_id),
-                question=reply.question,
-                sufficient=reply.answer.sufficient,
+                question=found.query,
+                sufficient=answer.sufficient,
                 enough=found.enough,
-                citations=[CitationOut.model_validate(citation) for citation in reply.answer.citations],
-                warnings=[WarningOut.model_validate(warning) for warning in reply.answer.warnings],
+                citations=[CitationOut.model_validate(citation) for citation in answer.citations],
+                warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
             ),
         )
 
@@ -174,9 +175,8 @@ class ModelsOut(BaseModel):
     data: list[ModelOut]
 
 
-def _content(reply: Reply) -> str:
+def _content(answer: WordedAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
-    answer = reply.answer
     if answer.text:
         return _with_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
     if any(warning.type == "not-answered" for warning in answer.warnings):

@@ -5,7 +5,8 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.dependencies import App, Asker, Needs
 from app.core.access_keys import AUDIT
-from app.errors import NotFoundError
+from app.errors import ForbiddenError, NotFoundError
+from app.services.access.scope import LOCAL
 from app.settings import Settings
 from app.telemetry import metrics
 
@@ -20,8 +21,13 @@ def shown(settings: Settings) -> bool:
 
 @router.get("/metrics", include_in_schema=False)
 async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
-    """In Prometheus's text format; where keys are needed, with one that may audit everything."""
+    """In Prometheus's text format; where keys are needed, with one of tenant ``local`` that may audit everything.
+
+    They are of all tenants together, so that those of another one tell no administrator what others do.
+    """
     await _NEEDED(request, app, asker)
+    if asker.tenant != LOCAL.tenant:
+        raise ForbiddenError(f"Metrics are of all tenants: this takes a key of the tenant {LOCAL.tenant!r}.")
     if not shown(app.settings):
         raise NotFoundError("Metrics are not shown here; ENGRAM_METRICS_PORT gives them a port of their own.")
     page = await run_in_threadpool(metrics.exposition, app.state.metrics)

@@ -64,6 +64,21 @@ abbreviations written out, full names where they are certain, no filler. What it
 stays exactly as it is, and nothing is added, least of all the answer.""",
         _ONE_QUESTION,
     ),
+    "synonyms": Wording(
+        """\
+You act as a thesaurus for the words of a question. Take its nouns, verbs and adjectives that a text could put
+otherwise, in the sense that they have here, and give for each the synonyms, other spellings, abbreviations or full
+forms, and the nearest broader or narrower terms. Names keep their other forms only. No word of the question
+itself, nothing that merely goes with the subject, five to twenty in all.""",
+        'Reply with one JSON object: {"terms": ["a term", "another"]}',
+    ),
+    "step-back": Wording(
+        """\
+You take a step back from a question: you ask for the background on which its answer would be found. Name the
+person, thing, event or principle that it is about and ask for what is known of it in general, without the detail
+that the question is after. Somebody who had read the answer to your question could answer the original.""",
+        _ONE_QUESTION,
+    ),
 }
 
 REFINEMENT = Wording(

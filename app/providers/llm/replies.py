@@ -143,6 +143,10 @@ class _FacetsReply(Reply):
     facets: list[_Facet]
 
 
+class _TermsReply(Reply):
+    terms: list[_Term]
+
+
 class _ContrastReply(Reply):
     wanted: list[_Term]
     unwanted: list[_Term] = []
@@ -291,7 +295,12 @@ def read_expansion(method: WordedMethod, text: str) -> list[str]:
             if not wanted:
                 raise UnusableReplyError("wanted: at least one term is needed that is not unwanted")
             return [", ".join(wanted[:_MOST_TERMS])]
-        case "specification" | "rewriting":
+        case "synonyms":
+            terms = distinct(read(_TermsReply, text).terms)
+            if not terms:
+                raise UnusableReplyError("terms: at least one is needed")
+            return [", ".join(terms[:_MOST_TERMS])]
+        case "specification" | "rewriting" | "step-back":
             return [read_question(text)]
 
 

@@ -41,8 +41,8 @@ class _Known:
 class Authentication:
     """Tells whose a request is.
 
-    A key is looked up once in ``remember_seconds``, so that a check costs a dictionary; a key that is revoked is
-    found out as soon as that.
+    A key is looked up once in ``remember_seconds``, so that a check costs a dictionary. A key that is revoked is
+    found out as soon as that, and at once where ``forget`` is called.
     """
 
     def __init__(
@@ -61,7 +61,14 @@ class Authentication:
         self._remember_seconds = remember_seconds
         self._clock = clock
         self._known: dict[bytes, _Known] = {}
+        self._forgotten = 0
         self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Look every key up anew: something changed."""
+        with self._lock:
+            self._known = {}
+            self._forgotten += 1
 
     def quickly(self, authorization: str | None) -> Principal | None:
         """As ``principal``, without asking the database; None if that would take asking it.
@@ -89,7 +96,7 @@ class Authentication:
             return known
         key = self._presented(authorization)
         digest = access_keys.digest(key or "")
-        until = self._clock() + self._remember_seconds
+        until, before = self._clock() + self._remember_seconds, self._forgotten
         found = self._of_token(key) if key is not None and self._is_token(key) else self._of_key(digest)
         principal, ends = found
         if ends is not None:
@@ -97,7 +104,8 @@ class Authentication:
         with self._lock:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            self._known[digest] = _Known(principal, until)
+            if self._forgotten == before:  # else it may have been looked up before what changed
+                self._known[digest] = _Known(principal, until)
         return _checked(principal)
 
     def _of_key(self, digest: bytes) -> Found:

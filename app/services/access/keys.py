@@ -1,7 +1,7 @@
 """Access keys: made and shown once, listed, followed by others, revoked. And the tenants that own them."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -64,8 +64,10 @@ class Wanted:
 class KeysService:
     """Makes keys and takes them back."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, changed: Callable[[], None] = lambda: None) -> None:
+        """``changed`` is called when a key that may be remembered counts no more, or not for as long."""
         self._database = database
+        self._changed = changed
 
     def make(self, by: Principal, wanted: Wanted, tenant: str | None = None) -> Made:
         """A new key, of the tenant of whoever makes it; ``tenant``, another one, is for ``LOCAL`` alone.
@@ -143,6 +145,7 @@ class KeysService:
                 ),
             )
             keys.expire(writer, old.id, grace_seconds)
+        self._changed()
         log.info("access key rotated", by=by.name, tenant=old.tenant, key_id=old.id, followed_by=stored.id)
         return Made(key, stored)
 
@@ -156,6 +159,7 @@ class KeysService:
             stored = keys.revoke(writer, tenant or by.tenant, key_id)
         if stored is None:
             raise _missing(key_id)
+        self._changed()
         log.info("access key revoked", by=by.name, tenant=stored.tenant, key_id=key_id)
         return stored
 

@@ -12,6 +12,7 @@ from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.encoder import Encoder
 from app.services.access.quotas import too_many_passages
 from app.services.access.scope import LOCAL, Opening, Principal, Scope
+from app.services.corpus.removal import RemovalService
 from app.services.facts import learn
 from app.services.jobs.keyed import once
 from app.services.jobs.kinds import INGEST
@@ -175,16 +176,8 @@ class IngestService:
             return collections.page(reader, after, limit, principal.tenant, principal.grants.collections(READ))
 
     def delete_collection(self, scope: Scope) -> None:
-        """Remove a collection with everything in it.
-
-        Raises:
-            NotFoundError: it was deleted meanwhile; one made since under its name stays.
-        """
-        target = scope.collection
-        with self._database.write() as writer:
-            if not collections.delete(writer, target.id):
-                raise collections.gone(target.name)
-        log.info("collection deleted", collection=target.name)
+        """As ``RemovalService.remove``."""
+        RemovalService(self._database).remove(scope.collection)
 
     def delete_passage(self, scope: Scope, external_id: str) -> None:
         """Remove a passage and everything that only it held.

@@ -174,7 +174,7 @@ class LearnService:
             feedback.mark_applied(
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
-        _count(pending, audit, application.contested)
+        _count(pending, audit, application.contested, noises)
         moved = Counter(row.event_id for row in audit)
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=moved[event.id])
@@ -242,11 +242,17 @@ class LearnService:
         return taught
 
 
-def _count(events: Sequence[PendingEvent], audit: Sequence[Audit], contested: Collection[int]) -> None:
+def _count(
+    events: Sequence[PendingEvent],
+    audit: Sequence[Audit],
+    contested: Collection[int],
+    noises: Mapping[int, Noise],
+) -> None:
     """Tell of events that were applied."""
     metrics.ended_verdicts([("applied", len(events)), ("contested", len(contested))])
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
+        metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
     # To find a label takes longer than to count.
     channels = {row.channel for row in audit}
     of = {channel: (metrics.GAIN.labels(channel), metrics.PERPLEXITY.labels(channel)) for channel in channels}

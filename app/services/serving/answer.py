@@ -1,5 +1,6 @@
 """Answering in words: retrieve, let the LLM answer, keep only citations of sentences it was shown."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.core.access_keys import LLM
@@ -9,6 +10,7 @@ from app.services.retrieval.answer import Answer
 from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.query import Query
 from app.services.serving.arms import ServingService
+from app.services.serving.chat import Turn, restated
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class WordedAnswer:
-    """An answer in words; empty text where the evidence gives none."""
+    """An answer in words; empty text where the evidence gives none.
+
+    ``retrieval`` has the question as it was asked.
+    """
 
     text: str
     sufficient: bool
@@ -38,24 +43,29 @@ class AnswerService:
         self._serving = serving
         self._llm = llm
 
-    def answer(self, query: Query) -> WordedAnswer:
+    def answer(self, query: Query, earlier: Sequence[Turn] = ()) -> WordedAnswer:
         """Retrieve and answer; if the endpoint fails, there is what was retrieved, and a warning.
+
+        Where something was said ``earlier``, the question is restated first, so that it can be understood alone.
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured; nothing is retrieved.
             ForbiddenError: the principal may not use it.
         """
         if self._llm is None:
-            raise LlmNotConfiguredError("POST /answer needs ENGRAM_LLM_BASE_URL to be set.")
+            raise LlmNotConfiguredError("An answer in words needs ENGRAM_LLM_BASE_URL to be set.")
         query.scope.need(LLM, "An answer in words")
-        retrieval = self._serving.query(replace(query, include=query.include | {"sentences"}))
+        question, warnings = restated(self._llm, query.text, earlier)
+        asked = replace(query, text=question, include=query.include | {"sentences"})
+        retrieval = self._serving.query(asked)
         shown = {
             sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)
             for passage in retrieval.passages
             for sentence in passage.sentences
         }
         try:
-            draft = self._llm.answer(query.text, [(key, citation.text) for key, citation in shown.items()])
+            draft = self._llm.answer(question, [(key, citation.text) for key, citation in shown.items()])
         except LlmError as error:
-            return WordedAnswer("", False, [], retrieval, (Fallback("not-answered", error.detail),))
-        return WordedAnswer(draft.text, draft.sufficient, [shown[cited] for cited in draft.cited], retrieval)
+            return WordedAnswer("", False, [], retrieval, (*warnings, Fallback("not-answered", error.detail)))
+        cited = [shown[key] for key in draft.cited]
+        return WordedAnswer(draft.text, draft.sufficient, cited, retrieval, warnings)

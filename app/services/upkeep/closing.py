@@ -4,12 +4,14 @@ Whatever ends a removal before its end, the next one goes on with it: workers lo
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 
 from app import tenancy
 from app.errors import ConflictError, InvalidRequestError, NotFoundError
 from app.services.access.scope import LOCAL
+from app.services.corpus.removal import RemovalService
 from app.storage.access import tenants
 from app.storage.corpus import collections
 from app.storage.database import Database, Writer
@@ -26,8 +28,11 @@ DONE = 200
 class ClosingService:
     """Removes tenants with all that they have."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, changed: Callable[[], None] = lambda: None) -> None:
+        """``changed`` is called when nobody is of a tenant any more."""
         self._database = database
+        self._changed = changed
+        self._removal = RemovalService(database)
 
     def close(self, tenant: str, confirm: str) -> None:
         """Have nobody be of the tenant any more; what it has is removed from now on.
@@ -47,6 +52,7 @@ class ClosingService:
         with tenancy.of(None), self._database.write() as writer:
             if not tenants.close(writer, tenant):
                 raise NotFoundError(f"There is no tenant {tenant!r}.")
+        self._changed()
         log.info("tenant closed", tenant=tenant)
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> list[str]:
@@ -70,8 +76,9 @@ class ClosingService:
                 for collection in page:
                     if should_stop():
                         return False
-                    with self._database.write() as writer:
-                        collections.delete(writer, collection.id)
+                    with suppress(NotFoundError):  # deleted by a request at this moment
+                        self._removal.remove(collection, should_stop)
+                self._removal.run(should_stop, tenant)
                 with self._database.write() as writer:
                     if tenants.remove(writer, tenant):
                         _record(writer, tenant)

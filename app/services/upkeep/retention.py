@@ -12,6 +12,7 @@ from app.storage.jobs import idempotency, jobs
 from app.storage.retrieval import weeks
 from app.storage.retrieval.weeks import WEEK, monday_of
 from app.storage.sessions import sessions
+from app.storage.upkeep import acts
 
 log = structlog.get_logger(__name__)
 
@@ -29,21 +30,24 @@ class Keep:
             Verdicts keep what they go by.
         jobs: jobs that ended, with the lines they rejected.
         keys: first answers of keyed writes other than feedback.
+        act_bodies: what was sent with administrative acts, and from where.
     """
 
     queries: int
     jobs: int
     keys: int
+    act_bodies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """What a run removed: weeks of queries by their Mondays, and how many jobs, keys and sessions."""
+    """What a run removed: weeks of queries by their Mondays, and how many jobs, keys, sessions, bodies of acts."""
 
     weeks: list[date]
     jobs: int
     keys: int
     sessions: int = 0
+    act_bodies: int = 0
 
 
 class RetentionService:
@@ -77,6 +81,7 @@ class RetentionService:
                 self._delete(jobs.delete_ended, now, self._keep.jobs, should_stop),
                 self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
                 self._delete(sessions.delete_ended, now, self._keep.queries, should_stop),
+                self._delete(acts.strip, now, self._keep.act_bodies, should_stop),
             )
         if retired != Retired([], 0, 0):
             log.info(
@@ -85,6 +90,7 @@ class RetentionService:
                 jobs=retired.jobs,
                 keys=retired.keys,
                 sessions=retired.sessions,
+                act_bodies=retired.act_bodies,
             )
         return retired
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from app.storage.database import Reader, Writer
+from app.storage.lookups import THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,12 @@ class Tenant:
 _COLUMNS = (
     "tenant.name, tenant.passages, tenant.queries, tenant.verdicts, tenant.llm_tokens, tenant.jobs, tenant.judges"
 )
-_COUNTS = """
-    (SELECT count(*) FROM collection WHERE collection.tenant = tenant.name) AS collections,
+_COUNTS = f"""
+    (SELECT count(*) FROM collection WHERE collection.tenant = tenant.name AND {THERE}) AS collections,
     (SELECT count(*) FROM access_key WHERE access_key.tenant = tenant.name AND revoked_at IS NULL
      AND (expires_at IS NULL OR expires_at > now())) AS keys,
-    (SELECT coalesce(sum(passage_count), 0)::bigint FROM collection WHERE collection.tenant = tenant.name) AS held
+    (SELECT coalesce(sum(passage_count), 0)::bigint FROM collection
+     WHERE collection.tenant = tenant.name AND {THERE}) AS held
 """
 
 
@@ -114,8 +116,8 @@ def remove(writer: Writer, name: str) -> bool:
 def judges(reader: Reader, name: str) -> set[str]:
     """Whose verdicts the tenant's collections hold, and whom something is set for there."""
     rows = reader.rows(
-        """
-        WITH RECURSIVE own AS MATERIALIZED (SELECT id FROM collection WHERE tenant = %(name)s),
+        f"""
+        WITH RECURSIVE own AS MATERIALIZED (SELECT id FROM collection WHERE tenant = %(name)s AND {THERE}),
         said(collection_id, judge) AS ( -- from name to name by the index, not from verdict to verdict
             SELECT own.id, (SELECT min(e.judge) FROM feedback_event e WHERE e.collection_id = own.id) FROM own
             UNION ALL
@@ -189,11 +191,11 @@ def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
 def held(reader: Reader, tenant: str) -> tuple[int, int]:
     """Passages of all its collections, and jobs that are open there."""
     row = reader.row(
-        """
+        f"""
         SELECT coalesce(sum(passage_count), 0)::bigint AS passages,
                coalesce(sum((SELECT count(*) FROM job WHERE job.collection_id = collection.id
                              AND job.status IN ('receiving', 'queued', 'running'))), 0)::bigint AS jobs
-        FROM collection WHERE tenant = %(tenant)s
+        FROM collection WHERE tenant = %(tenant)s AND {THERE}
         """,
         {"tenant": tenant},
     )

@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, GoneError, NotFoundError, UnavailableError
 from app.storage.database import Reader, Writer
+from app.storage.lookups import THERE
 
 Held = Literal["job", "query", "session", "verdict"]
 """What is found by its id alone."""
@@ -87,7 +88,7 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
         NotFoundError: there is none.
     """
     row = reader.row(
-        f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s",
+        f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE}",
         {"tenant": tenant, "name": name},
     )
     if row is None:
@@ -111,7 +112,7 @@ def by_id(reader: Reader, collection_id: int) -> Collection:
     Raises:
         NotFoundError: it is gone.
     """
-    row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s", {"id": collection_id})
+    row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s AND {THERE}", {"id": collection_id})
     if row is None:
         raise NotFoundError("The collection was deleted meanwhile.")
     return of_row(row)
@@ -128,7 +129,9 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint)
         VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s) ON CONFLICT (tenant, name) DO NOTHING
     """
-    opening = f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s FOR KEY SHARE"
+    opening = f"""
+        SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE} FOR KEY SHARE
+    """
     while True:
         created = writer.execute(insert, parameters) > 0
         # None: another transaction, waited for here, has just deleted what the insert collided with.
@@ -143,7 +146,9 @@ def keep(writer: Writer, collection_id: int) -> bool:
     Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
     came to the collection only after its rows would deadlock with it.
     """
-    held = writer.row("SELECT id FROM collection WHERE id = %(id)s FOR KEY SHARE", {"id": collection_id})
+    held = writer.row(
+        f"SELECT id FROM collection WHERE id = %(id)s AND {THERE} FOR KEY SHARE", {"id": collection_id}
+    )
     return held is not None
 
 
@@ -165,7 +170,9 @@ def claim_learning(writer: Writer, collection_id: int) -> bool:
 
 def space_of(reader: Reader, collection_id: int) -> int | None:
     """The space that the collection's vectors are of now; None: it is gone."""
-    found: int | None = reader.scalar("SELECT space FROM collection WHERE id = %(id)s", {"id": collection_id})
+    found: int | None = reader.scalar(
+        f"SELECT space FROM collection WHERE id = %(id)s AND {THERE}", {"id": collection_id}
+    )
     return found
 
 
@@ -191,7 +198,7 @@ def same_space(reader: Reader, collection: Collection) -> None:
 
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:
     """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
-    statement = "SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE SKIP LOCKED"
+    statement = f"SELECT id FROM collection WHERE id = %(id)s AND {THERE} FOR NO KEY UPDATE SKIP LOCKED"
     return writer.row(statement, {"id": collection_id}) is not None
 
 
@@ -201,14 +208,15 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     Readers are not held up. The lock is the collection's row, which their counts change in the end: taken first,
     so that a deletion of the collection waits for them instead of deadlocking.
     """
-    held = writer.row("SELECT id FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id})
+    statement = f"SELECT id FROM collection WHERE id = %(id)s AND {THERE} FOR NO KEY UPDATE"
+    held = writer.row(statement, {"id": collection_id})
     return held is not None
 
 
 def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
     """As ``lock_graph``: the space that the collection's vectors are of until the transaction ends; None: gone."""
     found: int | None = writer.scalar(
-        "SELECT space FROM collection WHERE id = %(id)s FOR NO KEY UPDATE", {"id": collection_id}
+        f"SELECT space FROM collection WHERE id = %(id)s AND {THERE} FOR NO KEY UPDATE", {"id": collection_id}
     )
     return found
 
@@ -298,7 +306,7 @@ def page(
     """The tenant's collections in name order, those after ``after``; only ``names``, unless that is None."""
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name > %(after)s
+        SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name > %(after)s AND {THERE}
           AND (%(names)s::text[] IS NULL OR name = ANY(%(names)s))
         ORDER BY name LIMIT %(limit)s
         """,
@@ -316,7 +324,8 @@ def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[C
     """Collections by name and id, those after ``after``: for whoever looks after the whole database."""
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE (name, id) > (%(name)s, %(id)s) ORDER BY name, id LIMIT %(limit)s
+        SELECT {COLUMNS} FROM collection WHERE (name, id) > (%(name)s, %(id)s) AND {THERE}
+        ORDER BY name, id LIMIT %(limit)s
         """,
         {"name": after[0], "id": after[1], "limit": limit},
     )
@@ -335,26 +344,12 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
         FROM collection, LATERAL (
             SELECT FROM {_TABLES[what]} held WHERE held.collection_id = collection.id AND held.id = %(id)s LIMIT 1
         ) AS held
-        WHERE tenant = %(tenant)s
+        WHERE tenant = %(tenant)s AND {THERE}
         ORDER BY collection.id
         """,
         {"id": identity, "tenant": tenant},
     )
     return [of_row(row) for row in rows]
-
-
-def delete(writer: Writer, collection_id: int) -> bool:
-    """Remove the collection and everything in it; whether it was there."""
-    parameters = {"id": collection_id}
-    # The lock waits for the batch being written, so that the deletions' own snapshots see it.
-    if writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", parameters) is None:
-        return False
-    # No foreign keys lead there: checking one would cost an ingest more than the posting itself.
-    writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", parameters)
-    writer.execute("DELETE FROM episode WHERE collection_id = %(id)s", parameters)
-    # Before the time expressions they began as, which the cascade may come to first.
-    writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
-    return writer.execute("DELETE FROM collection WHERE id = %(id)s", parameters) > 0
 
 
 def check_dimension(reader: Reader, model: str, dimension: int) -> None:
@@ -377,7 +372,7 @@ def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -
     """The first ``limit`` collections, in name order, whose vectors encoders but these made."""
     rows = reader.rows(
         f"""
-        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> ALL(%(fingerprints)s)
+        SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint <> ALL(%(fingerprints)s) AND {THERE}
         ORDER BY name LIMIT %(limit)s
         """,
         {"fingerprints": list(fingerprints), "limit": limit},

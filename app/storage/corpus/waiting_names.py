@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from app.storage.corpus.collections import COLUMNS, Collection, of_row
 from app.storage.database import Reader, Writer
+from app.storage.lookups import THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ def collections_waiting(
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM collection c
-        WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND (%(id)s::bigint IS NULL OR id = %(id)s)
+        WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {THERE} AND (%(id)s::bigint IS NULL OR id = %(id)s)
           AND (SELECT e.id FROM entity e WHERE e.collection_id = c.id AND e.embedding IS NULL
                ORDER BY e.collection_id, e.id LIMIT 1) IS NOT NULL
         ORDER BY id

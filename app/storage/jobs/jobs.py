@@ -165,6 +165,18 @@ def request_cancel(writer: Writer, collection_id: int, job: UUID) -> Job | None:
     return find(writer, collection_id, job) if row is None else job_of(row)
 
 
+def cancel_all(writer: Writer, collection_id: int) -> None:
+    """End all of a collection's jobs, as it was deleted; one that runs hears of it with its next transaction."""
+    writer.execute(
+        f"""
+        UPDATE job SET cancel_requested_at = coalesce(cancel_requested_at, now()), updated_at = now(),
+            finished_at = now(), status = 'cancelled', claimant = NULL
+        WHERE collection_id = %(collection)s AND {OPEN}
+        """,
+        {"collection": collection_id},
+    )
+
+
 def find(reader: Reader, collection_id: int, job: UUID) -> Job | None:
     """The job, or None."""
     row = reader.row(

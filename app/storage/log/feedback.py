@@ -15,7 +15,7 @@ from app.storage.database import Reader, Writer
 from app.storage.days import DAY
 from app.storage.log import verdicts
 from app.storage.log.judged import enough_of, features_of
-from app.storage.lookups import WANTED, each
+from app.storage.lookups import THERE, WANTED, each
 from app.storage.parameters import floats
 
 Vector = NDArray[np.float32]
@@ -312,10 +312,10 @@ def overdue(reader: Reader, age_seconds: float, limit: int, fingerprints: Sequen
             out: enough of them would keep all that came after them waiting.
     """
     rows = reader.rows(
-        """
+        f"""
         SELECT event.collection_id, event.id FROM feedback_event event
         WHERE event.status = 'pending' AND event.received_at < now() - make_interval(secs => %(age)s)
-          AND (
+          AND (SELECT {THERE} FROM collection WHERE id = event.collection_id) AND (
               (SELECT encoder_fingerprint FROM collection WHERE id = event.collection_id) = ANY(%(fingerprints)s)
               OR NOT EXISTS (
                   SELECT FROM verdict_expansion brought

@@ -8,6 +8,7 @@ from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader, Writer
 from app.storage.log.feedback import COLUMNS, StoredEvent, stored
 from app.storage.log.verdicts import VERSION, roles, rounds_text
+from app.storage.lookups import THERE
 from app.storage.parameters import floats, integers
 
 
@@ -42,7 +43,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
     rows = writer.rows(
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
-            SELECT id FROM collection WHERE id = ANY(%(collections)s) ORDER BY id
+            SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {THERE} ORDER BY id
             FOR KEY SHARE {"SKIP LOCKED" if len(events) > 1 else ""}
         ), new AS MATERIALIZED ( -- of several with one key the first
             SELECT DISTINCT ON (c.id, given.principal, given.key) c.id AS collection_id, given.*
@@ -174,7 +175,7 @@ def arrival(reader: Reader, collection_id: int, principal: str, key: str, episod
             SELECT {COLUMNS} FROM feedback_event
             WHERE collection_id = c.id AND principal = %(principal)s AND idempotency_key = %(key)s OFFSET 0
         ) AS event ON true
-        WHERE c.id = %(collection)s
+        WHERE c.id = %(collection)s AND {THERE}
         """,
         {"collection": collection_id, "principal": principal, "key": key, "episode": episode},
     )

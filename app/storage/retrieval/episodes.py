@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from app.errors import NotFoundError
 from app.storage.database import Reader, Writer
-from app.storage.lookups import each, wanted
+from app.storage.lookups import THERE, each, wanted
 from app.storage.parameters import Numbers, integers
 
 
@@ -93,7 +93,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
         NotFoundError: the collection is gone.
     """
     written = writer.execute(
-        """
+        f"""
         INSERT INTO episode (collection_id, id, question, embedding, time_constraint, time_embedding, memory,
                              profile, strategy, filter, activated, shown, explored, hops, total_ms, arm,
                              principal, answer, trace, ranked, features, enough, space)
@@ -101,7 +101,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s,
                %(space)s
-        FROM collection c WHERE c.id = %(collection)s FOR KEY SHARE
+        FROM collection c WHERE c.id = %(collection)s AND {THERE} FOR KEY SHARE
         """,
         {
             "collection": collection_id,

@@ -4,6 +4,7 @@ from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
     ARRAY,
     REAL,
+    TIMESTAMP,
     BigInteger,
     CheckConstraint,
     Column,
@@ -84,6 +85,11 @@ collection = Table(
         comment="Counts its encoders: another number, other vectors.",
     ),
     now("created_at"),
+    Column(
+        "going_since",
+        TIMESTAMP(timezone=True),
+        comment="It was deleted: nobody finds it any more, and its rows go piece by piece.",
+    ),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),
     UniqueConstraint("tenant", "name"),

@@ -63,6 +63,18 @@ def end(writer: Writer, act: int, status: int) -> None:
     )
 
 
+def strip(writer: Writer, moment: datetime, limit: int) -> int:
+    """Forget what was sent, and from where, in acts of before the moment, at most ``limit``; of how many."""
+    return writer.execute(
+        """
+        UPDATE act SET said = NULL, client = NULL WHERE id IN (
+            SELECT id FROM act WHERE begun_at < %(moment)s AND num_nonnulls(said, client) > 0 LIMIT %(limit)s
+        )
+        """,
+        {"moment": moment, "limit": limit},
+    )
+
+
 def forget(writer: Writer, tenant: str) -> None:
     """Remove the tenant's acts."""
     writer.execute("DELETE FROM act WHERE tenant = %(tenant)s", {"tenant": tenant})

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.storage.database import Administrator, Reader
+from app.storage.lookups import THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def rows_of(reader: Reader, names: Sequence[str]) -> Mapping[str, int]:
 def collections(reader: Reader) -> list[Made]:
     """The collections, in the order of their names."""
     rows = reader.rows(
-        "SELECT name, passage_count, encoder_model, encoder_fingerprint FROM collection ORDER BY name"
+        f"""
+        SELECT name, passage_count, encoder_model, encoder_fingerprint FROM collection WHERE {THERE} ORDER BY name
+        """
     )
     return [Made(row.name, row.passage_count, row.encoder_model, row.encoder_fingerprint) for row in rows]
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from app.errors import ConfigurationError
 from app.storage.database import Administrator, Reader
+from app.storage.lookups import THERE
 
 BUILDS = {
     "passage": "",
@@ -90,13 +91,13 @@ def indexes(reader: Reader) -> list[VectorIndex]:
 def held(reader: Reader) -> list[Held]:
     """What each collection holds of each table that is searched by nearness."""
     rows = reader.rows(
-        """
+        f"""
         SELECT c.id, of_table.name, of_table.rows FROM collection c
         CROSS JOIN LATERAL (
             VALUES ('passage', c.passage_count), ('entity', c.entity_count),
                    ('question', (SELECT count(*) FROM question WHERE collection_id = c.id))
         ) AS of_table(name, rows)
-        ORDER BY c.id, of_table.name
+        WHERE c.{THERE} ORDER BY c.id, of_table.name
         """
     )
     return [Held(row.id, row.name, row.rows) for row in rows]

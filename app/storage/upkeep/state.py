@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.storage.database import Reader
+from app.storage.lookups import THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,10 @@ class Counts:
 def counts(reader: Reader) -> Counts:
     """Counted by partial indexes, which hold nothing else."""
     row = reader.row(
-        """
+        f"""
         SELECT (SELECT count(*) FROM feedback_event WHERE status = 'pending') AS pending,
                (SELECT count(*) FROM feedback_event WHERE status = 'parked') AS parked,
-               (SELECT count(*) FROM collection) AS collections,
+               (SELECT count(*) FROM collection WHERE {THERE}) AS collections,
                pg_database_size(current_database()) AS bytes
         """
     )

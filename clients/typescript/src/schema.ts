@@ -2874,9 +2874,9 @@ export interface components {
             collection?: string;
             /**
              * Methods
-             * @description 'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a passage that might answer; 'diver', the question refined by the passages it finds, twice; 'decomposition', the questions it depends on; 'facets', its sides with their key terms; 'contrastive', terms that tell its evidence from what resembles it; 'specification', the question made specific; 'rewriting', the question in the words of its field.
+             * @description 'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a passage that might answer; 'diver', the question refined by the passages it finds, twice; 'decomposition', the questions it depends on; 'facets', its sides with their key terms; 'contrastive', terms that tell its evidence from what resembles it; 'specification', the question made specific; 'rewriting', the question in the words of its field; 'synonyms', other words for its words; 'step-back', the question for its background.
              */
-            methods: ("prf" | "diver" | "hyde" | "decomposition" | "facets" | "contrastive" | "specification" | "rewriting")[];
+            methods: ("prf" | "diver" | "hyde" | "decomposition" | "facets" | "contrastive" | "specification" | "rewriting" | "synonyms" | "step-back")[];
             /**
              * Passages
              * @description How many of the passages found first 'prf' and 'diver' learn from.
@@ -2922,7 +2922,7 @@ export interface components {
              * Method
              * @enum {string}
              */
-            method: "prf" | "diver" | "hyde" | "decomposition" | "facets" | "contrastive" | "specification" | "rewriting";
+            method: "prf" | "diver" | "hyde" | "decomposition" | "facets" | "contrastive" | "specification" | "rewriting" | "synonyms" | "step-back";
             /** Text */
             text: string;
         };

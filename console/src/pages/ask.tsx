@@ -3,16 +3,17 @@
 import { useState } from "preact/hooks";
 
 import { type Arm, type Asked, blank, type Mark, remember, remembered, SHOWN } from "../parts/asking";
-import { Choice, Empty, figure, Head, Panel, Problem, Waiting } from "../parts/basic";
+import { Choice, counted, Empty, figure, Head, Panel, Problem, Waiting } from "../parts/basic";
 import { ChangedView } from "../parts/changed";
 import { Gauge } from "../parts/gauge";
 import { Icon } from "../parts/icons";
 import { Judging } from "../parts/judging";
+import { numbers, place, Words } from "../parts/words";
 import type { Schemas } from "../service";
 import { address, useShared } from "../state";
 
 export function Ask() {
-  const { engram, collection, may } = useShared();
+  const { engram, collection, may, model } = useShared();
   const [asked, setAsked] = useState<Asked>(() => remembered(collection));
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
@@ -23,16 +24,18 @@ export function Ask() {
       return now;
     });
 
-  const ask = async (arm: Arm = asked.arm) => {
+  const ask = async ({ arm, worded }: Pick<Asked, "arm" | "worded"> = asked) => {
     const question = asked.question.trim();
     if (question === "" || busy) return;
     setBusy(true);
     setError(undefined);
     try {
-      const answer = await engram.query(question, { arm, top_k: SHOWN, include: ["sentences", "trace"] });
+      const how = { arm, top_k: SHOWN, include: ["sentences" as const, "trace" as const] };
+      const words = worded && model ? await engram.answer(question, how) : null;
+      const answer = words?.retrieval ?? (await engram.query(question, how));
       const again = asked.answer !== null && asked.answer.query === question;
       const earlier = again && asked.answer ? ranks(asked.answer) : null;
-      change({ ...blank(collection), question, arm, answer, earlier, changed: again ? asked.changed : null });
+      change({ ...blank(collection), question, arm, worded, words, answer, earlier, changed: again ? asked.changed : null });
     } catch (failed) {
       setError(failed);
     } finally {
@@ -48,7 +51,11 @@ export function Ask() {
   const turn = (part: Partial<Arm>) => {
     const arm = { ...asked.arm, ...part };
     change({ arm });
-    if (asked.answer !== null) void ask(arm);
+    if (asked.answer !== null) void ask({ ...asked, arm });
+  };
+  const word = (worded: boolean) => {
+    change({ worded, words: null });
+    if (worded && asked.answer !== null) void ask({ ...asked, worded });
   };
 
   return (
@@ -94,6 +101,15 @@ export function Ask() {
               options={[["default", "Default"], ["paper", "Paper"]]}
               onChoose={(profile) => turn({ profile })}
             />
+            {model && (
+              <Choice
+                legend="Answer"
+                name="worded"
+                value={asked.worded ? "words" : "passages"}
+                options={[["passages", "Passages"], ["words", "In words"]]}
+                onChoose={(as) => word(as === "words")}
+              />
+            )}
             {busy && <Waiting what="Asking" />}
           </div>
         </form>
@@ -104,11 +120,12 @@ export function Ask() {
           </Empty>
         ) : (
           <>
+          {asked.words && <Words words={asked.words} />}
           {asked.changed && <ChangedView asked={asked} changed={asked.changed} change={change} />}
           <div class="two">
-            <Answer answer={asked.answer} earlier={asked.earlier} marks={asked.marks} mark={may("judge") ? mark : null} />
+            <Answer answer={asked.answer} cited={numbers(asked.words)} earlier={asked.earlier} marks={asked.marks} mark={may("judge") ? mark : null} />
             <div class="stack beside">
-              <Panel title="Is it enough?" note={`${asked.answer.hops} hops, ${Math.round(asked.answer.timings.total_ms)} ms`}>
+              <Panel title="Is it enough?" note={`${counted(asked.answer.hops, "hop")}, ${Math.round(asked.answer.timings.total_ms)} ms`}>
                 <Gauge probability={asked.answer.enough} />
                 {asked.answer.warnings?.map((warning) => <p class="quiet">{warning.detail}</p>)}
               </Panel>
@@ -127,25 +144,35 @@ const ranks = (answer: Schemas["QueryOut"]) =>
 
 interface AnswerProps {
   answer: Schemas["QueryOut"];
+  /** Sentences that an answer in words rests on, each with its number there. */
+  cited: ReadonlyMap<number, number>;
   earlier: Map<string, number> | null;
   marks: Map<number, Mark>;
   mark: ((sentence: number, as: Mark) => void) | null;
 }
 
-function Answer({ answer, earlier, marks, mark }: AnswerProps) {
+function Answer({ answer, cited, earlier, marks, mark }: AnswerProps) {
   if (answer.passages.length === 0) {
     return <Empty title="Nothing was found">Another wording may help, or a collection that holds more.</Empty>;
   }
   return (
     <section aria-label="Answer" class="stack close">
       <div class="row" style={{ justifyContent: "space-between" }}>
-        <h2>{answer.passages.length} passages, best first</h2>
+        <h2>{counted(answer.passages.length, "passage")}, best first</h2>
         <a href={address("why", answer.query_id, { c: answer.collection })}>Why this order?</a>
       </div>
       <ol class="stack close">
         {answer.passages.map((passage, at) => (
           <li key={passage.passage_id}>
-            <Passage passage={passage} rank={at + 1} before={earlier && (earlier.get(passage.passage_id) ?? null)} marks={marks} mark={mark} fresh={earlier !== null} />
+            <Passage
+              passage={passage}
+              rank={at + 1}
+              before={earlier && (earlier.get(passage.passage_id) ?? null)}
+              fresh={earlier !== null}
+              cited={cited}
+              marks={marks}
+              mark={mark}
+            />
           </li>
         ))}
       </ol>
@@ -158,11 +185,12 @@ interface PassageProps {
   rank: number;
   before: number | null;
   fresh: boolean;
+  cited: AnswerProps["cited"];
   marks: Map<number, Mark>;
   mark: AnswerProps["mark"];
 }
 
-function Passage({ passage, rank, before, fresh, marks, mark }: PassageProps) {
+function Passage({ passage, rank, before, fresh, cited, marks, mark }: PassageProps) {
   const strongest = Math.max(...passage.sentences.map((one) => one.score ?? 0));
   return (
     <article class="passage">
@@ -180,16 +208,17 @@ function Passage({ passage, rank, before, fresh, marks, mark }: PassageProps) {
         </header>
         <ul class="sentences">
           {passage.sentences.map((one) => (
-            <li key={one.sentence_id} class={marks.get(one.sentence_id) ?? ""}>
-              {one.score === null ? (
-                <span>{one.text}</span>
-              ) : (
-                <span>
+            <li key={one.sentence_id} id={place(one.sentence_id)} tabIndex={cited.has(one.sentence_id) ? -1 : undefined} class={marks.get(one.sentence_id) ?? ""}>
+              <span>
+                {one.score === null ? (
+                  one.text
+                ) : (
                   <mark class={one.score >= strongest ? "strong" : ""} title={`Selected in hop ${one.hops.join(", ") || "recall"}`}>
                     {one.text}
                   </mark>
-                </span>
-              )}
+                )}
+                {cited.has(one.sentence_id) && <sup class="figure" aria-label={`Source ${cited.get(one.sentence_id)} of the answer`} role="img">{cited.get(one.sentence_id)}</sup>}
+              </span>
               {mark && (
                 <span class="thumbs">
                   <Thumb as="supporting" sentence={one} marks={marks} mark={mark} />

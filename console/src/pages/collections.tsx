@@ -7,6 +7,7 @@ import { Ingest } from "../parts/ingest";
 import { Jobs } from "../parts/jobs";
 import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
+import { Table } from "../parts/table";
 
 export function Collections() {
   const { engram, collection, may, refresh } = useShared();
@@ -140,27 +141,22 @@ function Passages({ turn }: { turn: number }) {
           <Empty title="No passages" />
         ) : (
           <Panel title="Passages" note="In the order of their ids">
-            <div class="wide">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Id</th>
-                    <th scope="col">Text</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.passages.map((one) => (
-                    <tr key={one.id}>
-                      <td class="code">{one.id}</td>
-                      <td>
-                        {one.title && <strong>{one.title} </strong>}
-                        <span class="quiet clamp">{one.text}</span>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              rows={data.passages}
+              by={(one) => one.id}
+              columns={[
+                { title: "Id", class: "code", cell: (one) => one.id },
+                {
+                  title: "Text",
+                  cell: (one) => (
+                    <>
+                      {one.title && <strong>{one.title} </strong>}
+                      <span class="quiet clamp">{one.text}</span>
+                    </>
+                  ),
+                },
+              ]}
+            />
             <div class="row">
               {after && (
                 <button type="button" class="small" onClick={() => setAfter(undefined)}>

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import { Await, Bar, Head, moment, Panel } from "../parts/basic";
 import { plain, read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
+import { Table } from "../parts/table";
 
 const EVERY = 5_000;
 
@@ -116,26 +117,19 @@ function Indexes() {
     <Panel title="Vector indexes" note="A small collection is searched exactly and needs none">
       <Await of={collections}>
         {(data) => (
-          <div class="wide">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Collection</th>
-                  <th scope="col" class="number">Passages</th>
-                  <th scope="col">Indexed</th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.collections.map((one) => (
-                  <tr key={one.name}>
-                    <th scope="row">{one.name}</th>
-                    <td class="number">{one.passage_count.toLocaleString("en")}</td>
-                    <td>{one.indexed.length ? one.indexed.map((table) => <span class="badge accent">{table}</span>) : <span class="quiet">exact search</span>}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            rows={data.collections}
+            by={(one) => one.name}
+            columns={[
+              { title: "Collection", heads: true, cell: (one) => one.name },
+              { title: "Passages", class: "number", cell: (one) => one.passage_count.toLocaleString("en") },
+              {
+                title: "Indexed",
+                cell: (one) =>
+                  one.indexed.length ? one.indexed.map((table) => <span key={table} class="badge accent">{table}</span>) : <span class="quiet">exact search</span>,
+              },
+            ]}
+          />
         )}
       </Await>
     </Panel>
@@ -186,30 +180,16 @@ function Acts() {
       {(data) =>
         data.acts.length === 0 ? null : (
           <Panel title="Administrative acts" note="The latest first">
-            <div class="wide">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">When</th>
-                    <th scope="col">Who</th>
-                    <th scope="col">What</th>
-                    <th scope="col" class="number">Answer</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.acts.map((one) => (
-                    <tr key={one.id}>
-                      <td>{moment(one.begun_at)}</td>
-                      <td>{one.principal}</td>
-                      <td>
-                        {one.action} <span class="quiet">{one.target}</span>
-                      </td>
-                      <td class="number">{one.status ?? "unknown"}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              rows={data.acts}
+              by={(one) => one.id}
+              columns={[
+                { title: "When", class: "when", cell: (one) => moment(one.begun_at) },
+                { title: "Who", cell: (one) => one.principal },
+                { title: "What", cell: (one) => <>{one.action} <span class="quiet">{one.target}</span></> },
+                { title: "Answer", class: "number", cell: (one) => one.status ?? "unknown" },
+              ]}
+            />
           </Panel>
         )
       }

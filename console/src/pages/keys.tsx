@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { Await, Dialog, Empty, Head, moment, Panel, Problem } from "../parts/basic";
 import { read, type Schemas } from "../service";
 import { type Scope, useLoaded, useShared } from "../state";
+import { Table } from "../parts/table";
 
 const SCOPES: readonly (readonly [Scope, string])[] = [
   ["query", "ask"],
@@ -125,53 +126,44 @@ function List({ keys, act }: { keys: readonly Schemas["AccessKeyOut"][]; act: Ac
   const revoke = (id: number) => act(async () => void (await read(engram.api.DELETE("/access/keys/{key_id}", { params: { path: { key_id: id } } }))));
   return (
     <Panel title="Keys" note="In the order in which they were made">
-      <div class="wide">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Ends in</th>
-              <th scope="col">May</th>
-              <th scope="col">Judge</th>
-              <th scope="col">Until</th>
-              <th scope="col">
-                <span class="hidden">Act</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {keys.map((one) => (
-              <tr key={one.key_id}>
-                <th scope="row">{one.name}</th>
-                <td class="code">…{one.ends_in}</td>
-                <td>
-                  {Object.entries(one.scopes).map(([where, scopes]) => (
-                    <div key={where}>
-                      {scopes.join(", ")} <span class="quiet">on {where === "*" ? "all" : where}</span>
-                    </div>
-                  ))}
-                </td>
-                <td>
-                  {one.judge} {one.trusted && <span class="badge good">trusted</span>}
-                </td>
-                <td>{one.revoked_at ? <span class="badge">revoked</span> : one.expires_at ? moment(one.expires_at) : "for ever"}</td>
-                <td>
-                  {!one.revoked_at && (
-                    <span class="row">
-                      <button type="button" class="small" onClick={() => void rotate(one.key_id)} aria-label={`Rotate the key of ${one.name}`}>
-                        Rotate
-                      </button>
-                      <button type="button" class="small danger" onClick={() => void revoke(one.key_id)} aria-label={`Revoke the key of ${one.name}`}>
-                        Revoke
-                      </button>
-                    </span>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        rows={keys}
+        by={(one) => one.key_id}
+        columns={[
+          { title: "Name", heads: true, cell: (one) => one.name },
+          { title: "Ends in", class: "code", cell: (one) => `…${one.ends_in}` },
+          { title: "May", cell: (one) => <May of={one.scopes} /> },
+          { title: "Judge", cell: (one) => <>{one.judge} {one.trusted && <span class="badge good">trusted</span>}</> },
+          { title: "Until", class: "when", cell: (one) => (one.revoked_at ? <span class="badge">revoked</span> : one.expires_at ? moment(one.expires_at) : "for ever") },
+          {
+            title: "Act",
+            quiet: true,
+            cell: (one) =>
+              !one.revoked_at && (
+                <span class="row">
+                  <button type="button" class="small" onClick={() => void rotate(one.key_id)} aria-label={`Rotate the key of ${one.name}`}>
+                    Rotate
+                  </button>
+                  <button type="button" class="small danger" onClick={() => void revoke(one.key_id)} aria-label={`Revoke the key of ${one.name}`}>
+                    Revoke
+                  </button>
+                </span>
+              ),
+          },
+        ]}
+      />
     </Panel>
+  );
+}
+
+function May({ of }: { of: Record<string, string[]> }) {
+  return (
+    <>
+      {Object.entries(of).map(([where, scopes]) => (
+        <div key={where}>
+          {scopes.join(", ")} <span class="quiet">on {where === "*" ? "all" : where}</span>
+        </div>
+      ))}
+    </>
   );
 }

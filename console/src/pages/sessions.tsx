@@ -2,25 +2,16 @@
 
 import { useEffect, useState } from "preact/hooks";
 
-import { Bar, Choice, counted, Empty, figure, Head, Panel, percent, Problem, Waiting } from "../parts/basic";
+import { Await, Bar, Choice, counted, Empty, figure, Head, moment, Panel, percent, Problem, Waiting } from "../parts/basic";
 import { Gauge } from "../parts/gauge";
-import { follow } from "../parts/stream";
-import { read, type Schemas } from "../service";
-import { address, usePlace, useShared } from "../state";
+import { EngramError, read, type Schemas } from "../service";
+import { address, useLoaded, usePlace, useShared } from "../state";
+import { Table } from "../parts/table";
 
 type Session = Schemas["SessionOut"];
 type Round = Schemas["RoundOut"];
 
-const RECENT = "engram.sessions";
-interface Recent {
-  id: string;
-  collection: string;
-  question: string;
-}
-const recent = (): Recent[] => JSON.parse(sessionStorage.getItem(RECENT) ?? "[]") as Recent[];
-
 export function Sessions() {
-  const { collection } = useShared();
   const { about } = usePlace();
   return (
     <>
@@ -30,37 +21,55 @@ export function Sessions() {
         {about ? (
           <Follow key={about} id={about} />
         ) : (
-          <RecentOnes of={recent().filter((one) => one.collection === collection)} />
+          <Latest />
         )}
       </div>
     </>
   );
 }
 
-function RecentOnes({ of }: { of: Recent[] }) {
-  if (of.length === 0) return <Empty title="No session in this tab yet">Its rounds show here as they come.</Empty>;
+const LISTED = 30;
+
+/** The latest, as far as the key shows them: one's own, or with `audit` everybody's. */
+function Latest() {
+  const { engram, collection } = useShared();
+  const sessions = useLoaded(() => {
+    const params = { query: { collection, limit: LISTED } };
+    return read<Schemas["SessionsOut"]>(engram.api.GET("/sessions", { params }));
+  }, [collection]);
   return (
-    <Panel title="Of this tab">
-      <ul class="stack close">
-        {of.map((one) => (
-          <li key={one.id}>
-            <a href={address("sessions", one.id, { c: one.collection })}>{one.question}</a>
-          </li>
-        ))}
-      </ul>
-    </Panel>
+    <Await of={sessions}>
+      {(data) =>
+        data.sessions.length === 0 ? (
+          <Empty title="No session yet">Its rounds show here as they come.</Empty>
+        ) : (
+          <Panel title="Sessions" note="The latest first">
+            <Table
+              rows={data.sessions}
+              by={(one) => one.session_id}
+              columns={[
+                { title: "Question", heads: true, cell: (one) => <a href={address("sessions", one.session_id)}>{one.question}</a> },
+                { title: "Planner", cell: (one) => one.planner },
+                { title: "Rounds", class: "number", cell: (one) => one.rounds },
+                { title: "State", cell: (one) => <Standing of={one} /> },
+                { title: "Begun", class: "when", cell: (one) => moment(one.created_at) },
+              ]}
+            />
+          </Panel>
+        )
+      }
+    </Await>
   );
 }
 
 type Planner = NonNullable<Schemas["SessionIn"]["planner"]>;
 
 function Start() {
-  const { engram, collection, ready, may } = useShared();
+  const { engram, collection, model } = useShared();
   const [question, setQuestion] = useState("");
   const [planner, setPlanner] = useState<Planner>("auto");
   const [rounds, setRounds] = useState(3);
   const [error, setError] = useState<unknown>();
-  const model = may("llm") && ready !== null && !ready.llm.startsWith("not");
   const planners: readonly (readonly [Planner, string])[] = model
     ? [["auto", "Auto"], ["pool", "Pool"], ["socratic", "Socratic"], ["tree", "Tree"]]
     : [["auto", "Auto"], ["pool", "Pool"]];
@@ -71,7 +80,6 @@ function Start() {
       const body = { collection, question, planner, budget: { rounds } };
       const params = { header: { "idempotency-key": crypto.randomUUID() } };
       const begun = await read<Schemas["SessionAccepted"] | Session>(engram.api.POST("/sessions", { params, body }));
-      sessionStorage.setItem(RECENT, JSON.stringify([{ id: begun.session_id, collection, question }, ...recent()].slice(0, 20)));
       location.hash = address("sessions", begun.session_id, { c: collection });
     } catch (failed) {
       setError(failed);
@@ -97,6 +105,18 @@ function Start() {
   );
 }
 
+const TONES: Record<string, string> = { running: "accent", failed: "bad" };
+
+function Standing({ of: { status, stop_reason } }: { of: Schemas["ListedSessionOut"] }) {
+  return (
+    <>
+      <span class={`badge ${TONES[status] ?? ""}`}>{status}</span> {status === "stopped" && <span class="quiet">{stop_reason?.replaceAll("_", " ")}</span>}
+    </>
+  );
+}
+
+const PAUSE_MS = 800;
+
 function Follow({ id }: { id: string }) {
   const { engram, collection } = useShared();
   const [rounds, setRounds] = useState<Round[]>([]);
@@ -109,19 +129,27 @@ function Follow({ id }: { id: string }) {
       setRounds([]);
       setSession(null);
       const params = { path: { session_id: id }, query: { collection } };
-      setSession(await read<Session>(engram.api.GET("/sessions/{session_id}", { params })));
-      for await (const event of follow(engram, collection, id, stop.signal)) {
-        if (event.kind === "round") setRounds((before) => [...before.filter((one) => one.number !== event.data.number), event.data]);
-        else setSession(event.data);
+      const look = () => read<Session>(engram.api.GET("/sessions/{session_id}", { params }));
+      setSession(await look());
+      for (let after = 0; ; ) {
+        try {
+          for await (const round of engram.sessionRounds(id, { after, signal: stop.signal })) {
+            after = round.number;
+            setRounds((before) => [...before, round]);
+          }
+          setSession(await look());
+          return;
+        } catch (failed) {
+          // A service that starts anew takes the session up where it was, and so does the page.
+          if (stop.signal.aborted || !(failed instanceof EngramError) || failed.status !== 0) throw failed;
+          await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        }
       }
     };
     run().catch((failed: unknown) => !stop.signal.aborted && setError(failed));
     return () => stop.abort();
   }, [id, turn]);
-  const cancel = async () => {
-    const params = { path: { session_id: id }, query: { collection } };
-    setSession(await read<Session>(engram.api.DELETE("/sessions/{session_id}", { params })));
-  };
+  const cancel = () => engram.cancelSession(id).then(setSession, setError);
   const further = async () => {
     const params = { path: { session_id: id } };
     try {

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { remembered, SHOWN } from "../parts/asking";
-import { Await, Choice, Empty, figure, Head, moment, Panel, percent } from "../parts/basic";
+import { Await, Choice, counted, Empty, figure, Head, moment, Panel, percent } from "../parts/basic";
 import { Causes, Factors, ofEnough, ofPassage, SentenceFactors } from "../parts/factors";
 import { GraphView } from "../parts/graph";
 import { path } from "../parts/path";
@@ -72,7 +72,7 @@ export function Why() {
 function saidOf(explained: Explained): string {
   const at = "created_at" in explained ? `${moment(String(explained.created_at))}, ` : "";
   const arm = `profile ${explained.profile}, memory ${explained.memory === "read" ? "on" : "off"}`;
-  return `${at}${arm}, ${explained.hops} hops, ${Math.round(explained.timings.total_ms)} ms`;
+  return `${at}${arm}, ${counted(explained.hops, "hop")}, ${Math.round(explained.timings.total_ms)} ms`;
 }
 
 function Explanation({ explained, beside }: { explained: Explained; beside: Explained | null }) {
@@ -210,7 +210,7 @@ function PathView({ explained, onPassage }: { explained: Explained; onPassage: (
         {made && (
           <GraphView
             graph={made.graph}
-            label={`From the question over ${explained.trace.hops.length} hops to ${explained.passages.length} passages; the list below says the same.`}
+            label={`From the question over ${counted(explained.trace.hops.length, "hop")} to ${counted(explained.passages.length, "passage")}; the list below says the same.`}
             height={height}
             shows={shows}
             selected={selected}
@@ -253,7 +253,7 @@ function Hops({ trace }: { trace: Schemas["TraceOut"] }) {
         {trace.hops.map((hop) => (
           <li key={hop.hop}>
             <h3>
-              Hop {hop.hop}: {hop.candidates} sentences reached, {hop.sentences.length} selected
+              Hop {hop.hop}: {counted(hop.candidates, "sentence")} reached, {hop.sentences.length} selected
               {hop.coverage !== null && `, ${percent(hop.coverage)} of the question covered`}
             </h3>
             <p class="quiet">From {Object.entries(hop.entities).map(([name, activation]) => `${name} (${figure(activation)})`).join(", ")}</p>

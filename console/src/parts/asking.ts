@@ -26,6 +26,9 @@ export interface Asked {
   question: string;
   arm: Arm;
   answer: Schemas["QueryOut"] | null;
+  /** Whether an answer in words is wanted, and the one that there is. */
+  worded: boolean;
+  words: Schemas["AnswerOut"] | null;
   /** Ranks in the answer before this one, where it was to the same question. */
   earlier: Map<string, number> | null;
   marks: Map<number, Mark>;
@@ -41,6 +44,8 @@ export const blank = (collection: string): Asked => ({
   question: "",
   arm: ARM,
   answer: null,
+  worded: false,
+  words: null,
   earlier: null,
   marks: new Map(),
   missing: [],

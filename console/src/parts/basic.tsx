@@ -41,12 +41,17 @@ export function Panel({ title, note, id, children, ...rest }: PanelProps) {
   );
 }
 
-export function Problem({ error }: { error: unknown }) {
+export function Problem({ error, again }: { error: unknown; again?: () => void }) {
   if (error === undefined || error === null) return null;
   return (
-    <p class="note bad" role="alert">
-      {problem(error)}
-    </p>
+    <div class="note bad row" role="alert">
+      <span>{problem(error)}</span>
+      {again && (
+        <button type="button" class="small" onClick={again}>
+          Try again
+        </button>
+      )}
+    </div>
   );
 }
 
@@ -61,7 +66,7 @@ export function Empty({ title, children }: { title: string; children?: Component
 
 /** What was loaded, or that it loads, or what went wrong. What was there before stays while it loads anew. */
 export function Await<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
-  if (of.error !== undefined) return <Problem error={of.error} />;
+  if (of.error !== undefined) return <Problem error={of.error} again={of.again} />;
   if (of.data === undefined) return <Waiting />;
   return <>{children(of.data)}</>;
 }

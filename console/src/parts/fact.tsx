@@ -6,6 +6,7 @@ import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Dialog, figure, moment, Problem } from "./basic";
 import type { Fact } from "./neighbourhood";
+import { Table } from "./table";
 
 export function during(fact: Fact): string {
   const to = fact.held_until ?? fact.valid_to;
@@ -70,24 +71,33 @@ export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () =>
                 ))}
               </ul>
             </div>
-            <div class="wide">
+            <div>
               <h3>What moved it</h3>
-              <table>
-                <tbody>
-                  {data.history.map((one, at) => (
-                    <tr key={at}>
-                      <td class="number">{moment(one.at)}</td>
-                      <td>
+              <Table
+                rows={data.history}
+                by={(one) => data.history.indexOf(one)}
+                columns={[
+                  { title: "When", class: "when", cell: (one) => moment(one.at) },
+                  {
+                    title: "By",
+                    cell: (one) => (
+                      <>
                         {one.by ?? one.passage_id ?? "a passage"} <span class={`badge ${one.supports ? "good" : "bad"}`}>{one.kind}</span>
                         {one.of_fact !== data.fact_id && <span class="quiet"> of fact {one.of_fact}, which bears on it</span>}
-                      </td>
-                      <td class="measure">
+                      </>
+                    ),
+                  },
+                  {
+                    title: "Belief then",
+                    class: "measure",
+                    cell: (one) => (
+                      <>
                         <Bar value={one.belief} tone={one.belief < 0.5 ? "bad" : "good"} /> <span class="figure">{figure(one.belief)}</span>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+                      </>
+                    ),
+                  },
+                ]}
+              />
             </div>
             <Problem error={error} />
             {may("judge") && (

@@ -3,6 +3,7 @@
 import type { Schemas } from "../service";
 import { Bar, counted, figure, moment, signed } from "./basic";
 import { meaning } from "./features";
+import { Table } from "./table";
 
 interface Factor {
   feature: string;
@@ -19,39 +20,35 @@ export function Factors({ features, recall = 0 }: { features: Record<string, Sch
   const most = Math.max(...rows.map((one) => Math.abs(one.adds)), 1e-9);
   const least = rows.some((one) => one.adds < 0) ? -most : 0;
   return (
-    <table class="factors">
-      <thead>
-        <tr>
-          <th scope="col">Factor</th>
-          <th scope="col">
-            <span class="hidden">Length</span>
-          </th>
-          <th scope="col" class="number">
-            Adds
-          </th>
-          <th scope="col" class="number">
-            Value × weight
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((one) => {
-          const { name, says } = meaning(one.feature);
-          return (
-            <tr key={one.feature} title={`${one.feature}: ${says}`}>
-              <th scope="row">
-                {name} <small>{says}</small>
-              </th>
-              <td class="length">
-                <Bar value={one.adds} least={least} most={most} tone={one.feature === "recall" ? "warm" : undefined} />
-              </td>
-              <td class="number">{signed(one.adds)}</td>
-              <td class="number quiet">{one.weight === null ? "" : `${figure(one.value)} × ${figure(one.weight)}`}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <Table
+      class="factors"
+      rows={rows}
+      by={(one) => one.feature}
+      columns={[
+        { title: "Factor", heads: true, cell: ({ feature }) => <Meant feature={feature} /> },
+        {
+          title: "Length",
+          quiet: true,
+          class: "length",
+          cell: (one) => <Bar value={one.adds} least={least} most={most} tone={one.feature === "recall" ? "warm" : undefined} />,
+        },
+        { title: "Adds", class: "number", cell: (one) => signed(one.adds) },
+        {
+          title: "Value × weight",
+          class: "number quiet",
+          cell: (one) => (one.weight === null ? "" : `${figure(one.value)} × ${figure(one.weight)}`),
+        },
+      ]}
+    />
+  );
+}
+
+function Meant({ feature }: { feature: string }) {
+  const { name, says } = meaning(feature);
+  return (
+    <span title={feature}>
+      {name} <small>{says}</small>
+    </span>
   );
 }
 

@@ -11,7 +11,7 @@ export type Kind = "question" | "entity" | "sentence" | "passage" | "doubted" | 
 type Palette = Record<Kind | "ink" | "soft" | "thread" | "panel" | "accent", string>;
 
 const MANY = 1_200;
-/** Nodes, or edges, from which on a graph that is dragged shows less, so that it goes on smoothly. */
+/** Nodes, or edges, from which on a graph that is moved shows less until it rests, so that it goes on smoothly. */
 
 const VARIABLES: Record<keyof Palette, string> = {
   question: "--node-question",
@@ -156,18 +156,28 @@ function make(graph: Graph, container: HTMLElement, look: Look, settings?: Parti
   });
   sigma.on("clickNode", ({ node }) => look.onSelect?.(node));
   sigma.on("clickStage", () => look.onSelect?.(null));
+  // What is left out while the graph moves is an empty canvas, which a browser without a graphics card would lay over the others at some cost.
+  sigma.on("beforeRender", () => container.classList.toggle("moving", sigma.getSetting("hideEdgesOnMove") && moves(sigma)));
   return sigma;
+}
+
+/** As sigma itself decides whether to leave out what is to be left out on move. */
+function moves(sigma: Sigma): boolean {
+  const { isMoving, draggedEvents, currentWheelDirection } = sigma.getMouseCaptor();
+  return sigma.getCamera().isAnimated() || isMoving || draggedEvents > 0 || currentWheelDirection !== 0;
 }
 
 type Drawn = PartialButFor<NodeDisplayData, "x" | "y" | "size" | "label" | "color">;
 
+const LEAST_ROOM = 60;
+
 /** The label right of its node, cut to the room that there is. */
 function drawLabel(pen: CanvasRenderingContext2D, data: Drawn, settings: Settings): void {
-  if (!data.label) return;
+  const room = (data as { room?: number }).room ?? 240;
+  if (!data.label || (data as { highlighted?: boolean }).highlighted || room < LEAST_ROOM) return; // a highlighted one has it on a panel
   const { labelSize, labelFont, labelColor } = settings;
   pen.font = `500 ${labelSize}px ${labelFont}`;
   pen.fillStyle = labelColor.color ?? "#000";
-  const room = (data as { room?: number }).room ?? 240;
   pen.fillText(cut(pen, data.label, room), data.x + data.size + 4, data.y + labelSize / 3);
 }
 

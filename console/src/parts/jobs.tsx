@@ -6,6 +6,7 @@ import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
 import { Await, Bar, Dialog, moment, Panel, Problem } from "./basic";
 import { progress } from "./ingest";
+import { Table } from "./table";
 
 const OPEN = new Set(["receiving", "queued", "running"]);
 const TONES: Record<string, string> = { succeeded: "good", failed: "bad", running: "accent", queued: "warm", receiving: "warm" };
@@ -41,51 +42,51 @@ export function Jobs({ turn, onDone }: { turn: number; onDone: () => void }) {
         data.jobs.length === 0 ? null : (
           <Panel title="Jobs" note="The latest first">
             <Problem error={error} />
-            <div class="wide">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Job</th>
-                    <th scope="col">Begun</th>
-                    <th scope="col">State</th>
-                    <th scope="col">How far</th>
-                    <th scope="col">
-                      <span class="hidden">Act</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.jobs.map((job) => (
-                    <tr key={job.job_id}>
-                      <td>
-                        {job.kind} <span class="quiet code">{job.job_id.slice(-8)}</span>
-                      </td>
-                      <td>{moment(job.created_at)}</td>
-                      <td>
-                        <span class={`badge ${TONES[job.status] ?? ""}`}>{job.status}</span>
-                        {job.error && <p class="quiet">{job.error}</p>}
-                      </td>
-                      <td class="measure">
-                        {OPEN.has(job.status) && job.received > 0 && <Bar value={job.received - job.waiting} most={job.received} />}
-                        <span class="figure">{progress(job)}</span>
-                      </td>
-                      <td>
-                        {OPEN.has(job.status) && may("admin") && (
-                          <button type="button" class="small" disabled={job.cancel_requested_at !== null} onClick={() => void cancel(job)}>
-                            Cancel
-                          </button>
-                        )}
-                        {job.rejected > 0 && (
-                          <button type="button" class="small" onClick={() => setOpen(job)}>
-                            Rejected lines
-                          </button>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              rows={data.jobs}
+              by={(job) => job.job_id}
+              columns={[
+                { title: "Job", cell: (job) => <>{job.kind} <span class="quiet code">{job.job_id.slice(-8)}</span></> },
+                { title: "Begun", class: "when", cell: (job) => moment(job.created_at) },
+                {
+                  title: "State",
+                  cell: (job) => (
+                    <>
+                      <span class={`badge ${TONES[job.status] ?? ""}`}>{job.status}</span>
+                      {job.error && <p class="quiet">{job.error}</p>}
+                    </>
+                  ),
+                },
+                {
+                  title: "How far",
+                  class: "measure",
+                  cell: (job) => (
+                    <>
+                      {OPEN.has(job.status) && job.received > 0 && <Bar value={job.received - job.waiting} most={job.received} />}
+                      <span class="figure">{progress(job)}</span>
+                    </>
+                  ),
+                },
+                {
+                  title: "Act",
+                  quiet: true,
+                  cell: (job) => (
+                    <>
+                      {OPEN.has(job.status) && may("admin") && (
+                        <button type="button" class="small" disabled={job.cancel_requested_at !== null} onClick={() => void cancel(job)}>
+                          Cancel
+                        </button>
+                      )}
+                      {job.rejected > 0 && (
+                        <button type="button" class="small" onClick={() => setOpen(job)}>
+                          Rejected lines
+                        </button>
+                      )}
+                    </>
+                  ),
+                },
+              ]}
+            />
             {open && <Rejected job={open} onClose={() => setOpen(null)} />}
           </Panel>
         )

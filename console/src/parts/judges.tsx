@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Dialog, Empty, figure, Panel, percent, Problem } from "./basic";
+import { Table } from "./table";
 
 export function JudgesPart() {
   const { engram, collection, may } = useShared();
@@ -21,63 +22,60 @@ export function JudgesPart() {
             <Empty title="Nobody judged yet" />
           ) : (
             <Panel title="Judges" note="A new judge counts little until it agreed often enough with others; caps hold every judge back.">
-              <div class="wide">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Judge</th>
-                      <th scope="col" class="number">Verdicts</th>
-                      <th scope="col">Agreement</th>
-                      <th scope="col">Weight</th>
-                      <th scope="col">Caps</th>
-                      <th scope="col" class="number">Noise + / −</th>
-                      {may("moderate") && (
-                        <th scope="col">
-                          <span class="hidden">Act</span>
-                        </th>
-                      )}
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.judges.map((one) => (
-                      <tr key={one.judge}>
-                        <th scope="row">{one.judge}</th>
-                        <td class="number">
-                          {one.applied}
-                          {one.pending > 0 && <span class="quiet"> +{one.pending} waiting</span>}
-                          {one.parked > 0 && <span class="badge bad">{one.parked} parked</span>}
-                          {one.revoked > 0 && <span class="quiet"> {one.revoked} revoked</span>}
-                        </td>
-                        <td class="figure">
-                          {one.standing.agreed} agreed, {one.standing.disagreed} did not
-                        </td>
-                        <td class="measure">
-                          <Bar value={one.standing.weight} tone={one.standing.weight >= 1 ? "good" : "warm"} />{" "}
-                          <span class="figure">{figure(one.standing.weight)}</span>
-                        </td>
-                        <td>
-                          <Caps of={one} />
-                        </td>
-                        <td class="number">
-                          {figure(one.constants.observation_noise_positive)} / {figure(one.constants.observation_noise_negative)}
-                        </td>
-                        {may("moderate") && (
-                          <td>
-                            <button type="button" class="small danger" disabled={one.applied + one.pending + one.parked === 0} onClick={() => setAsked(one)}>
-                              Revoke all
-                            </button>
-                          </td>
-                        )}
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                rows={data.judges}
+                by={(one) => one.judge}
+                columns={[
+                  { title: "Judge", heads: true, cell: (one) => one.judge },
+                  { title: "Verdicts", class: "number", cell: (one) => <Given of={one} /> },
+                  { title: "Agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
+                  { title: "Weight", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
+                  { title: "Caps", class: "caps", cell: (one) => <Caps of={one} /> },
+                  {
+                    title: "Noise + / −",
+                    class: "number",
+                    cell: ({ constants }) => `${figure(constants.observation_noise_positive)} / ${figure(constants.observation_noise_negative)}`,
+                  },
+                  may("moderate") && {
+                    title: "Act",
+                    quiet: true,
+                    cell: (one) => (
+                      <button type="button" class="small danger" disabled={one.applied + one.pending + one.parked === 0} onClick={() => setAsked(one)}>
+                        Revoke all
+                      </button>
+                    ),
+                  },
+                ]}
+              />
             </Panel>
           )
         }
       </Await>
       {asked && <RevokeAll judge={asked} onClose={() => { setAsked(null); judges.again(); }} />}
+    </>
+  );
+}
+
+function Given({ of }: { of: Schemas["JudgeOut"] }) {
+  return (
+    <>
+      {of.applied}
+      {of.pending > 0 && <span class="quiet"> +{of.pending} waiting</span>}
+      {of.parked > 0 && <span class="badge bad">{of.parked} parked</span>}
+      {of.revoked > 0 && <span class="quiet"> {of.revoked} revoked</span>}
+    </>
+  );
+}
+
+function Agreement({ of: { agreed, disagreed } }: { of: Schemas["StandingOut"] }) {
+  const known = agreed + disagreed;
+  return known === 0 ? <span class="quiet">none to compare</span> : <>{`${agreed} of ${known}`}</>;
+}
+
+function Weight({ of }: { of: number }) {
+  return (
+    <>
+      <Bar value={of} tone={of >= 1 ? "good" : "warm"} /> <span class="figure">{figure(of)}</span>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
 import { Await, counted, Empty, figure, moment, Panel, Problem } from "./basic";
+import { Table } from "./table";
 
 const REASONS: Record<string, string> = {
   saturated: "verdicts brought nothing better",
@@ -79,44 +80,32 @@ export function KeysPart() {
             </Empty>
           ) : (
             <Panel title="Generations" note="The latest first">
-              <div class="wide">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Generation</th>
-                      <th scope="col">Made</th>
-                      <th scope="col">Because</th>
-                      <th scope="col" class="number">Verdicts</th>
-                      <th scope="col" class="number">Passages</th>
-                      <th scope="col">State</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {generations.map((one) => (
-                      <tr key={one.number}>
-                        <th scope="row">{one.number}</th>
-                        <td>{moment(one.created_at)}</td>
-                        <td>{REASONS[one.reason] ?? one.reason}</td>
-                        <td class="number">{one.events}</td>
-                        <td class="number">{one.passages}</td>
-                        <td>
-                          {one.number === standing.generation ? (
-                            <span class="badge good">serves</span>
-                          ) : may("moderate") ? (
-                            <button type="button" class="small" onClick={() => void serve(one.number)}>
-                              Serve generation {one.number}
-                            </button>
-                          ) : one.active ? (
-                            "counts"
-                          ) : (
-                            "rolled back"
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                rows={generations}
+                by={(one) => one.number}
+                columns={[
+                  { title: "Generation", heads: true, cell: (one) => one.number },
+                  { title: "Made", class: "when", cell: (one) => moment(one.created_at) },
+                  { title: "Because", cell: (one) => REASONS[one.reason] ?? one.reason },
+                  { title: "Verdicts", class: "number", cell: (one) => one.events },
+                  { title: "Passages", class: "number", cell: (one) => one.passages },
+                  {
+                    title: "State",
+                    cell: (one) =>
+                      one.number === standing.generation ? (
+                        <span class="badge good">serves</span>
+                      ) : may("moderate") ? (
+                        <button type="button" class="small" onClick={() => void serve(one.number)}>
+                          Serve generation {one.number}
+                        </button>
+                      ) : one.active ? (
+                        "counts"
+                      ) : (
+                        "rolled back"
+                      ),
+                  },
+                ]}
+              />
             </Panel>
           )}
         </div>

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Empty, figure, Panel, percent, signed } from "./basic";
+import { Table } from "./table";
 
 const FIGURES = [
   ["retrieval_success", "Evidence found", true],
@@ -39,38 +40,17 @@ export function LiftPart() {
             <Empty title="No query in this time" />
           ) : (
             <Panel title="Arms side by side" note={data.baseline ? `Compared with ${data.baseline}; 95 % intervals` : "No experiment runs, so there is nothing to compare with."}>
-              <div class="wide">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Arm</th>
-                      <th scope="col" class="number">Queries</th>
-                      {FIGURES.map(([name, title]) => (
-                        <th key={name} scope="col">
-                          {title}
-                        </th>
-                      ))}
-                      <th scope="col" class="number">Median</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.arms.map((arm) => (
-                      <tr key={arm.arm ?? ""}>
-                        <th scope="row">{arm.arm ?? <span class="quiet">given to none</span>}</th>
-                        <td class="number">
-                          {arm.queries} <span class="quiet">{counted(arm.judged, "judged", "judged")}</span>
-                        </td>
-                        {FIGURES.map(([name, , share]) => (
-                          <td key={name}>
-                            <Mean of={arm[name]} share={share} />
-                          </td>
-                        ))}
-                        <td class="number">{arm.median_total_ms === null ? "" : `${Math.round(arm.median_total_ms)} ms`}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                class="lift"
+                rows={data.arms}
+                by={(arm) => arm.arm ?? ""}
+                columns={[
+                  { title: "Arm", heads: true, cell: (arm) => arm.arm ?? <span class="quiet">given to none</span> },
+                  { title: "Queries", class: "number", cell: (arm) => <>{arm.queries} <span class="quiet">{counted(arm.judged, "judged", "judged")}</span></> },
+                  ...FIGURES.map(([name, title, share]) => ({ title, cell: (arm: Schemas["ArmLiftOut"]) => <Mean of={arm[name]} share={share} /> })),
+                  { title: "Median", class: "number", cell: (arm) => (arm.median_total_ms === null ? "" : `${Math.round(arm.median_total_ms)} ms`) },
+                ]}
+              />
             </Panel>
           )
         }
@@ -83,7 +63,7 @@ function Mean({ of, share }: { of: Schemas["FigureOut"]; share: boolean }) {
   if (of.mean === null) return <span class="quiet">–</span>;
   const { difference } = of;
   const sure = difference !== null && difference.low !== null && difference.high !== null;
-  const tone = sure && (difference?.low ?? 0) > 0 ? "good" : sure && (difference?.high ?? 0) < 0 ? "bad" : "";
+  const tone = share && sure && (difference?.low ?? 0) > 0 ? "good" : share && sure && (difference?.high ?? 0) < 0 ? "bad" : "";
   return (
     <>
       <span class="measure">

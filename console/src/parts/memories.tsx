@@ -7,6 +7,7 @@ import { address, useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Dialog, Empty, figure, moment, Panel, Problem } from "./basic";
 import { CHANNELS } from "./changed";
 import { Line } from "./chart";
+import { Table } from "./table";
 
 export function MemoriesPart() {
   const { engram, collection, may } = useShared();
@@ -41,41 +42,46 @@ export function MemoriesPart() {
             <>
               <Course learned={data} />
               <Panel title={until ? "Memories as they were" : "Memories"} note="Those moved last come first">
-                <div class="wide">
-                  <table>
-                    <thead>
-                      <tr>
-                        <th scope="col">Sentence</th>
-                        <th scope="col">Perplexity</th>
-                        <th scope="col" class="number">Verdicts</th>
-                        <th scope="col">Last by</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {data.memories.map((one) => (
-                        <tr key={`${one.sentence_id} ${one.channel}`}>
-                          <td>
-                            <button type="button" class="plain text" onClick={() => setOpen(one.sentence_id)}>
-                              {one.text}
-                            </button>
-                            <span class="quiet">
-                              {one.title ?? one.passage_id}
-                              {one.channel === "time" && ", its time"}
-                            </span>
-                          </td>
-                          <td class="measure">
-                            <Bar value={one.perplexity} tone="warm" /> <span class="figure">{figure(one.perplexity)}</span>
-                          </td>
-                          <td class="number">{one.update_count}</td>
-                          <td>
-                            <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a>
-                            <span class="quiet"> {moment(one.moved_at)}</span>
-                          </td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                </div>
+                <Table
+                  rows={data.memories}
+                  by={(one) => `${one.sentence_id} ${one.channel}`}
+                  columns={[
+                    {
+                      title: "Sentence",
+                      cell: (one) => (
+                        <>
+                          <button type="button" class="plain text" onClick={() => setOpen(one.sentence_id)}>
+                            {one.text}
+                          </button>
+                          <span class="quiet">
+                            {one.title ?? one.passage_id}
+                            {one.channel === "time" && ", its time"}
+                          </span>
+                        </>
+                      ),
+                    },
+                    {
+                      title: "Perplexity",
+                      class: "measure",
+                      cell: (one) => (
+                        <>
+                          <Bar value={one.perplexity} tone="warm" /> <span class="figure">{figure(one.perplexity)}</span>
+                        </>
+                      ),
+                    },
+                    { title: "Verdicts", class: "number", cell: (one) => one.update_count },
+                    {
+                      title: "Last by",
+                      cell: (one) => (
+                        <>
+                          <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a>
+                          <br />
+          <span class="quiet when">{moment(one.moved_at)}</span>
+                        </>
+                      ),
+                    },
+                  ]}
+                />
               </Panel>
             </>
           )
@@ -146,19 +152,23 @@ function Memory({ sentence, onClose }: { sentence: number; onClose: () => void }
             {data.supports.length > 0 && (
               <div>
                 <h3>Questions that it supports</h3>
-                <table>
-                  <tbody>
-                    {data.supports.map((one) => (
-                      <tr key={one.question_id}>
-                        <td>{one.question}</td>
-                        <td class="measure">
+                <Table
+                  rows={data.supports}
+                  by={(one) => one.question_id}
+                  columns={[
+                    { title: "Question", cell: (one) => one.question },
+                    {
+                      title: "Support",
+                      class: "measure",
+                      cell: (one) => (
+                        <>
                           <Bar value={one.support} tone="good" /> <span class="figure">{figure(one.support)}</span>
-                        </td>
-                        <td class="number quiet">perplexity {figure(one.perplexity)}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
+                        </>
+                      ),
+                    },
+                    { title: "Perplexity", class: "number", cell: (one) => figure(one.perplexity) },
+                  ]}
+                />
               </div>
             )}
           </div>
@@ -168,42 +178,39 @@ function Memory({ sentence, onClose }: { sentence: number; onClose: () => void }
   );
 }
 
+interface Moved {
+  event: Schemas["SentenceEventOut"];
+  move: Schemas["SentenceEventOut"]["moves"][number];
+}
+
 function History({ history }: { history: readonly Schemas["SentenceEventOut"][] }) {
   return (
-    <div class="wide">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Verdict</th>
-            <th scope="col">Of</th>
-            <th scope="col" class="number">Perplexity</th>
-            <th scope="col" class="number">Likeness to its question</th>
-          </tr>
-        </thead>
-        <tbody>
-          {history.flatMap((event) =>
-            event.moves.map((move) => (
-              <tr key={`${event.sequence} ${move.channel}`}>
-                <td>
-                  <a href={address("learned", String(event.feedback_id))}>{event.feedback_id}</a> of {event.judge}
-                  <span class={`badge ${move.target ? "good" : "bad"}`}>{move.target ? "helped" : "did not"}</span>
-                </td>
-                <td>
-                  {CHANNELS[move.channel]}
-                  <br />
-                  <span class="quiet">{event.question}</span>
-                </td>
-                <td class="number">
-                  {figure(move.perplexity_before)} → {figure(move.perplexity_after)}
-                </td>
-                <td class="number">
-                  {figure(move.similarity_before)} → {figure(move.similarity_after)}
-                </td>
-              </tr>
-            )),
-          )}
-        </tbody>
-      </table>
-    </div>
+    <Table<Moved>
+      rows={history.flatMap((event) => event.moves.map((move) => ({ event, move })))}
+      by={({ event, move }) => `${event.sequence} ${move.channel}`}
+      columns={[
+        {
+          title: "Verdict",
+          cell: ({ event, move }) => (
+            <>
+              <a href={address("learned", String(event.feedback_id))}>{event.feedback_id}</a> of {event.judge}{" "}
+              <span class={`badge ${move.target ? "good" : "bad"}`}>{move.target ? "helped" : "did not"}</span>
+            </>
+          ),
+        },
+        {
+          title: "Of",
+          cell: ({ event, move }) => (
+            <>
+              {CHANNELS[move.channel]}
+              <br />
+              <span class="quiet">{event.question}</span>
+            </>
+          ),
+        },
+        { title: "Perplexity", class: "number", cell: ({ move }) => `${figure(move.perplexity_before)} → ${figure(move.perplexity_after)}` },
+        { title: "Likeness to its question", class: "number", cell: ({ move }) => `${figure(move.similarity_before)} → ${figure(move.similarity_after)}` },
+      ]}
+    />
   );
 }

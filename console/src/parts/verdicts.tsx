@@ -8,6 +8,7 @@ import { SHOWN } from "./asking";
 import { Await, Bar, counted, Dialog, Empty, figure, moment, Panel, Problem, Waiting } from "./basic";
 import { CHANNELS } from "./changed";
 import { type Movement, Slopes } from "./slopes";
+import { Table } from "./table";
 
 const LAST = Number.MAX_SAFE_INTEGER;
 const TONES: Record<string, string> = { applied: "good", parked: "bad", revoked: "", pending: "warm" };
@@ -32,39 +33,25 @@ export function VerdictsPart() {
             <Empty title="No verdict yet" />
           ) : (
             <Panel title="Verdicts" note="The latest first">
-              <div class="wide">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Verdict</th>
-                      <th scope="col">Judge</th>
-                      <th scope="col">Received</th>
-                      <th scope="col">State</th>
-                      <th scope="col">
-                        <span class="hidden">Its query</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.feedback.map((one) => (
-                      <tr key={one.feedback_id}>
-                        <td>
-                          <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a>
-                        </td>
-                        <td>{one.judge}</td>
-                        <td>{moment(one.received_at)}</td>
-                        <td>
-                          <span class={`badge ${TONES[one.status] ?? ""}`}>{one.status}</span>
-                          {one.error && <span class="quiet"> {one.error}</span>}
-                        </td>
-                        <td>
-                          <a href={address("why", one.query_id)}>Its answer</a>
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
+              <Table
+                rows={data.feedback}
+                by={(one) => one.feedback_id}
+                columns={[
+                  { title: "Verdict", cell: (one) => <a href={address("learned", String(one.feedback_id))}>Verdict {one.feedback_id}</a> },
+                  { title: "Judge", cell: (one) => one.judge },
+                  { title: "Received", class: "when", cell: (one) => moment(one.received_at) },
+                  {
+                    title: "State",
+                    cell: (one) => (
+                      <>
+                        <span class={`badge ${TONES[one.status] ?? ""}`}>{one.status}</span>
+                        {one.error && <span class="quiet"> {one.error}</span>}
+                      </>
+                    ),
+                  },
+                  { title: "Its query", quiet: true, cell: (one) => <a href={address("why", one.query_id)}>Its answer</a> },
+                ]}
+              />
               <div class="row">
                 {before !== LAST && (
                   <button type="button" class="small" onClick={() => setBefore(LAST)}>
@@ -155,41 +142,28 @@ function Without({ preview }: { preview: Schemas["PreviewOut"] }) {
       <h3>If it were revoked</h3>
       {preview.states.length === 0 && <p class="quiet">No memory would change.</p>}
       {preview.models.length > 0 && <p>The weights of {preview.models.map((one) => (one === "enough" ? "what is enough" : "the ranking")).join(" and of ")} would lose what it taught.</p>}
-      {preview.states.length > 0 && (
-        <div class="wide">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Sentence</th>
-                <th scope="col">Likeness, now and without</th>
-                <th scope="col" class="number">
-                  Perplexity
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {preview.states.map((one) => (
-                <tr key={`${one.sentence_id} ${one.channel}`}>
-                  <td>
-                    {one.text} <span class="quiet">{CHANNELS[one.channel]}</span>
-                  </td>
-                  <td class="pair">
-                    <div>
-                      <Bar value={Math.max(one.likeness, 0)} /> <span class="figure">{figure(one.likeness)}</span>
-                    </div>
-                    <div>
-                      <Bar value={Math.max(one.without_likeness, 0)} tone="soft" /> <span class="figure">{figure(one.without_likeness)}</span>
-                    </div>
-                  </td>
-                  <td class="number">
-                    {figure(one.perplexity)} → {figure(one.without_perplexity)}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {preview.states.length > 0 && <Table
+        rows={preview.states}
+        by={(one) => `${one.sentence_id} ${one.channel}`}
+        columns={[
+          { title: "Sentence", cell: (one) => <>{one.text} <span class="quiet">{CHANNELS[one.channel]}</span></> },
+          {
+            title: "Likeness, now and without",
+            class: "pair",
+            cell: (one) => (
+              <>
+                <div>
+                  <Bar value={Math.max(one.likeness, 0)} /> <span class="figure">{figure(one.likeness)}</span>
+                </div>
+                <div>
+                  <Bar value={Math.max(one.without_likeness, 0)} tone="soft" /> <span class="figure">{figure(one.without_likeness)}</span>
+                </div>
+              </>
+            ),
+          },
+          { title: "Perplexity", class: "number", cell: (one) => `${figure(one.perplexity)} → ${figure(one.without_perplexity)}` },
+        ]}
+      />}
       {preview.cut && <p class="quiet">It moved more than is shown.</p>}
     </div>
   );

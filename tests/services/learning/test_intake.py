@@ -12,7 +12,7 @@ from app.errors import GoneError, IdempotencyConflictError, InvalidRequestError,
 from app.services.learning.intake import Intake
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
-from app.storage.corpus import collections
+from app.storage.corpus import removal
 from app.storage.database import Database
 from app.storage.log import intake as log
 from tests.conftest import Ingest
@@ -115,7 +115,7 @@ def test_a_collection_that_is_being_deleted_holds_nobody_else_back(
     answer = application.ask.query(Query(text="Where is the Old Mill?", scope=scope))
     doomed = replace(verdict, scope=scope, query_id=answer.query_id, supporting=())
     with application.database.write() as writer:
-        collections.delete(writer, scope.collection.id)
+        assert removal.begin(writer, scope.collection.id)
         keys = [f"key-{uuid4()}" for _ in range(4)]
         waiting = [application.intake.submit(doomed, key) for key in keys[:2]]
         others = [application.intake.submit(verdict, key) for key in keys[2:]]

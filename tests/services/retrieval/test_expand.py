@@ -74,6 +74,7 @@ REPLIES: dict[str, Any] = {
     "facets": [{"name": "family", "terms": ["parents", "Skłodowska"]}, {"name": "place", "terms": ["Warsaw"]}],
     "wanted": ["Warsaw", "Poland"],
     "unwanted": ["Curie Institute"],
+    "terms": ["native town", "origin"],
 }
 
 
@@ -166,6 +167,8 @@ class TestWithAModel:
             "hyde",
             "prf",
             "specification",
+            "synonyms",
+            "step-back",
             "diver",
         ]
         units = widening(by_form).expand(scoped(curie), QUESTION, methods)
@@ -175,7 +178,8 @@ class TestWithAModel:
         assert texts["decomposition"] == REPLIES["parts"]
         assert texts["facets"] == ["family: parents, Skłodowska", "place: Warsaw"]
         assert texts["contrastive"] == ["Warsaw, Poland"]
-        assert texts["rewriting"] == texts["specification"] == [f"{QUESTION} in Poland"]
+        assert texts["synonyms"] == ["native town, origin"]
+        assert texts["rewriting"] == texts["specification"] == texts["step-back"] == [f"{QUESTION} in Poland"]
         assert texts["diver"] == [f"{QUESTION} in Poland in Poland"]
         assert len(texts["prf"]) == 1
         assert set(widening.held) == {0}  # no connection is held while the model thinks
@@ -230,7 +234,18 @@ class TestWithAModel:
 
 
 @pytest.mark.parametrize(
-    "method", ["hyde", "diver", "decomposition", "facets", "contrastive", "specification", "rewriting"]
+    "method",
+    [
+        "hyde",
+        "diver",
+        "decomposition",
+        "facets",
+        "contrastive",
+        "specification",
+        "rewriting",
+        "synonyms",
+        "step-back",
+    ],
 )
 def test_without_an_endpoint_the_method_is_named(
     method: Method, plain: ExpandService, curie: str, scoped: Scoped

@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.composition import Application, Servers
+from app.composition import Application
 from app.core.agent_turns import Turn, written
 from app.core.session import Budget
 from app.core.triples import Triple
@@ -21,10 +20,10 @@ from app.services.facts.search import Wanted
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
 from app.services.sessions.state import Asked
-from app.settings import Settings
 from tests.conftest import CURIE
 from tests.support import undo
-from tests.support.openai_server import Handler, OpenAiServer, Reply
+from tests.support.modelled import Modelled
+from tests.support.openai_server import Handler, Reply
 
 QUESTION = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 IN_ORDER = [str(passage["id"]) for passage in CURIE]
@@ -64,22 +63,17 @@ Asking = Callable[..., Shown]
 
 
 @pytest.fixture
-def asking(application: Application, addresses: Servers, settings: Settings, curie: str) -> Iterator[Asking]:
+def asking(modelled: Modelled, curie: str) -> Asking:
     """Does a session by a model."""
-    with ExitStack() as stack:
 
-        def run(handler: Handler, budget: Budget = BUDGET, **options: Any) -> Shown:
-            server = stack.enter_context(OpenAiServer(handler))
-            changed = {"llm_base_url": server.base_url, "llm_max_attempts": 1}
-            services = Application(settings.model_copy(update=changed), addresses)
-            services.__dict__.update(embedder=application.embedder, language=application.language)
-            stack.callback(services.close)
-            scope = services.access.scope(curie)
-            how = Asked(top_k=5, threshold=1.0, options={"documents": IN_ORDER} | options)
-            new = NewSession(question=QUESTION, planner="agent", asked=how, budget=budget)
-            return services.sessions.wait(scope, services.sessions.start(scope, new))
+    def run(handler: Handler, budget: Budget = BUDGET, **options: Any) -> Shown:
+        services = modelled.application(handler)
+        scope = services.access.scope(curie)
+        how = Asked(top_k=5, threshold=1.0, options={"documents": IN_ORDER} | options)
+        new = NewSession(question=QUESTION, planner="agent", asked=how, budget=budget)
+        return services.sessions.wait(scope, services.sessions.start(scope, new))
 
-        yield run
+    return run
 
 
 def texts(shown: Shown) -> dict[int, str]:

@@ -2,20 +2,18 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from app.composition import Application, Servers
 from app.core.session import Budget
 from app.providers.llm.session_prompts import VERSION
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.shown import Shown
 from app.services.sessions.state import Asked
-from app.settings import Settings
-from tests.support.openai_server import Handler, OpenAiServer, Reply
+from tests.support.modelled import Modelled
+from tests.support.openai_server import Handler, Reply
 
 CHAIN = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 RULES = ["ask", "fill"]
@@ -81,27 +79,20 @@ def refusing(_request: dict[str, Any]) -> Reply:
 
 
 @pytest.fixture
-def asking(
-    application: Application, addresses: Servers, settings: Settings, curie: str
-) -> Iterator[Callable[..., Shown]]:
+def asking(modelled: Modelled, curie: str) -> Asking:
     """Does a session by a model."""
-    with ExitStack() as stack:
 
-        def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> Shown:
-            server = stack.enter_context(OpenAiServer(handler))
-            changed = {"llm_base_url": server.base_url, "llm_max_attempts": 1}
-            services = Application(settings.model_copy(update=changed), addresses)
-            services.__dict__.update(embedder=application.embedder, language=application.language)
-            stack.callback(services.close)
-            scope = services.access.scope(curie)
-            how = Asked(**{"top_k": 2, "threshold": 1.0} | asked)
-            new = NewSession(question=CHAIN, planner=planner, asked=how, budget=budget or Budget())
-            shown = services.sessions.wait(scope, services.sessions.start(scope, new))
-            completed = [one for one in server.requests if handler is not refusing]
-            assert shown.stored.cost["llm_calls"] == len(completed)
-            return shown
+    def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> Shown:
+        services = modelled.application(handler)
+        scope = services.access.scope(curie)
+        how = Asked(**{"top_k": 2, "threshold": 1.0} | asked)
+        new = NewSession(question=CHAIN, planner=planner, asked=how, budget=budget or Budget())
+        shown = services.sessions.wait(scope, services.sessions.start(scope, new))
+        completed = [one for one in modelled.server.requests if handler is not refusing]
+        assert shown.stored.cost["llm_calls"] == len(completed)
+        return shown
 
-        yield run
+    return run
 
 
 def test_socratic_asks_until_the_notes_answer(asking: Asking) -> None:

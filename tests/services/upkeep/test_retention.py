@@ -9,8 +9,10 @@ import pytest
 
 from app.composition import Application, Servers
 from app.errors import NotFoundError
+from app.services.access.scope import LOCAL
 from app.services.retrieval.query import Query
 from app.services.sessions.sessions import NewSession
+from app.services.upkeep.acts import Doing
 from app.services.upkeep.retention import Keep, RetentionService, Retired
 from app.settings import Settings
 from app.storage.retrieval import weeks
@@ -30,8 +32,10 @@ def application(addresses: Servers, settings: Settings, application: Application
         yield services
 
 
-def retention(application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0) -> RetentionService:
-    return RetentionService(application.database, Keep(queries, jobs, keys))
+def retention(
+    application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0, act_bodies: int = 0
+) -> RetentionService:
+    return RetentionService(application.database, Keep(queries, jobs, keys, act_bodies))
 
 
 def run(service: RetentionService, now: datetime | None = None) -> Retired:
@@ -208,3 +212,24 @@ def test_what_quotas_were_spent_goes_after_a_month(application: Application) -> 
     application.retention.run()
     with application.database.read() as reader:
         assert reader.scalar(spent) == 0
+
+
+def test_what_was_sent_with_an_act_goes_and_the_act_stays(application: Application) -> None:
+    now = datetime.now(UTC)
+    doing = Doing(principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", said="body")
+    acts = [application.acts.begin(doing) for _ in range(2)]
+    for act in acts:
+        application.acts.end(act, 200)
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE act SET begun_at = %(then)s WHERE id = %(id)s",
+            {"then": now - timedelta(days=31), "id": acts[0]},
+        )
+
+    assert run(retention(application), now).act_bodies == 0  # for ever
+    assert run(retention(application, act_bodies=30), now).act_bodies == 1
+    assert run(retention(application, act_bodies=30), now).act_bodies == 0
+
+    kept = {act.id: act for act in application.acts.page(LOCAL, None, 10)}
+    assert [(kept[act].said, kept[act].client) for act in acts] == [(None, None), ("body", "192.0.2.7")]
+    assert {(kept[act].principal, kept[act].action, kept[act].status) for act in acts} == {("alice", "put", 200)}

@@ -410,7 +410,18 @@ class ExpansionOut(Struct):
     One piece of text that widens the question.
     """
 
-    method: Literal["prf", "diver", "hyde", "decomposition", "facets", "contrastive", "specification", "rewriting"]
+    method: Literal[
+        "prf",
+        "diver",
+        "hyde",
+        "decomposition",
+        "facets",
+        "contrastive",
+        "specification",
+        "rewriting",
+        "synonyms",
+        "step-back",
+    ]
     text: str
 
 

@@ -164,10 +164,21 @@ class ExpandIn(TypedDict):
 
     collection: NotRequired[str]
     methods: list[
-        Literal["prf", "diver", "hyde", "decomposition", "facets", "contrastive", "specification", "rewriting"]
+        Literal[
+            "prf",
+            "diver",
+            "hyde",
+            "decomposition",
+            "facets",
+            "contrastive",
+            "specification",
+            "rewriting",
+            "synonyms",
+            "step-back",
+        ]
     ]
     """
-    'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a passage that might answer; 'diver', the question refined by the passages it finds, twice; 'decomposition', the questions it depends on; 'facets', its sides with their key terms; 'contrastive', terms that tell its evidence from what resembles it; 'specification', the question made specific; 'rewriting', the question in the words of its field.
+    'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a passage that might answer; 'diver', the question refined by the passages it finds, twice; 'decomposition', the questions it depends on; 'facets', its sides with their key terms; 'contrastive', terms that tell its evidence from what resembles it; 'specification', the question made specific; 'rewriting', the question in the words of its field; 'synonyms', other words for its words; 'step-back', the question for its background.
     """
     passages: NotRequired[int]
     """

@@ -1,0 +1,58 @@
+/** A table: what stands in each column, said once for all rows. */
+
+import type { ComponentChildren } from "preact";
+
+export interface Column<Row> {
+  title: string;
+  /** Whether the title is told to those who hear the page only, as of a column of buttons. */
+  quiet?: boolean;
+  /** Whether it says what the row is of. */
+  heads?: boolean;
+  class?: string;
+  cell: (row: Row) => ComponentChildren;
+}
+
+interface Props<Row> {
+  rows: readonly Row[];
+  /** What tells the rows apart. */
+  by: (row: Row) => string | number;
+  /** Those that are there; `false` stands for one that the key does not allow. */
+  columns: readonly (Column<Row> | false)[];
+  class?: string;
+}
+
+export function Table<Row>({ rows, by, columns, ...rest }: Props<Row>) {
+  const there = columns.filter((column) => column !== false);
+  return (
+    <div class="wide">
+      <table class={rest.class}>
+        <thead>
+          <tr>
+            {there.map(({ title, quiet, class: of }) => (
+              <th key={title} scope="col" class={of}>
+                {quiet ? <span class="hidden">{title}</span> : title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={by(row)}>
+              {there.map(({ title, heads, class: of, cell }) =>
+                heads ? (
+                  <th key={title} scope="row" class={of}>
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td key={title} class={of}>
+                    {cell(row)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

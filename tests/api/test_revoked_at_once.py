@@ -1,0 +1,73 @@
+"""A key that is revoked counts no more in any process at once, where Redis tells of it."""
+
+import time
+from collections.abc import Callable
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.main import create_app
+from app.services.access.keys import Wanted
+from app.services.access.scope import LOCAL
+from tests.api.conftest import Variant
+
+LONG = {"access": "keys", "access_remember_seconds": 3600.0}
+
+
+def client(services: Application, key: str) -> TestClient:
+    headers = {"authorization": f"Bearer {key}"}
+    return TestClient(create_app(services), raise_server_exceptions=False, headers=headers)
+
+
+@pytest.mark.parametrize("change", ["revoke", "rotate", "close"])
+def test_each_process_hears_of_it(variant: Variant, change: str) -> None:
+    here, there, tenant = variant(**LONG), variant(**LONG), f"acme-{uuid4().hex}"
+    made = here.access_keys.make(LOCAL, Wanted(name="alice", scopes={"*": ["admin"]}), tenant)
+    with client(here, made.key) as one, client(there, made.key) as other:  # which starts them
+        assert [app.get("/access/me").status_code for app in (one, other)] == [200, 200]
+        changes: dict[str, Callable[[], object]] = {
+            "revoke": lambda: one.delete(f"/access/keys/{made.stored.id}"),
+            "rotate": lambda: one.post(f"/access/keys/{made.stored.id}/rotate", json={"grace_seconds": 0}),
+            "close": lambda: here.closing.close(tenant, tenant),
+        }
+        changes[change]()
+        assert one.get("/access/me").status_code == 401
+        deadline = time.monotonic() + 30.0  # of an hour for which it is remembered
+        while other.get("/access/me").status_code != 401:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+
+def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Variant) -> None:
+    moment = 0.0
+    deaf = variant(redis_url="redis://127.0.0.1:1/0", **LONG)
+    deaf.authentication._clock = lambda: moment
+    made = deaf.access_keys.make(LOCAL, Wanted(name=f"bob-{uuid4().hex}", scopes={"*": ["admin"]}))
+    other = variant(**LONG)
+    with client(deaf, made.key) as app:
+        assert app.get("/access/me").status_code == 200
+        other.access_keys.revoke(LOCAL, made.stored.id)
+        assert app.get("/access/me").status_code == 200
+        moment = 3601.0
+        assert app.get("/access/me").status_code == 401
+
+
+def test_what_was_looked_up_before_a_change_is_not_remembered_after_it(
+    variant: Variant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = variant(**LONG)
+    made = services.access_keys.make(LOCAL, Wanted(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]}))
+    look = services.authentication._of_key
+
+    def overtaken(digest: bytes) -> object:
+        found = look(digest)
+        services.access_keys.revoke(LOCAL, made.stored.id)
+        return found
+
+    monkeypatch.setattr(services.authentication, "_of_key", overtaken)
+    app = client(services, made.key)
+    assert app.get("/access/me").status_code == 200  # it came first
+    monkeypatch.undo()
+    assert app.get("/access/me").status_code == 401

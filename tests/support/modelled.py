@@ -1,0 +1,44 @@
+"""Applications whose LLM is a handler of the test's."""
+
+from contextlib import ExitStack
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from app.composition import Application, Servers
+from app.main import create_app
+from app.settings import Settings
+from tests.support.openai_server import Handler, OpenAiServer, Reply
+
+
+class Modelled:
+    """Makes them, on the servers and with the encoder of one that there is, and closes them at the end.
+
+    ``server`` is the endpoint of the latest; ``held`` has for each call of a handler how many database connections
+    its application held meanwhile.
+    """
+
+    def __init__(self, settings: Settings, addresses: Servers, shared: Application) -> None:
+        self._settings, self._addresses, self._shared = settings, addresses, shared
+        self.held: list[int] = []
+        self.server: OpenAiServer
+        self.open = ExitStack()
+
+    def application(self, handler: Handler, **changed: Any) -> Application:
+        """One whose LLM is ``handler``, tried once; ``changed`` are further settings."""
+
+        def watched(request: dict[str, Any]) -> str | Reply:
+            engines = (made.database._readers, made.database._writers)
+            self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
+            return handler(request)
+
+        self.server = self.open.enter_context(OpenAiServer(watched))
+        update = {"llm_base_url": self.server.base_url, "llm_max_attempts": 1} | changed
+        made = Application(self._settings.model_copy(update=update), self._addresses)
+        made.__dict__.update(embedder=self._shared.embedder, language=self._shared.language)
+        self.open.callback(made.close)
+        return made
+
+    def __call__(self, handler: Handler, **changed: Any) -> TestClient:
+        """A client of such an application."""
+        return TestClient(create_app(self.application(handler, **changed)), raise_server_exceptions=False)
