@@ -34,6 +34,7 @@ from app.services.sessions.auto import AutoPlanner
 from app.services.sessions.planner import Planner as SessionPlanner
 from app.services.sessions.pool import PoolPlanner
 from app.services.sessions.publish import Publisher
+from app.services.sessions.rounds import RoundJudge
 from app.services.sessions.runner import SessionRunner
 from app.services.sessions.sessions import SessionService
 from app.services.sessions.socratic import SocraticPlanner
@@ -199,7 +200,7 @@ class Application(Asking):
             self.teacher,
             self.quotas,
             Publisher(self.database, self.facts),
-            lambda: self.classifier,
+            RoundJudge(self.database, lambda: self.classifier, lambda: self.prior),
         )
 
     @cached_property

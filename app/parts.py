@@ -84,8 +84,8 @@ class Parts:
 
     @cached_property
     def prior(self) -> RankingPrior:
-        """What is believed of the ranking weights before any verdict."""
-        return load_prior(self.settings.ranking_prior)
+        """What is believed of the ranking weights, and of what is enough, before any verdict."""
+        return load_prior(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
 
     @cached_property
     def stop_weights(self) -> StopWeights:

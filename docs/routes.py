@@ -13,8 +13,8 @@ HEADER = """# Routes
 
 Generated from [openapi/openapi.json](../openapi/openapi.json) by `make docs`. A running service has the whole
 of it, with every field, at `/docs`. Errors are RFC 9457 problem documents. Where keys are needed, one must
-have the scope named ([access.md](access.md)). A job, an answered query and a verdict are read by their id
-alone, without a collection.
+have the scope named ([access.md](access.md)). A job, an answered query, a session and a verdict are read by
+their id alone, without a collection, and so is a session gone on with and cancelled.
 """
 # In the order in which one meets them; what bears another tag comes after these.
 ORDER = ("queries", "feedback", "passages", "sessions", "facts", "explanations", "serving", "keys", "expansions")

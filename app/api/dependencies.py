@@ -305,6 +305,10 @@ def _query_at(looking: By, query_id: UUID) -> At[UUID]:
     return looking.at("query", query_id)
 
 
+def _session_at(looking: By, session_id: UUID) -> At[UUID]:
+    return looking.at("session", session_id)
+
+
 def _verdict_at(looking: By, feedback_id: EventId) -> At[int]:
     return looking.at("verdict", feedback_id)
 
@@ -327,6 +331,37 @@ class InBody(Protocol):
 
 
 B = TypeVar("B", bound=InBody)
+
+
+class MayNameOne(Protocol):
+    """A body that may name a collection."""
+
+    @property
+    def collection(self) -> str | None: ...
+
+
+M = TypeVar("M", bound=MayNameOne)
+
+
+@dataclass(frozen=True, slots=True)
+class PostedTo(Generic[M]):
+    """A body for a session, and the collection that holds that, or that the body names."""
+
+    id: UUID
+    body: M
+    scope: Scope
+
+
+def posted_to_session(model: type[M]) -> Callable[..., PostedTo[M]]:
+    """A dependency that reads the body, once, and finds the session of the path."""
+
+    def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedTo[M]:
+        return PostedTo(
+            session_id, body, Looking(app.access, asker, need, body.collection).at("session", session_id).scope
+        )
+
+    read.__annotations__["body"] = model  # where FastAPI looks
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +400,7 @@ def posted_often(model: type[B]) -> Callable[..., Awaitable[Posted[B]]]:
 
 JobAt = Annotated[At[UUID], Depends(_job_at)]
 QueryAt = Annotated[At[UUID], Depends(_query_at)]
+SessionAt = Annotated[At[UUID], Depends(_session_at)]
 VerdictAt = Annotated[At[int], Depends(_verdict_at)]
 QueryScope = Annotated[Scope, Depends(_in_query)]
 PathScope = Annotated[Scope, Depends(_in_path)]

@@ -1,13 +1,14 @@
 """The command that fits the published stop of sessions and of hops."""
 
 import json
+import math
 from functools import partial
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
-from app.cli.console import MEASURE, cli, err, say
+from app.cli.console import MEASURE, cli, err, say, say_table
 from app.cli.datasets import load_dataset
 from app.cli.engine import engine
 
@@ -27,22 +28,31 @@ def fit_stop(
     out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_STOP_WEIGHTS.")] = Path(
         "stop_weights.json"
     ),
+    check: Annotated[
+        Path | None,
+        typer.Option(help="Another data set: how well rounds of its sessions are told, and after verdicts."),
+    ] = None,
+    verdicts: Annotated[int, typer.Option(min=1, help="With --check: on so many of its sessions.")] = 60,
 ) -> None:
-    """Fit RFM-RAG's stop, by the configured cross-encoder if there is one."""
+    """Fit RFM-RAG's stop, by the configured cross-encoder if there is one, and what is believed of a session's pool
+    before any verdict.
+    """
     import numpy as np
 
     from app.core.feedback_stop import FEATURES, Network
     from app.errors import InvalidRequestError
-    from app.evaluation.fit_stop import Of
+    from app.evaluation.fit_stop import Of, by_session
     from app.evaluation.fit_stop import fit_stop as fitted
     from app.evaluation.harness import open_harness
     from app.evaluation.progress import progress, steps, ticks
+    from app.evaluation.taught_rounds import taught
     from app.providers.stop import COSINE, StopWeights, stop_as_json
     from app.settings import Settings
 
     if of not in get_args(Of):
         raise InvalidRequestError(f"--of is one of {', '.join(get_args(Of))}, not {of!r}.")
     loaded = [load_dataset(folder) for folder in datasets]
+    checked = None if check is None else load_dataset(check)
     with engine(Settings()) as (services, _), progress(err()) as bars:
         by = COSINE if services.relevance is None else services.relevance.name
         # Weights that were fitted by another second feature must not stand in the way of their successors.
@@ -50,8 +60,20 @@ def fit_stop(
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        network = fitted(corpora, limit, partial(steps, bars), of=cast("Of", of), hidden=hidden)
-    weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded))
+        network, rounds = fitted(corpora, limit, partial(steps, bars), of=cast("Of", of), hidden=hidden)
+        if checked is not None and rounds is not None:
+            harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
+            questions = list(checked.questions)[:limit]
+            sessions = by_session(harness, questions, steps(bars, checked.name, len(questions)))
+            told = taught(rounds, sessions, [verdicts])
+            say_table(
+                [
+                    ["verdicts", "AUC", "ECE"],
+                    *([str(one.verdicts), f"{one.auc or math.nan:.3f}", f"{one.error:.3f}"] for one in told),
+                ],
+                ">>>",
+            )
+    weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded), rounds)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(stop_as_json(weights), indent=1) + "\n", encoding="utf-8")
     say(str(out))

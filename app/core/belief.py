@@ -29,8 +29,10 @@ SPARED = 3
 Without it, 50 verdicts on MuSiQue lower recall@5 of other questions by 3 points, with it by none."""
 
 
-Model = Literal["enough", "ranking"]
-"""What there are beliefs of: whether an answer is enough (see ``sufficiency``), and how passages are ranked."""
+Model = Literal["enough", "ranking", "round"]
+"""What there are beliefs of: whether an answer is enough (see ``sufficiency``), how passages are ranked, and
+whether a session's pool is enough after a round (see ``rounds``).
+"""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -3,7 +3,7 @@
 A sentence binds a triple if it is about what is known (it names it, or its passage is titled so) and says the
 relation, in the question's word for it or in a word that stands for it (``_SAID``). The name nearest to that
 word, after it rather than before, is the value. Likeness alone never binds: a name that merely stands beside the
-known one proves nothing.
+known one proves nothing. Nor is one a value that says of what kind something is, as in "a Canadian singer".
 """
 
 import re
@@ -58,6 +58,8 @@ _SAID: Mapping[str, str] = {
     "location": "in located",
 }
 """Words by which sentences say a relation."""
+OF_KIND = ("nationality", "country")
+"""Relations of which what says a kind is a value: "a Canadian singer"."""
 _AFTER, _BEFORE = 12, 4
 """Words within which a value stands after the relation's word, or before it."""
 
@@ -95,7 +97,7 @@ def bind(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str
     for sentence in told:
         if not _about(sentence, known):
             continue
-        found = _nearest(sentence, said, barred)
+        found = _nearest(sentence, said, barred, kinds=triple.relation in OF_KIND)
         if found is not None and (best is None or found[1] > best.strength):
             best = Binding(triple.unknown, found[0], sentence.sentence_id, found[1])
     return best
@@ -113,6 +115,16 @@ def binds(triple: Triple, known: str, told: Sequence[Told], taken: Collection[st
     wanted = {_stem(word) for word in content_words(triple.relation)}
     about = [{_stem(word) for word in words(one.text)} for one in told if _about(one, known)]
     return max((len(wanted & said) / len(wanted) for said in about), default=0.0) if wanted else 0.0
+
+
+def describes(name: str, text: str) -> bool:
+    """Whether a text has the name only to say of what kind something is: "a Canadian singer".
+
+    An indefinite article introduces what was not named yet, so what stands between it and a noun names nothing.
+    """
+    places = [found.start() for found in re.finditer(rf"\b{re.escape(name)}\b", text)]
+    kinds = [found.start(1) for found in re.finditer(rf"\b(?:an?|An?) ({re.escape(name)})\b[ -][a-z]", text)]
+    return bool(places) and places == kinds
 
 
 def saying(relation: str, kind: str | None = None) -> frozenset[str]:
@@ -136,14 +148,22 @@ def _about(sentence: Told, known: str) -> bool:
     return f" {bare} " in f" {_plain(sentence.text)} " or title in (wanted, bare)
 
 
-def _nearest(sentence: Told, said: Collection[str], barred: Collection[str]) -> tuple[str, float] | None:
-    """The name nearest to a word that says the relation, and how near, in (0, 1]."""
+def _nearest(
+    sentence: Told, said: Collection[str], barred: Collection[str], *, kinds: bool = False
+) -> tuple[str, float] | None:
+    """The name nearest to a word that says the relation, and how near, in (0, 1].
+
+    Args:
+        kinds: whether a name counts that only says of what kind something is.
+    """
     tokens = words(sentence.text)
     cues = [at for at, word in enumerate(tokens) if _stem(word) in said]
     best: tuple[str, float] | None = None
     for name in sentence.names:
         of_name = words(name)
         if not of_name or " ".join(of_name) in barred or all(word.isdigit() for word in of_name):
+            continue
+        if not kinds and describes(name, sentence.text):
             continue
         for start in _places(tokens, of_name):
             for cue in cues:

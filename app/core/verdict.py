@@ -12,6 +12,19 @@ class Expansion:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedRound:
+    """A round of the session that a verdict judges.
+
+    Attributes:
+        features: of the pool after it, see ``rounds.FEATURES``; none where it teaches nothing.
+        found: passages of which the pool holds a sentence since this round.
+    """
+
+    features: tuple[float, ...]
+    found: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedVerdict:
     """What a judge said of an answered query.
@@ -30,6 +43,7 @@ class LoggedVerdict:
         confidence: in (0, 1]; divides the observation noise.
         examined: of each of ``rejects`` with what probability whoever was silent about it looked at it, in (0, 1];
             empty: all for certain. What is supported was looked at.
+        rounds: of the session that it judges, in their order; none where it judges a query alone.
     """
 
     supports: tuple[int, ...] = ()
@@ -44,6 +58,7 @@ class LoggedVerdict:
     expansions: tuple[Expansion, ...] = ()
     confidence: float = 1.0
     examined: tuple[float, ...] = ()
+    rounds: tuple[JudgedRound, ...] = ()
 
     def __post_init__(self) -> None:
         if self.examined and len(self.examined) != len(self.rejects):

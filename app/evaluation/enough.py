@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -62,7 +62,16 @@ def auc(high: Sequence[float], low: Sequence[float]) -> float | None:
     return float(((ones > others) + 0.5 * (ones == others)).mean())
 
 
-def calibration_error(told: Sequence[Told], bins: int = BINS) -> float:
+class Foretold(Protocol):
+    """Something that was told with a probability, in [0, 1], and whether it held."""
+
+    @property
+    def probability(self) -> float: ...
+    @property
+    def held(self) -> bool: ...
+
+
+def calibration_error(told: Sequence[Foretold], bins: int = BINS) -> float:
     """Expected calibration error: by how much the share of answers that held differs from what was told, in [0, 1].
 
     Naeini et al., 2015: the mean over bins of equal width of |share that held - mean probability|, by their sizes.

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core import sufficiency
-from app.core.belief import Floats
+from app.core import feedback_stop, rounds, sufficiency
+from app.core.belief import Floats, Prior
 from app.core.feedback_stop import Network, fit_network
 from app.core.session import Budget
 from app.errors import InvalidRequestError
@@ -22,6 +22,8 @@ from app.services.sessions.state import Asked
 
 RIDGE = 0.003
 """Of the standardised features."""
+VERDICTS = 60.0
+"""What is believed of a round before any verdict weighs as much as so many of them."""
 NEVER = 1.0
 """A probability that no pool has: every round is made."""
 BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
@@ -38,8 +40,9 @@ def fit_stop(
     *,
     of: Of = "sessions",
     hidden: int = 0,
-) -> Network:
-    """The classifier, each corpus counting the same.
+) -> tuple[Network, Prior | None]:
+    """The classifier, each corpus counting the same; and what is believed of a round, where sessions are learned
+    from.
 
     Every question is gone about in rounds by rules, or asked, and the pool after each round or hop is an example:
     it suffices if it holds a sentence of every relevant passage.
@@ -56,10 +59,13 @@ def fit_stop(
     for harness, dataset in corpora:
         questions = list(dataset.questions)[:limit]
         found.append(seen(harness, questions, steps(f"{dataset.name}: {of}", len(questions))))
+    size = len(feedback_stop.FEATURES)  # those of a round begin with the classifier's
+    of_pools = [(rows[:, :size], suffices) for rows, suffices in found]
     try:
-        if hidden:
-            return fit_network(found, hidden, RIDGE)
-        return Network(sufficiency.fit(found, RIDGE, 1.0).mean)
+        network = (
+            fit_network(of_pools, hidden, RIDGE) if hidden else Network(sufficiency.fit(of_pools, RIDGE, 1.0).mean)
+        )
+        return network, sufficiency.fit(found, RIDGE, VERDICTS) if of == "sessions" else None
     except ValueError as error:
         raise InvalidRequestError(f"A stop cannot be fitted to these data sets: {error}.") from error
 
@@ -67,24 +73,38 @@ def fit_stop(
 def pools(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """The features of each question's pool after each round, (n, 3), and whether it suffices, (n,)."""
-    rows: list[list[float]] = []
-    suffices: list[bool] = []
+    """The features of each question's pool after each round, (n, 5), and whether it suffices, (n,)."""
+    found = by_session(harness, questions, step)
+    none = np.zeros((0, len(rounds.FEATURES))), np.zeros(0, dtype=bool)
+    return (
+        np.concatenate([none[0], *(rows for rows, _ in found)]),
+        np.concatenate([none[1], *(suffices for _, suffices in found)]),
+    )
+
+
+def by_session(
+    harness: Harness, questions: Sequence[Question], step: Callable[[], None]
+) -> list[tuple[Floats, NDArray[np.bool_]]]:
+    """As ``pools``, of each question's session by itself."""
+    found = []
     for question in questions:
         shown = _gone_about(harness, question)
+        rows: list[Floats] = []
+        suffices: list[bool] = []
         for one in shown.rounds:
             held = {sentence.passage_id for sentence in shown.evidence if sentence.round <= one.number}
             told = one.said["published"]
-            rows.append([1.0, told["entities"], told["relevance"]])
+            rows.append(rounds.features(told["entities"], told["relevance"], one.enough, one.covered))
             suffices.append(question.relevant <= held)
+        found.append((np.array(rows).reshape(-1, len(rounds.FEATURES)), np.array(suffices, dtype=bool)))
         step()
-    return np.array(rows).reshape(-1, 3), np.array(suffices, dtype=bool)
+    return found
 
 
 def hops(
     harness: Harness, questions: Sequence[Question], step: Callable[[], None]
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """As ``pools``, of what a query has selected after each of its hops; none ends them early."""
+    """As ``pools``, (n, 3), of what a query has selected after each of its hops; none ends them early."""
     retrieve, classifier = harness.services.retrieve, harness.services.classifier
     rows: list[list[float]] = []
     suffices: list[bool] = []

@@ -1,9 +1,9 @@
-"""The priors of ranking and of "enough" as a file: what every collection believes before its first verdict."""
+"""The priors of ranking and of "enough" as files: what every collection believes before its first verdict."""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from app.core import sufficiency
 from app.core.belief import Believed, Prior
 from app.core.ranking import FEATURES, FIRST_LOOK
+from app.core.rounds import FEATURES as ROUND_FEATURES
 from app.errors import ConfigurationError
 
 SHIPPED = Path(__file__).parents[1] / "ranking_prior.json"
@@ -30,6 +31,8 @@ class RankingPrior:
         fitted: names of the data sets it was fitted to.
         enough: of the weights by which a ranked answer is said to be enough.
         enough_name: its fingerprint, which goes by the ranking's as well: its features are of that.
+        rounds, rounds_name: the same of whether a session's pool is enough after a round; None where no weights
+            were fitted for that.
     """
 
     name: str
@@ -38,6 +41,8 @@ class RankingPrior:
     fitted: tuple[str, ...]
     enough: Prior
     enough_name: str
+    rounds: Prior | None = None
+    rounds_name: str = ""
 
     @property
     def of_ranking(self) -> Believed:
@@ -50,9 +55,26 @@ class RankingPrior:
         return Believed("enough", self.enough_name)
 
     @property
-    def priors(self) -> dict[Believed, Prior]:
-        """Both."""
+    def of_rounds(self) -> Believed:
+        """What a collection learns of when a session's pool is enough."""
+        return Believed("round", self.rounds_name)
+
+    @property
+    def of_answers(self) -> dict[Believed, Prior]:
+        """What a single answer goes by."""
         return {self.of_enough: self.enough, self.of_ranking: self.prior}
+
+    @property
+    def priors(self) -> dict[Believed, Prior]:
+        """All."""
+        return self.of_answers | ({} if self.rounds is None else {self.of_rounds: self.rounds})
+
+    def with_rounds(self, rounds: Prior | None) -> "RankingPrior":
+        """With a prior for sessions, whose features are of what ``enough`` makes of answers as well."""
+        if rounds is None:
+            return self
+        name = _fingerprint(self.enough_name.encode(), rounds, ROUND_FEATURES)
+        return replace(self, rounds=rounds, rounds_name=name)
 
 
 def no_preference() -> RankingPrior:
@@ -88,7 +110,7 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     Raises:
         ValueError, KeyError, TypeError: it is none, or one over other features.
     """
-    prior = _prior(content, FEATURES)
+    prior = prior_of(content, FEATURES)
     first = np.array(content["first_look"], dtype=np.float64)
     if first.shape != (len(FIRST_LOOK),):
         raise ValueError(f"its first look needs {len(FIRST_LOOK)} numbers")
@@ -96,7 +118,7 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
         raise ValueError("its numbers must be finite")
     name = _fingerprint(first.tobytes(), prior, FEATURES)
     try:
-        enough = _prior(content["enough"], sufficiency.FEATURES)
+        enough = prior_of(content["enough"], sufficiency.FEATURES)
     except ValueError as error:
         raise ValueError(f"of what is enough, {error}") from error
     fitted = tuple(map(str, content["fitted"]))
@@ -105,7 +127,12 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     )
 
 
-def _prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
+def prior_of(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
+    """A prior over these features in plain JSON, as ``numbers_of`` gave it.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is none.
+    """
     if tuple(content["features"]) != tuple(features):
         raise ValueError(f"its features are not {', '.join(features)}")
     mean = np.array(content["mean"], dtype=np.float64)
@@ -131,12 +158,13 @@ def as_json(first: NDArray[np.float64], prior: Prior, fitted: tuple[str, ...], e
         "features": list(FEATURES),
         "fitted": list(fitted),
         "first_look": [_rounded(value) for value in first],
-        **_numbers(prior),
-        "enough": {"features": list(sufficiency.FEATURES), **_numbers(enough)},
+        **numbers_of(prior),
+        "enough": {"features": list(sufficiency.FEATURES), **numbers_of(enough)},
     }
 
 
-def _numbers(prior: Prior) -> dict[str, Any]:
+def numbers_of(prior: Prior) -> dict[str, Any]:
+    """Its numbers as plain JSON, rounded."""
     return {
         "mean": [_rounded(value) for value in prior.mean],
         "precision": [[_rounded(value) for value in row] for row in prior.precision],

@@ -11,8 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.belief import Prior
 from app.core.feedback_stop import FEATURES, Network
+from app.core.rounds import FEATURES as ROUND_FEATURES
 from app.errors import ConfigurationError
+from app.providers.prior import numbers_of, prior_of
 
 SHIPPED = Path(__file__).parents[1] / "stop_weights.json"
 COSINE = "cosine"
@@ -78,11 +81,16 @@ class CrossEncoder:
 
 @dataclass(frozen=True, slots=True)
 class StopWeights:
-    """The classifier, what its second feature went by and the data sets it was fitted to."""
+    """The classifier, what its second feature went by and the data sets it was fitted to.
+
+    ``rounds`` is what is believed of the pool after a round before any verdict on a session, see ``core.rounds``;
+    None where nothing was fitted for that.
+    """
 
     network: Network
     relevance: str
     fitted: tuple[str, ...]
+    rounds: Prior | None = None
 
 
 def load_stop(path: Path | None = None) -> StopWeights:
@@ -100,16 +108,18 @@ def load_stop(path: Path | None = None) -> StopWeights:
 
 def stop_as_json(weights: StopWeights) -> dict[str, Any]:
     """Plain JSON, numbers rounded."""
-    return {
+    network, rounds = weights.network, weights.rounds
+    content: dict[str, Any] = {
         "features": list(FEATURES),
         "fitted": list(weights.fitted),
         "relevance": weights.relevance,
-        "mean": _rounded(weights.network.direct),
-    } | (
-        {"hidden": [_rounded(unit) for unit in weights.network.hidden], "out": _rounded(weights.network.out)}
-        if len(weights.network.out)
-        else {}
-    )
+        "mean": _rounded(network.direct),
+    }
+    if len(network.out):
+        content |= {"hidden": [_rounded(unit) for unit in network.hidden], "out": _rounded(network.out)}
+    if rounds is not None:
+        content["rounds"] = {"features": list(ROUND_FEATURES), **numbers_of(rounds)}
+    return content
 
 
 def _rounded(values: NDArray[np.float64]) -> list[float]:
@@ -122,7 +132,8 @@ def _from_json(content: Mapping[str, Any]) -> StopWeights:
     parts = [np.array(content["mean"], dtype=np.float64)]
     if "hidden" in content:
         parts += [np.array(content[name], dtype=np.float64) for name in ("hidden", "out")]
-    return StopWeights(Network(*parts), str(content["relevance"]), tuple(map(str, content["fitted"])))
+    rounds = prior_of(content["rounds"], ROUND_FEATURES) if "rounds" in content else None
+    return StopWeights(Network(*parts), str(content["relevance"]), tuple(map(str, content["fitted"])), rounds)
 
 
 def _fingerprint(folder: Path) -> str:

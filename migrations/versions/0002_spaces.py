@@ -110,6 +110,14 @@ UP = """
     COMMENT ON COLUMN session_round.walk IS
         'Where its queries would have gone on, by ids: the next round resumes it.';
 
+    ALTER TABLE feedback_event ADD rounds JSONB;
+    COMMENT ON COLUMN feedback_event.rounds IS
+        'Of the session that it judges: features of each, and passages found by ids.';
+    ALTER TABLE ranking_belief DROP CONSTRAINT ranking_belief_model_check,
+        ADD CONSTRAINT ranking_belief_model_check CHECK (model IN ('enough', 'ranking', 'round'));
+    ALTER TABLE ranking_audit DROP CONSTRAINT ranking_audit_model_check,
+        ADD CONSTRAINT ranking_audit_model_check CHECK (model IN ('enough', 'ranking', 'round'));
+
     ALTER TABLE fact_entity ADD tail TEXT;
     COMMENT ON COLUMN fact_entity.tail IS 'The last word of the name, by which others may be meant.';
     ALTER TABLE fact_event ADD part_of BIGINT, ADD origin_id BIGINT, ADD covers BIGINT[],
@@ -163,6 +171,13 @@ DOWN = """
     ALTER TABLE ranking_audit ALTER COLUMN information SET STORAGE EXTENDED,
         ALTER COLUMN precision SET STORAGE EXTENDED;
     ALTER TABLE session_round DROP walk;
+    ALTER TABLE feedback_event DROP rounds;
+    DELETE FROM ranking_belief WHERE model = 'round';
+    DELETE FROM ranking_audit WHERE model = 'round';
+    ALTER TABLE ranking_belief DROP CONSTRAINT ranking_belief_model_check,
+        ADD CONSTRAINT ranking_belief_model_check CHECK (model IN ('enough', 'ranking'));
+    ALTER TABLE ranking_audit DROP CONSTRAINT ranking_audit_model_check,
+        ADD CONSTRAINT ranking_audit_model_check CHECK (model IN ('enough', 'ranking'));
     ALTER TABLE fact_entity DROP tail;
     ALTER TABLE fact_event DROP part_of, DROP origin_id, DROP covers, DROP standing,
         DROP CONSTRAINT fact_event_kind_check, ADD CONSTRAINT fact_event_kind_check CHECK (kind IN (

@@ -42,12 +42,26 @@ class TestByIdAlone:
         assert http.get(f"/jobs/{job['job_id']}").json()["collection"] == collection
         assert http.delete(f"/jobs/{job['job_id']}").json()["status"] == "cancelled"
 
+    def test_a_session_is_read_followed_gone_on_with_and_cancelled(self, http: TestClient, curie: str) -> None:
+        body = {"collection": curie, "question": QUESTION, "planner": "caller"}
+        path = f"/sessions/{http.post('/sessions', json=body).json()['session_id']}"
+        went_on = http.post(f"{path}/rounds", json={"question": QUESTION, "wait": True}).json()
+        assert (went_on["collection"], [one["queries"] for one in went_on["rounds"]]) == (curie, [[QUESTION]])
+        assert http.get(path).json() == went_on
+        assert http.get(f"{path}/events").text.startswith("event: round")
+        assert http.delete(path).json() == went_on
+        for where in ("no-such-collection", "default"):
+            elsewhere = http.post(f"{path}/rounds", json={"question": QUESTION, "collection": where})
+            assert elsewhere.status_code == 404
+
     def test_a_collection_that_is_named_is_the_only_one_looked_into(self, http: TestClient, curie: str) -> None:
         query = asked(http, curie)["query_id"]
         for where in ("no-such-collection", "default"):
             assert http.get(f"/queries/{query}", params={"collection": where}).status_code == 404
 
-    @pytest.mark.parametrize("path", [f"/jobs/{uuid.UUID(int=0)}", f"/queries/{uuid.UUID(int=0)}", "/feedback/1"])
+    @pytest.mark.parametrize(
+        "path", [f"/{what}/{uuid.UUID(int=0)}" for what in ("jobs", "queries", "sessions")] + ["/feedback/1"]
+    )
     def test_what_is_nowhere(self, path: str, http: TestClient) -> None:
         answer = http.get(path.replace("/1", f"/{2**62}"))
         assert answer.status_code == 404

@@ -1,6 +1,6 @@
 """Unknowns bound by sentences that say the relation."""
 
-from app.core.binding import Told, bind, binds
+from app.core.binding import Told, bind, binds, describes
 from app.core.question_triples import ANSWER, Triple
 
 DIRECTOR = Triple("The Salt Road", "director", "?1", "the director of The Salt Road")
@@ -61,3 +61,21 @@ def test_passages_bind_as_their_best_sentence_does() -> None:
     assert binds(born, "Ada Brandt", [other]) == 1.0
     assert binds(born, "Ada Brandt", [said]) == 0.0
     assert binds(born, "Kurt Ahrens", [other, said]) == 0.0
+
+
+def test_what_says_a_kind_is_no_value_but_of_a_relation_that_asks_for_one() -> None:
+    song = told("Decade is an album by a Canadian singer.", "Decade", "Canadian")
+    assert bind(Triple("Decade", "performer", "?1", "the performer of Decade"), "Decade", [song]) is None
+    singer = told("Ada Brandt is a Canadian singer.", "Ada Brandt", "Canadian")
+    found = bind(Triple("Ada Brandt", "nationality", "?1", "the nationality of Ada Brandt"), "Ada Brandt", [singer])
+    assert found is not None
+    assert found.value == "Canadian"
+    assert [
+        describes(name, text)
+        for name, text in (
+            ("Canadian", "She is a Canadian-born singer."),
+            ("Canadian", "The Canadian moved to a Canadian town."),
+            ("Ada Brandt", "It has a song by Ada Brandt in it."),
+            ("Ida", "A Canadian singer sang it."),
+        )
+    ] == [True, False, False, False]

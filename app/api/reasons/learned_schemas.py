@@ -89,7 +89,9 @@ class PreviewOut(BaseModel):
     )
     states: list[LeftOut]
     cut: bool = Field(description="Whether there are more states than are shown.")
-    models: list[Literal["enough", "ranking"]] = Field(description="Whose weights would lose what it taught.")
+    models: list[Literal["enough", "ranking", "round"]] = Field(
+        description="Whose weights would lose what it taught."
+    )
 
     @classmethod
     def of(cls, collection: str, preview: Preview) -> Self:

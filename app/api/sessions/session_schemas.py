@@ -139,7 +139,9 @@ class SessionIn(Model):
 class RoundIn(Model):
     """One more round."""
 
-    collection: CollectionName = DEFAULT_COLLECTION
+    collection: CollectionName | None = Field(
+        default=None, description="The collection's name; absent: whichever holds the session."
+    )
     question: Question | None = Field(
         default=None,
         description="A sub-question of yours; without one, and no evidence: what the planner would do.",

@@ -9,7 +9,19 @@ from fastapi import APIRouter, Depends, Header, Query, Response, status
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from app.api.dependencies import App, Limit, OptionalKey, Posted, QueryScope, json_body, needs, posted
+from app.api.dependencies import (
+    App,
+    Limit,
+    OptionalKey,
+    Posted,
+    PostedTo,
+    QueryScope,
+    SessionAt,
+    json_body,
+    needs,
+    posted,
+    posted_to_session,
+)
 from app.api.problems import responses
 from app.api.reading import Route
 from app.api.sessions.session_schemas import (
@@ -108,9 +120,9 @@ def get_sessions(
     responses=responses(404, 422, 503),
     summary="Read a session",
 )
-def get_session(session_id: UUID, app: App, scope: QueryScope) -> SessionOut:
+def get_session(app: App, at: SessionAt) -> SessionOut:
     """The session whole: its pool with citations, its rounds, why it stopped and what it cost."""
-    return SessionOut.of(app.sessions.read(scope, session_id))
+    return SessionOut.of(app.sessions.read(at.scope, at.id))
 
 
 @router.get(
@@ -121,15 +133,14 @@ def get_session(session_id: UUID, app: App, scope: QueryScope) -> SessionOut:
     summary="Follow a session",
 )
 def get_events(
-    session_id: UUID,
     app: App,
-    scope: QueryScope,
+    at: SessionAt,
     last_event_id: Annotated[int, Header(ge=0, le=10_000, description="Rounds that you have seen.")] = 0,
 ) -> StreamingResponse:
     """Rounds as they come, as server-sent events, until the session ends."""
-    first = app.sessions.progress(scope, session_id, last_event_id)  # there is none: say so while it can be said
+    first = app.sessions.progress(at.scope, at.id, last_event_id)  # there is none: say so while it can be said
     return StreamingResponse(
-        _events(app, scope, session_id, last_event_id, first),
+        _events(app, at.scope, at.id, last_event_id, first),
         media_type="text/event-stream",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
@@ -144,18 +155,15 @@ def get_events(
     summary="Run one more round",
 )
 def post_round(
-    session_id: UUID,
-    sent: Annotated[Posted[RoundIn], Depends(posted(RoundIn))],
-    response: Response,
-    app: App,
+    sent: Annotated[PostedTo[RoundIn], Depends(posted_to_session(RoundIn))], response: Response, app: App
 ) -> SessionAccepted | SessionOut:
     """Have a session that stopped do one more round: with a sub-question or evidence of yours, or as its planner
     would.
 
     One that runs, was cancelled or has spent its budget is a conflict.
     """
-    app.sessions.go_on(sent.scope, session_id, sent.body.question, sent.body.named)
-    return _answered(app, sent.scope, session_id, response, wait=sent.body.wait)
+    app.sessions.go_on(sent.scope, sent.id, sent.body.question, sent.body.named)
+    return _answered(app, sent.scope, sent.id, response, wait=sent.body.wait)
 
 
 @router.delete(
@@ -165,9 +173,9 @@ def post_round(
     responses=responses(404, 422, 503),
     summary="Cancel a session",
 )
-def delete_session(session_id: UUID, app: App, scope: QueryScope) -> SessionOut:
+def delete_session(app: App, at: SessionAt) -> SessionOut:
     """Have the session end. What its rounds found stays; a round that is in hand is not kept."""
-    return SessionOut.of(app.sessions.cancel(scope, session_id))
+    return SessionOut.of(app.sessions.cancel(at.scope, at.id))
 
 
 def _answered(

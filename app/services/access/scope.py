@@ -185,7 +185,7 @@ class AccessService:
     def holding(
         self, what: ById, identity: int | UUID, principal: Principal = LOCAL, need: str | None = None
     ) -> Scope:
-        """The principal at the collection that holds a job, an answered query or a verdict of this id.
+        """The principal at the collection that holds a job, an answered query, a session or a verdict of this id.
 
         Of a collection and its copies, the collection. As with ``asked``, that there is none is told by the scope,
         and so is that there is none for this principal.

@@ -38,8 +38,8 @@ GATHER_SECONDS = 0.01
 LOOKING_UP = 4
 """Threads for verdicts that name what has to be looked up."""
 
-SAID = [attribute.name for attribute in fields(Verdict) if attribute.name != "scope"]
-"""What makes one verdict another than the one before it under its key."""
+SAID = [attribute.name for attribute in fields(Verdict) if attribute.name not in ("scope", "rounds")]
+"""What makes one verdict another than the one before it under its key; rounds are the session's own."""
 
 
 @dataclass(frozen=True, slots=True)

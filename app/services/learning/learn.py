@@ -227,7 +227,7 @@ class LearnService:
         noises: Mapping[int, Noise],
     ) -> dict[Believed, list[WeightTerm]]:
         """What the events say of the weights of each model, if any says something; in the order of locking."""
-        judged = sorted({sentence for event in events if event.ranked for sentence in targets[event.id]})
+        judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in targets[event.id]})
         holders = passages.sentences_by_id(writer, collection_id, judged)
         within = {sentence: held.passage_id for sentence, held in holders.items()}
         taught: dict[Believed, list[WeightTerm]] = {}

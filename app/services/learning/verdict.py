@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from app.core.verdict import Expansion, LoggedVerdict
+from app.core.verdict import Expansion, JudgedRound, LoggedVerdict
 from app.errors import InvalidRequestError
 from app.services.access.scope import Scope
 from app.storage.corpus import passages
@@ -44,6 +44,7 @@ class Verdict:
         expansions: query expansions, for key evolution.
         judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
+        rounds: of the session that is judged, as the log is to have them.
     """
 
     query_id: UUID
@@ -59,6 +60,7 @@ class Verdict:
     expansions: Sequence[Expansion] = ()
     judge: str | None = None
     confidence: float = 1.0
+    rounds: Sequence[JudgedRound] = ()
 
     @property
     def vouches(self) -> bool:
@@ -137,6 +139,7 @@ def resolved(verdict: Verdict, found: Found) -> LoggedVerdict:
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=tuple(rejects.values()) if min(rejects.values(), default=1.0) < 1.0 else (),
+        rounds=tuple(verdict.rounds),
     )
 
 

@@ -1,12 +1,12 @@
 """What a logged verdict says of the weights of each model: the term of its sum."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core import belief, sufficiency
+from app.core import belief, rounds, sufficiency
 from app.core.belief import Believed, Observation, Prior
 from app.core.verdict import LoggedVerdict
 
@@ -41,18 +41,27 @@ def observed(
     """
     within = {sentence: holders[sentence] for sentence in targets if sentence in holders}
     named = [(passage, targets[sentence]) for sentence, passage in within.items()]
-    if not judged.ranked:
-        return None
-    if believed.model == "ranking":
-        if judged.features is None:
-            return None
-        examined = judged.verdict.passage_examinations(within)
-        return belief.observed(
-            judged.ranked, judged.features, named, judged.verdict, prior=prior, noise=noise, examined=examined
-        )
-    if judged.enough is None or len(judged.enough) != len(prior.mean):
-        return None  # of a version with other features
     known = holders.keys() >= set(judged.verdict.supports)
+    match believed.model:
+        case "round":
+            return rounds.observed(judged.verdict, named, prior, noise, known=known)
+        case "ranking":
+            if not judged.ranked or judged.features is None:
+                return None
+            examined = judged.verdict.passage_examinations(within)
+            return belief.observed(
+                judged.ranked, judged.features, named, judged.verdict, prior=prior, noise=noise, examined=examined
+            )
+        case "enough":
+            return _of_answer(prior, judged, named, noise, known=known)
+
+
+def _of_answer(
+    prior: Prior, judged: Judged, named: Sequence[tuple[int, int]], noise: float, *, known: bool
+) -> Observation | None:
+    """What the verdict says of whether the answer was enough."""
+    if not judged.ranked or judged.enough is None or len(judged.enough) != len(prior.mean):
+        return None  # features alone did not rank, or of a version with other features
     said = sufficiency.told(judged.verdict, named, judged.ranked[: sufficiency.FIRST], known=known)
     if said is None:
         return None

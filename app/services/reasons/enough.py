@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from app.core import sufficiency
+from app.core.belief import Floats
 from app.providers.prior import RankingPrior
 from app.services.reasons.left_out import Weights
 from app.services.retrieval.retrieve import Retrieved
@@ -30,17 +31,30 @@ def with_causes(
         return trace
     target = found.plan.focus.collection.id
     weights = Weights(reader, target, prior.of_enough, prior.enough)
-    effects = np.abs(weights.means @ told.features - weights.mean @ told.features)
+    moved, cut = moved_by(weights, told.features, most)
+    causes = log.causes(reader, target, sorted(moved))
+    return replace(
+        trace,
+        influences=[EnoughInfluence(**asdict(causes[event]), probability=by) for event, by in moved.items()],
+        influences_cut=cut,
+    )
+
+
+def moved_by(weights: Weights, features: Floats, most: int) -> tuple[dict[int, float], bool]:
+    """The ``most`` verdicts that moved a probability most, and by how much, the strongest first.
+
+    Args:
+        features: whose probability it is, (k,).
+
+    Returns:
+        Besides whether there are more: so it is where what was said of their questions is too long to be read.
+    """
+    effects = np.abs(weights.means @ features - weights.mean @ features)
     events = [weights.left_out[at] for at in np.argsort(-effects, kind="stable")[:most].tolist()]
     weights.leave_out(events)
     cut = weights.events > len(events)
     if weights.too_long:
-        return replace(trace, influences_cut=cut or bool(events))
-    moved = {event: told.model - sufficiency.probability(told.features, weights.without(event)) for event in events}
-    causes = log.causes(reader, target, sorted(moved))
-    strongest = sorted(moved, key=lambda event: (-abs(moved[event]), -event))
-    return replace(
-        trace,
-        influences=[EnoughInfluence(**asdict(causes[event]), probability=moved[event]) for event in strongest],
-        influences_cut=cut,
-    )
+        return {}, cut or bool(events)
+    as_it_is = sufficiency.probability(features, weights.mean)
+    moved = {event: as_it_is - sufficiency.probability(features, weights.without(event)) for event in events}
+    return dict(sorted(moved.items(), key=lambda pair: (-abs(pair[1]), -pair[0]))), cut

@@ -52,7 +52,8 @@ class Answer:
 
     ``enough`` is the probability that the first five passages hold all the evidence; None where features do not
     rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``rest`` is where its walk
-    would have gone on, for another question to resume; None where nothing was walked.
+    would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
+    chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
     """
 
     query_id: UUID
@@ -75,3 +76,4 @@ class Answer:
     trace: Trace | None = None
     warnings: Sequence[Fallback] = ()
     rest: Walk | None = None
+    alone: bool = False

@@ -44,6 +44,7 @@ def answer(found: Retrieved) -> Answer:
         timings=timings(found),
         warnings=plan.warnings,
         rest=propagate.rest(plan, walk) if walk.hops else None,
+        alone=found.ranking.teaches and not found.explored.passages,
     )
 
 

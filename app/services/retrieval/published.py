@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.core.feedback_stop import AT_LEAST, Told, named, told
 from app.errors import ConfigurationError
 from app.providers.language import Language
@@ -42,10 +45,20 @@ class PoolClassifier:
         """Whether a model reads the pool; else all that it goes by of a walk is there once a hop is made."""
         return self._relevance is not None
 
-    def told(self, collection: Collection, question: str, pool: Sequence[str]) -> Told:
-        """What the classifier says of a pool; an empty one has a relevance of 0."""
+    def told(self, collection: Collection, question: str, pool: Sequence[str], cosine: float | None = None) -> Told:
+        """What the classifier says of a pool; an empty one has a relevance of 0.
+
+        Args:
+            cosine: of the sentence that is most about the question, where that is known.
+        """
         names = self._language.analyse_question(question).entities
-        return told(named(names, pool), self._about(collection, question, pool), self._network)
+        about = self._about(collection, question, pool) if cosine is None else cosine
+        return told(named(names, pool), about, self._network)
+
+    def embedded(self, collection: Collection, question: str) -> NDArray[np.float32]:
+        """The question's vector, (d,), which a pool's cosines are with."""
+        vector: NDArray[np.float32] = self._encoder.embed(collection, [question])[0]
+        return vector
 
     def told_of(self, plan: Plan, walk: Walk) -> Told:
         """The same of all that a walk has selected so far.

@@ -111,7 +111,7 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
     found = _candidates(reader, plan, walk)
     titles = [_names(title) for title in found.titles]
     first = _first_look(reader, plan, walk, found, titles)
-    taught = list(prior.priors) if plan.focus.use_memory else []
+    taught = list(prior.of_answers) if plan.focus.use_memory else []
     look = look_again(reader, plan, walk, found, titles, first @ prior.first, taught)
     features = ranking.with_second_look(first, look.pool, prior.first)
     believed = _believed(prior, look.learned)
@@ -188,7 +188,7 @@ def _believed(
         of: (belief.posterior(began, learned[of].evidence).mean, learned[of].events)
         if of in learned
         else (began.mean, 0)
-        for of, began in prior.priors.items()
+        for of, began in prior.of_answers.items()
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from app.core.binding import Binding, Told, bind, binds
+from app.core.binding import Binding, Told, bind, binds, describes
 from app.core.coverage import content_words
 from app.core.curation import words
 from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
@@ -24,7 +24,7 @@ from app.services.retrieval.query import Lacking
 from app.services.sessions.drift import invented, sources
 from app.services.sessions.planner import Step
 from app.services.sessions.rules import evidence_first, ranked_by_rules, stops
-from app.services.sessions.sifting import sift
+from app.services.sessions.sifting import Sifted, sift
 from app.services.sessions.state import SessionState
 from app.services.sessions.tools import AskedQuery, FoundPassage, Tools
 
@@ -95,28 +95,10 @@ class PoolPlanner:
             return Step(action=None, stop="no_gap" if known.missing else "covered")
         text = state.question if gap is None else gap.text
         asked = [_asked(state, tools, text, gap, known)]
-        found, curated = tools.curated(asked)
+        sifted = Sifted(*tools.curated(asked), [], [])
         known, bound = _bound(state, tools, known, asked)
-        found = _with(found, bound, asked, state)
-        notes = _notes(state, known, bound)
-        ordered = ranked_by_rules(state, asked, found, notes)
-        stop: StopReason | None = None
-        if not known.missing and _gap(state, known, {*asked_before, _plain(text)}) is None and known.bindings:
-            stop = "covered"
-        return Step(
-            action="ask" if gap is None else "fill",
-            sub_question=None if gap is None else gap.text,
-            gap=gap,
-            asked=asked,
-            found=found,
-            curated=curated,
-            notes=[*state.notes, *notes],
-            ranked=ordered.ranked,
-            enough=ordered.enough,
-            covered=_covered(known, ordered.covered),
-            plan_state=known.stored(),
-            stop=stops(state, ordered, stop),
-        )
+        done = not known.missing and _gap(state, known, {*asked_before, _plain(text)}) is None and known.bindings
+        return _step(state, gap, asked, sifted, _Judged(known, bound, "", "covered" if done else None, ()))
 
     def _bridge(self, state: SessionState, tools: Tools, known: _Known) -> Gap | None:
         """A query through a name that the pool leads on to, where no triple says what to ask.
@@ -134,6 +116,8 @@ class PoolPlanner:
             share = len(own & said) / (1 + places.get(sentence.passage_id, len(places)))
             for name in names:
                 if f" {_plain(name)} " in asked or not content_words(name) - own or _plain(name).isdigit():
+                    continue
+                if describes(name, sentence.text):
                     continue
                 if share > 0 and (best is None or share > best[0]):
                     best = (share, name)
@@ -163,24 +147,14 @@ class PoolPlanner:
         asked = [_asked(state, tools, text, gap, known)]
         sifted = sift(state, tools, asked, text, gap)
         judged = self._judged(state, tools, llm, known, asked, sifted.found)
-        found = _with(sifted.found, judged.bound, asked, state)
-        notes = _notes(state, judged.known, judged.bound)
-        ordered = ranked_by_rules(state, asked, found, notes)
-        return Step(
-            action="ask" if gap is None else "fill",
-            sub_question=None if gap is None else gap.text,
-            gap=gap,
-            asked=asked,
-            found=found,
-            curated=sifted.curated,
-            notes=[*state.notes, *notes, *sifted.contradictions],
-            ranked=ordered.ranked if sifted.warnings else evidence_first(ordered.ranked, [*state.pool, *found]),
-            enough=ordered.enough,
-            covered=_covered(judged.known, ordered.covered),
-            plan_state=judged.known.stored() | {"query": judged.query},
+        step = _step(state, gap, asked, sifted, judged)
+        ranked = step.ranked or ()
+        return replace(
+            step,
+            ranked=ranked if sifted.warnings else evidence_first(ranked, [*state.pool, *step.found]),
+            plan_state={**(step.plan_state or {}), "query": judged.query},
             said={"prompts": VERSION},
-            stop=stops(state, ordered, judged.stop),
-            warnings=[*warnings, *sifted.warnings, *judged.warnings],
+            warnings=[*warnings, *step.warnings],
         )
 
     def _split(self, state: SessionState, tools: Tools, llm: Llm) -> tuple[_Known, list[Fallback]]:
@@ -235,6 +209,30 @@ class PoolPlanner:
             return _Known([Triple(**triple) for triple in kept["triples"]], {one.unknown: one for one in stored})
         names = tools.language.analyse_question(state.question).entities
         return _Known(triples(state.question, names), {})
+
+
+def _step(
+    state: SessionState, gap: Gap | None, asked: Sequence[AskedQuery], sifted: Sifted, judged: _Judged
+) -> Step:
+    """The round that this was: what enters the pool, what is noted, the passages in order, and whether it stops."""
+    found = _with(sifted.found, judged.bound, asked, state)
+    notes = _notes(state, judged.known, judged.bound)
+    ordered = ranked_by_rules(state, asked, found, notes)
+    return Step(
+        action="ask" if gap is None else "fill",
+        sub_question=None if gap is None else gap.text,
+        gap=gap,
+        asked=asked,
+        found=found,
+        curated=sifted.curated,
+        notes=[*state.notes, *notes, *sifted.contradictions],
+        ranked=ordered.ranked,
+        enough=ordered.enough,
+        covered=_covered(judged.known, ordered.covered),
+        plan_state=judged.known.stored(),
+        stop=stops(state, ordered, judged.stop),
+        warnings=[*sifted.warnings, *judged.warnings],
+    )
 
 
 def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:

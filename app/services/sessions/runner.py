@@ -4,7 +4,7 @@ The state is read from Postgres before each step, so a session goes on where it 
 job.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
@@ -19,13 +19,13 @@ from app.services.access.quotas import QuotaService
 from app.services.access.scope import Principal, Scope, keyless
 from app.services.jobs.work import Work
 from app.services.retrieval.fallback import Fallback
-from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.walk import merged
 from app.services.serving.arms import ServingService
 from app.services.sessions.agent import AgentPlanner
 from app.services.sessions.given import Given, given_of, given_step
 from app.services.sessions.planner import Planner, Step
 from app.services.sessions.publish import Publisher
+from app.services.sessions.rounds import RoundJudge
 from app.services.sessions.state import SessionState, state_of, stored_cost
 from app.services.sessions.teach import Teacher
 from app.services.sessions.tools import Tools
@@ -53,7 +53,7 @@ class SessionRunner:
         teacher: Teacher,
         quotas: QuotaService,
         publisher: Publisher,
-        classifier: Callable[[], PoolClassifier],
+        rounds: RoundJudge,
     ) -> None:
         self._database = database
         self._serving = serving
@@ -63,7 +63,7 @@ class SessionRunner:
         self._teacher = teacher
         self._quotas = quotas
         self._publisher = publisher
-        self._classifier = classifier
+        self._rounds = rounds
 
     def run(self, work: Work) -> None:
         """Do rounds until the session ends, or the one that was asked for."""
@@ -101,8 +101,8 @@ class SessionRunner:
             step = replace(step, stop=spent(state.budget, after))
         if step.stop is None and given is not None:
             step = replace(step, stop="asked")
-        if step.action is not None and state.asked.stop == "published":
-            step = self._classified(scope, state, step)
+        if step.action is not None:
+            step = self._rounds.judged(scope, state, step)
         if step.stop is None and state.asked.stop == "llm":
             step = _judged(state, step, tools)
         if step.stop is not None:
@@ -135,14 +135,6 @@ class SessionRunner:
             return self._planners[state.planner].step(state, tools)
         except BudgetSpentError as error:
             return Step(action=None, stop=error.extra["reason"])
-
-    def _classified(self, scope: Scope, state: SessionState, step: Step) -> Step:
-        """The step with what the published classifier says of the pool, stopped if it says that it suffices."""
-        pool = [one.text for one in (*state.pool, *step.found)]
-        told = self._classifier().told(scope.collection, state.question, pool)
-        suffices = step.stop is None and told.probability >= state.asked.at_least
-        said = {**step.said, "published": asdict(told)}
-        return replace(step, said=said, stop="sufficient" if suffices else step.stop)
 
     def _finish(self, work: Work, scope: Scope, state: SessionState) -> None:
         """Have the session's own conclusion count and its graph be kept, if that was asked for; close the job."""

@@ -1,8 +1,9 @@
 """What a verdict on a session reaches: the episodes of its rounds, each once, all through the log.
 
 The episode of the session's own question gets the verdict whole: which sentences hold the evidence, which of them
-that query missed (so the sense of "enough" hears whether it was complete by then), and the session's parts as
-expansion units of kind ``decomposition``. The episode of a sub-question gets what it found of that evidence, and
+that query missed (so the sense of "enough" hears whether it was complete by then), what the pool was after each
+round (so that the sense of a round hears when it was), and the session's parts as expansion units of kind
+``decomposition``. The episode of a sub-question gets what it found of that evidence, and
 is never taken to have failed for the rest, which it did not ask for.
 """
 
@@ -18,6 +19,7 @@ from app.errors import NotFoundError
 from app.services.access.scope import Scope
 from app.services.learning.feedback import FeedbackService, Receipt
 from app.services.learning.verdict import Named, Verdict, look_up, resolved
+from app.services.sessions.rounds import judged_rounds
 from app.services.sessions.state import SessionState
 from app.storage.corpus import passages
 from app.storage.database import Database
@@ -86,7 +88,10 @@ class Teacher:
             raise NotFoundError(f"Of session {state.id} no query is kept that could be judged.")
         own = [query for query in queries if query.text == state.question]
         parts = [query for query in queries if query.text != state.question]
-        verdicts = [_whole(query, verdict, said, _units(state, parts)) for query in own[:1]]
+        verdicts = [
+            replace(_whole(query, verdict, said, _units(state, parts)), rounds=judged_rounds(state))
+            for query in own[:1]
+        ]
         verdicts += [one for query in parts if (one := _part(query, verdict, said)) is not None]
         if not verdicts:
             raise NotFoundError(f"No query of session {state.id} found what the verdict names.")
@@ -208,6 +213,7 @@ def _part(query: _Query, verdict: Verdict, said: LoggedVerdict) -> Verdict | Non
         generation_score=None,
         supporting_passages=helped,
         expansions=(),
+        rounds=(),
     )
 
 

@@ -50,7 +50,7 @@ class FoundPassage:
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
     """A query of a round, kept like any other: ``episode`` is its id, which verdicts go by; ``rest`` is where its
-    walk would have gone on.
+    walk would have gone on; ``remembers``: whether memory was read; ``alone``: see ``Answer``.
     """
 
     text: str
@@ -58,6 +58,8 @@ class AskedQuery:
     passages: Sequence[FoundPassage]
     enough: float | None
     rest: Walk | None = None
+    remembers: bool = False
+    alone: bool = False
 
 
 class Meter:
@@ -213,7 +215,8 @@ class Tools:
         allowed = set(self.meter.reads([passage.id for passage in shown]))
         read = [passage for passage in shown if passage.id in allowed]
         self.meter.saw(sentence.id for passage in read for sentence in passage.sentences)
-        return AskedQuery(text, answer.query_id, read, answer.enough, answer.rest)
+        remembers = answer.memory == "read"
+        return AskedQuery(text, answer.query_id, read, answer.enough, answer.rest, remembers, answer.alone)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""

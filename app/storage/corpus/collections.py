@@ -12,9 +12,9 @@ from app.errors import ConfigurationError, GoneError, NotFoundError, Unavailable
 from app.storage.database import Reader, Writer
 from app.storage.lookups import THERE
 
-Held = Literal["job", "query", "verdict"]
+Held = Literal["job", "query", "session", "verdict"]
 """What is found by its id alone."""
-_TABLES: dict[Held, str] = {"job": "job", "query": "episode", "verdict": "feedback_event"}
+_TABLES: dict[Held, str] = {"job": "job", "query": "episode", "session": "session", "verdict": "feedback_event"}
 LOCAL_TENANT = "local"
 """Whose collections are where nobody needs a key."""
 
@@ -333,7 +333,8 @@ def of_all_tenants(reader: Reader, after: tuple[str, int], limit: int) -> list[C
 
 
 def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> list[Collection]:
-    """The tenant's collections that hold a job, an answered query or a verdict of this id, the oldest first.
+    """The tenant's collections that hold a job, an answered query, a session or a verdict of this id, the oldest
+    first.
 
     One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
     """

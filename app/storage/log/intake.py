@@ -7,7 +7,7 @@ from uuid import UUID
 from app.core.verdict import LoggedVerdict
 from app.storage.database import Reader, Writer
 from app.storage.log.feedback import COLUMNS, StoredEvent, stored
-from app.storage.log.verdicts import VERSION, roles
+from app.storage.log.verdicts import VERSION, roles, rounds_text
 from app.storage.lookups import THERE
 from app.storage.parameters import floats, integers
 
@@ -50,10 +50,10 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                         %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
                         %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
-                        %(confidences)s::float8[], %(spared)s::text[])
+                        %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[])
                 WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
                                          retrieval_success, generation_success, generation_score, confidence,
-                                         spared, n)
+                                         spared, rounds, n)
             JOIN c ON c.id = given.collection
             WHERE (SELECT e.id FROM episode e WHERE e.collection_id = c.id AND e.id = given.query) IS NOT NULL
               AND NOT EXISTS (
@@ -65,9 +65,10 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
         ), event AS (
             INSERT INTO feedback_event
                 (collection_id, query_id, idempotency_key, body_hash, judge, principal, trusted, version, partial,
-                 retrieval_success, generation_success, generation_score, confidence, spared)
+                 retrieval_success, generation_success, generation_score, confidence, spared, rounds)
             SELECT collection_id, query, key, hash, judge, principal, trusted, %(version)s, partial,
-                   retrieval_success, generation_success, generation_score, confidence, spared::bigint[]
+                   retrieval_success, generation_success, generation_score, confidence, spared::bigint[],
+                   rounds::jsonb
             FROM new ORDER BY collection_id, principal, key
             ON CONFLICT (collection_id, principal, idempotency_key) DO NOTHING
             RETURNING collection_id, {COLUMNS}
@@ -122,6 +123,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
             "scores": [event.verdict.generation_score for event in events],
             "confidences": floats(event.verdict.confidence for event in events),
             "spared": [f"{{{','.join(map(str, event.verdict.spared))}}}" for event in events],
+            "rounds": [rounds_text(event.verdict.rounds) for event in events],
             "places": integers(at for at, _ in named),
             "sentences": integers(sentence for _, sentence in named),
         }

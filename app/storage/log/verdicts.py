@@ -1,10 +1,11 @@
 """Verdicts as the log keeps them: written in one version, read in all that there were."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
-from app.core.verdict import Expansion, LoggedVerdict
+from app.core.verdict import Expansion, JudgedRound, LoggedVerdict
 from app.storage.database import Reader
 
 VERSION = 2
@@ -23,7 +24,8 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
         SELECT event.*, said.*, helped.*, brought.*
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
-            SELECT id, version, partial, retrieval_success, generation_success, generation_score, confidence, spared
+            SELECT id, version, partial, retrieval_success, generation_success, generation_score, confidence,
+                   spared, rounds
             FROM feedback_event WHERE collection_id = %(collection)s AND id = wanted.id OFFSET 0
         ) AS event
         CROSS JOIN LATERAL (
@@ -74,7 +76,13 @@ def _first(row: Any) -> LoggedVerdict:
         spared=tuple(row.spared),
         expansions=tuple(map(Expansion, row.methods, row.texts)),
         confidence=row.confidence,
+        rounds=tuple(JudgedRound(tuple(one["features"]), tuple(one["found"])) for one in row.rounds or ()),
     )
+
+
+def rounds_text(rounds: Sequence[JudgedRound]) -> str | None:
+    """A session's rounds as they are written, in JSON; None where none is judged."""
+    return json.dumps([asdict(one) for one in rounds]) if rounds else None
 
 
 def roles(verdict: LoggedVerdict) -> dict[int, str]:

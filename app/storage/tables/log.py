@@ -96,6 +96,7 @@ feedback_event = Table(
     Column("daily_comparisons", Integer, comment="Null: all."),
     Column("standing", Float(53), comment="Weight of its judge, below 1 of a new one."),
     Column("revoked_at", TIMESTAMP(timezone=True)),
+    Column("rounds", JSONB, comment="Of the session that it judges: features of each, and passages found by ids."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "principal", "idempotency_key"),
     of("judged_query", "query_id"),
@@ -204,6 +205,6 @@ ranking_audit = Table(
     ),
     PrimaryKeyConstraint("collection_id", "event_id", "model"),
     of("feedback_event", "event_id"),
-    CheckConstraint("model IN ('enough', 'ranking')", name="model"),
+    CheckConstraint("model IN ('enough', 'ranking', 'round')", name="model"),
     comment="What each event added to the weights of ranking and of what is enough.",
 )

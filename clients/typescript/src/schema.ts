@@ -5225,7 +5225,7 @@ export interface components {
              * Models
              * @description Whose weights would lose what it taught.
              */
-            models: ("enough" | "ranking")[];
+            models: ("enough" | "ranking" | "round")[];
             /** States */
             states: components["schemas"]["LeftOut"][];
             /**
@@ -5920,9 +5920,9 @@ export interface components {
         RoundIn: {
             /**
              * Collection
-             * @default default
+             * @description The collection's name; absent: whichever holds the session.
              */
-            collection?: string;
+            collection?: string | null;
             /**
              * Evidence
              * @description Sentences for the pool, by id or by passage and text, as in a verdict.
@@ -12547,8 +12547,8 @@ export interface operations {
     get_session: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -12626,8 +12626,8 @@ export interface operations {
     delete_session: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: never;
             path: {
@@ -12705,8 +12705,8 @@ export interface operations {
     get_events: {
         parameters: {
             query?: {
-                /** @description The collection's name. */
-                collection?: string;
+                /** @description The collection's name; absent: whichever holds it. */
+                collection?: string | null;
             };
             header?: {
                 /** @description Rounds that you have seen. */

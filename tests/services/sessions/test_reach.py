@@ -1,8 +1,15 @@
 """What a verdict on a session moves beyond the queries that it reaches; all of it is undone and replayed."""
 
 from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
 
 from app.composition import Application
+from app.core import sufficiency
+from app.core.rounds import FEATURES
+from app.services.learning.verdict import Named
 from app.services.retrieval.query import Query
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.state import Asked, SessionState
@@ -32,7 +39,8 @@ def test_it_moves_the_ranking_weights_and_the_sense_of_enough(
     own, *parts = [one.event.id for one in application.teacher.judge(scope, session, said, "key", wait=True)]
     assert parts
     moved = {(row["model"], row["event_id"]) for row in state.rows(application, collection, "ranking_audit")}
-    assert ("ranking", own) in moved
+    assert {("ranking", own), ("round", own)} <= moved
+    assert {event for model, event in moved if model == "round"} == {own}
     # Only the own question was asked for all of the evidence; of a sub-question nobody says that it was enough.
     assert {event for model, event in moved if model == "enough"} == {own}
     undo.assert_verified(application, collection)
@@ -97,3 +105,74 @@ def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Applica
     assert state.learned(application, now)["sentence_memory"]
     assert not state.learned(application, past)["sentence_memory"]
     undo.assert_verified(application, now)
+
+
+def suffices(session: SessionState) -> list[dict[str, Any]]:
+    return [one.said["suffices"] for one in session.rounds]
+
+
+def test_it_teaches_after_which_round_the_pool_was_enough(application: Application, curie: str) -> None:
+    """The pool lacked the sea after the first round, and had it after the second."""
+    scope = application.access.scope(curie)
+    session = application.sessions.state(scope, ended(application, scope))
+    first, second = ([one.sentence_id for one in session.pool if one.round == number] for number in (1, 2))
+    own, *_ = application.teacher.judge(scope, session, verdict(scope, first[0], second[-1]), "key", wait=True)
+    before = suffices(session)
+    assert [one["teaches"] for one in before] == [True, True]
+    assert [one["events"] for one in before] == [0, 0]
+
+    held = application.feedback.event(scope, own.event.id).verdict.rounds
+    assert [one.features for one in held] == [
+        tuple(one["features"][name]["value"] for name in FEATURES) for one in before
+    ]
+    found = [{one.passage_id for one in session.pool if one.round == number} for number in (1, 2)]
+    assert [set(one.found) for one in held] == [found[0], found[1] - found[0]]
+    (row,) = [row for row in state.rows(application, curie, "ranking_audit") if row["model"] == "round"]
+    believed = application.prior.rounds
+    assert believed is not None
+    said = [
+        (y - sufficiency.probability(np.array(one.features), believed.mean)) / row["observation_noise"]
+        for y, one in zip((0, 1), held, strict=True)
+    ]
+    wanted = sum(by * np.array(one.features) for by, one in zip(said, held, strict=True)) / 2
+    assert row["information"] == pytest.approx(wanted.tolist())
+    undo.assert_verified(application, curie)
+
+    # Another session of the question has its evidence recalled: it is told by what was taught, and teaches nothing.
+    again = suffices(application.sessions.state(scope, ended(application, scope)))
+    assert {one["events"] for one in again} == {1}
+    assert [[by["event_id"] for by in one["influences"]] for one in again] == [[own.event.id]] * len(again)
+    assert not any(one["teaches"] for one in again)
+    off = {"memory": "off", "profile": "default", "strategy": "graph"}
+    without = suffices(application.sessions.state(scope, ended(application, scope, arm=off)))
+    assert {one["events"] for one in without} == {0}
+
+    application.revoke.revoke(scope, own.event.id)
+    assert [row for row in state.rows(application, curie, "ranking_belief") if row["model"] == "round"] == []
+    undo.assert_verified(application, curie)
+
+
+def test_what_the_caller_brought_teaches_nothing_of_rounds(application: Application, curie: str) -> None:
+    scope = application.access.scope(curie)
+    new = NewSession(question=CHAIN, planner="caller", asked=Asked(top_k=2))
+    session = application.sessions.start(scope, new)
+    (elsewhere, *_) = state.sentences(application, curie, "tokyo").values()
+    for question, brought in ((CHAIN, ()), (None, (elsewhere,)), (PART, ())):
+        application.sessions.go_on(scope, session, question, [Named(one) for one in brought])
+        application.sessions.wait(scope, session)
+    made = application.sessions.state(scope, session)
+    said = [one.said.get("suffices", {}).get("teaches") for one in made.rounds]
+    assert said == [True, None, False]
+
+
+def test_rounds_end_once_what_was_taught_says_so(application: Application, curie: str) -> None:
+    """Under the rule "enough" a later round is told by the pool."""
+    scope = application.access.scope(curie)
+    steps = {"arm": {"memory": "off", "profile": "default", "strategy": "graph"}}
+    told = application.sessions.state(scope, ended(application, scope, stop="rounds", **steps))
+    first, second, *_ = suffices(told)
+    least = second["probability"] - 1e-6
+    assert (told.rounds[0].enough or 0.0) < least
+    ends = application.sessions.state(scope, ended(application, scope, stop="enough", threshold=least, **steps))
+    assert (ends.stop_reason, len(ends.rounds)) == ("enough", 2)
+    assert suffices(ends) == [first, second]

@@ -1138,7 +1138,7 @@ class PreviewOut(Struct):
     """
     feedback_id: int
     judge: str
-    models: list[Literal["enough", "ranking"]]
+    models: list[Literal["enough", "ranking", "round"]]
     """
     Whose weights would lose what it taught.
     """

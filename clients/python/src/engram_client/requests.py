@@ -925,7 +925,10 @@ class RoundIn(TypedDict):
     One more round.
     """
 
-    collection: NotRequired[str]
+    collection: NotRequired[str | None]
+    """
+    The collection's name; absent: whichever holds the session.
+    """
     evidence: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
     Sentences for the pool, by id or by passage and text, as in a verdict.
