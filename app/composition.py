@@ -80,7 +80,9 @@ def servers(settings: Settings, *, make: bool = True) -> Iterator[Servers]:
         if settings.database_url:
             database_url = settings.database_url.get_secret_value()
         else:
-            postgres = EmbeddedPostgres(data / "postgres", settings.embedded_user)
+            postgres = EmbeddedPostgres(
+                data / "postgres", settings.embedded_user, memory_mb=settings.embedded_memory_mb
+            )
             if not make and not postgres.made:
                 raise ConfigurationError(
                     f"There is no database in {data}. Run this where `engram up` runs, or say where the data are: "

@@ -166,7 +166,10 @@ class _Supervisor:
         urls = {}
         if settings.database_url is None:
             postgres = EmbeddedPostgres(
-                self._data_dir / "postgres", settings.embedded_user, interrupted=self._stopping
+                self._data_dir / "postgres",
+                settings.embedded_user,
+                memory_mb=settings.embedded_memory_mb,
+                interrupted=self._stopping,
             )
             urls["DATABASE_URL"] = self._start_server(postgres)
         else:

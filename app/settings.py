@@ -66,6 +66,14 @@ class Settings(OperationSettings):
         default="nobody",
         description="System user the embedded Postgres runs as when Engram itself runs as root.",
     )
+    embedded_memory_mb: int | None = Field(
+        default=None,
+        ge=16,
+        description=(
+            "Memory that the embedded Postgres keeps pages in, in MB. Unset: an eighth of the machine's or its "
+            "container's, 128 to 4096."
+        ),
+    )
 
     # Ending
     shutdown_delay_seconds: int = Field(

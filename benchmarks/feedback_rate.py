@@ -10,6 +10,10 @@ episodes, and each post supports the sentences of one of them. For each number o
   state with its audit row. Floor: rows/s of an ordered UPDATE of as many vectors in batches, and nothing else.
   HOT: the share of updates of `sentence_memory` that no index heard of.
 
+Then the same in processor time, which depends little on who else uses the machine: of this process and of Postgres,
+by one thread, for all posts. The second floor writes an audit row with each update, in a table like `memory_audit`,
+since a change that nobody can trace back is not the service's. Tables are analysed before, as workers see to.
+
 DATABASE_URL and REDIS_URL, or the embedded servers of ENGRAM_DATA_DIR, are used; no worker may run beside.
 """
 
@@ -32,6 +36,7 @@ import common
 from app.composition import Application
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
+from query_cost import Backends
 
 UPDATES_PER_BATCH = 500
 
@@ -44,6 +49,7 @@ class Scratch:
         self._name = f"benchmark_{uuid.uuid4().hex}"
         self._local = threading.local()
         self._connections: list[psycopg.Connection[Any]] = []
+        self._batches = 0
         self.rows = rows
         connection = self.connection()
         connection.execute(
@@ -52,6 +58,7 @@ class Scratch:
         )
         connection.execute(f"ALTER TABLE {self._name} ALTER vector SET STORAGE PLAIN")
         connection.execute(f"CREATE TABLE {self._name}_log (id bigserial PRIMARY KEY, note text)")
+        connection.execute(f"CREATE TABLE {self._name}_audit (LIKE memory_audit INCLUDING ALL)")
         self._vectors = np.random.default_rng(0).standard_normal((rows, dimension)).astype(np.float32)
         connection.execute(
             f"INSERT INTO {self._name} SELECT * FROM unnest(%b::bigint[], %b::vector[])",
@@ -79,9 +86,25 @@ class Scratch:
             (list(ids), [Vector(self._vectors[-at]) for at in ids]),
         )
 
+    def audited(self, ids: Sequence[int]) -> None:
+        """The same and an audit row for each, in one transaction."""
+        self._batches += 1
+        numbers = [0.5] * len(ids)
+        with self.connection().transaction():
+            self.update(ids)
+            self.connection().execute(
+                f"INSERT INTO {self._name}_audit (collection_id, event_id, sentence_id, channel, target, "
+                "observation_noise, gain, residual, perplexity_before, perplexity_after, process_noise) "
+                "SELECT 1, %b, row.id, 'task', 1, row.noise, row.gain, row.residual, row.before, row.after, "
+                "row.process "
+                "FROM unnest(%b::bigint[], %b::float8[], %b::float8[], %b::float8[], %b::float8[], %b::float8[], "
+                "%b::float8[]) AS row(id, noise, gain, residual, before, after, process)",
+                (self._batches, list(ids), *[numbers] * 6),
+            )
+
     def drop(self) -> None:
         """Remove the tables."""
-        self.connection().execute(f"DROP TABLE {self._name}, {self._name}_log")
+        self.connection().execute(f"DROP TABLE {self._name}, {self._name}_log, {self._name}_audit")
         for connection in self._connections:
             connection.close()
 
@@ -114,6 +137,20 @@ def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[tu
     ]
 
 
+def verdicts(
+    app: Application, collection: str, asked: list[tuple[uuid.UUID, list[int]]], posts: int
+) -> list[Verdict]:
+    """So many, each of which supports the first two sentences of an answer."""
+    return [
+        Verdict(
+            query_id=query_id,
+            scope=app.access.scope(collection),
+            supporting=[Named(sentence) for sentence in sentences[:2]],
+        )
+        for query_id, sentences in (asked[number % len(asked)] for number in range(posts))
+    ]
+
+
 def measure(
     app: Application,
     collection: str,
@@ -123,18 +160,13 @@ def measure(
     scratch: Scratch,
 ) -> list[object]:
     """One row of the table."""
-    verdicts = []
-    for number in range(posts):
-        query_id, sentences = asked[number % len(asked)]
-        supported = [Named(sentence) for sentence in sentences[:2]]
-        verdicts.append(Verdict(query_id=query_id, scope=app.access.scope(collection), supporting=supported))
     events: list[int] = []
 
     def accept(verdict: Verdict) -> None:
         events.append(app.feedback.accept(verdict, str(uuid.uuid4())).event.id)
 
     commits = posts / seconds(threads, scratch.commit, range(posts))
-    accepted = posts / seconds(threads, accept, verdicts)
+    accepted = posts / seconds(threads, accept, verdicts(app, collection, asked, posts))
     batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
     collection_id = app.access.scope(collection).collection.id
     moved = updates(scratch.connection())
@@ -148,6 +180,54 @@ def measure(
     return [threads, accepted, accepted / commits, posts / applied, rate, rate / plain, hot]
 
 
+def costs(
+    app: Application,
+    collection: str,
+    asked: list[tuple[uuid.UUID, list[int]]],
+    posts: int,
+    scratch: Scratch,
+    rounds: int,
+) -> list[list[object]]:
+    """Rows of the second table: way, updates, milliseconds of process and Postgres, of both, over each floor."""
+    backends, collection_id = Backends(app), app.access.scope(collection).collection.id
+    app.statistics.run(lambda: False)
+    spent: dict[str, list[NDArray[np.float64]]] = {"verdicts": [], "plain": [], "audited": []}
+    updates: list[int] = []
+    for _ in range(rounds):
+        events = [
+            app.feedback.accept(verdict, str(uuid.uuid4())).event.id
+            for verdict in verdicts(app, collection, asked, posts)
+        ]
+        applying = common.chunks(events, app.settings.feedback_batch_size)
+        spent["verdicts"].append(
+            processors(backends, lambda batch: app.learn.apply(collection_id, batch), applying)
+        )
+        changed = sum(
+            len(app.feedback.event(app.access.scope(collection), event).changes or []) for event in events
+        )
+        updates.append(changed)
+        ids = [
+            sorted(set(batch))
+            for batch in common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
+        ]
+        spent["plain"].append(processors(backends, scratch.update, ids))
+        spent["audited"].append(processors(backends, scratch.audited, ids))
+    medians = {name: np.median(np.array(rows), axis=0) for name, rows in spent.items()}
+    plain, audited = medians["plain"].sum(), medians["audited"].sum()
+    return [
+        [name, int(np.median(updates)), *cost, cost.sum(), plain / cost.sum(), audited / cost.sum()]
+        for name, cost in medians.items()
+    ]
+
+
+def processors(backends: Backends, work: Callable[[Any], object], items: Sequence[Any]) -> NDArray[np.float64]:
+    """Milliseconds of this process and of Postgres for the work on all items, (2,)."""
+    before = np.array([time.process_time() * 1000, backends.milliseconds()])
+    for item in items:
+        work(item)
+    return np.array([time.process_time() * 1000, backends.milliseconds()]) - before
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Verdicts accepted and memories moved per second.")
     parser.add_argument("dataset", type=Path)
@@ -155,6 +235,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=100)
     parser.add_argument("--posts", type=int, default=1000)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--rounds", type=int, default=3, help="Of the costs; their median is printed.")
     arguments = parser.parse_args()
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
@@ -164,6 +245,7 @@ def main() -> None:
         scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
         try:
             rows = [measure(app, collection, asked, arguments.posts, n, scratch) for n in arguments.threads]
+            spent = costs(app, collection, asked, arguments.posts, scratch, arguments.rounds)
         finally:
             scratch.drop()
         header = [
@@ -176,6 +258,17 @@ def main() -> None:
             "HOT",
         ]
         common.table(header, rows)
+        print()
+        header = [
+            "processor time of",
+            "updates",
+            "process ms",
+            "Postgres ms",
+            "both ms",
+            "plain over it",
+            "audited over it",
+        ]
+        common.table(header, spent)
 
 
 if __name__ == "__main__":

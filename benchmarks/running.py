@@ -64,7 +64,9 @@ class Service:
         self.settings = Settings(
             _env_file=None, data_dir=folder, port=_free_port(), database_url=None, redis_url=None
         )
-        self.postgres = EmbeddedPostgres(folder / "postgres", self.settings.embedded_user)
+        self.postgres = EmbeddedPostgres(
+            folder / "postgres", self.settings.embedded_user, memory_mb=self.settings.embedded_memory_mb
+        )
         self.redis = EmbeddedRedis(folder / "redis")
         self._folder = folder
         self._http = httpx.Client(base_url=self.url, timeout=5.0, trust_env=False)

@@ -73,7 +73,9 @@ def _check(configured: "Settings", source: Path) -> None:
 
     with (
         tempfile.TemporaryDirectory(prefix="engram-check-", dir=source.absolute().parent) as folder,
-        EmbeddedPostgres(Path(folder) / "postgres", configured.embedded_user) as server,
+        EmbeddedPostgres(
+            Path(folder) / "postgres", configured.embedded_user, memory_mb=configured.embedded_memory_mb
+        ) as server,
     ):
         migrate(server.url)
         with closing(Application(configured, Servers(server.url, NO_REDIS))) as services:

@@ -115,10 +115,16 @@ def observed(
     if features.shape[1] != len(prior.mean):
         return None  # of a version with other features
     targets = verdict.passage_targets(named)
-    spoken = np.array([passage in targets or not verdict.partial for passage in ranked])
     supported = np.array([targets.get(passage) == 1 for passage in ranked])
-    looked = np.array([1.0 if examined is None else examined.get(passage, 1.0) for passage in ranked])
-    return observe(features.astype(np.float64)[spoken], supported[spoken], prior, noise, looked[spoken])
+    if not supported.any():
+        return None
+    looked = np.array([examined.get(passage, 1.0) for passage in ranked]) if examined else None
+    known = features.astype(np.float64)
+    if verdict.partial:
+        spoken = np.array([passage in targets for passage in ranked])
+        known, supported = known[spoken], supported[spoken]
+        looked = None if looked is None else looked[spoken]
+    return observe(known, supported, prior, noise, looked)
 
 
 def observe(
@@ -156,8 +162,9 @@ def observe(
     if not len(chosen) or not len(rivals):
         return None
     total, missed = no_evidence(features.shape[1]), 0.0
+    compared = np.vstack([chosen[:1], rivals])
     for row in chosen:
-        compared = np.vstack([row, rivals])
+        compared[0] = row
         share = softmax(compared @ prior.mean + seen)
         expected = share @ compared
         centred = compared - expected

@@ -38,13 +38,13 @@ class Pulled:
 
     def left(self, judge: str) -> float:
         """The share that this judge left so far."""
-        return dict(self.kept).get(judge, 1.0)
+        return next((share for name, share in self.kept if name == judge), 1.0)
 
     def after(self, judge: str, gain: float) -> "Pulled":
         """With one more verdict of the judge."""
-        kept = dict(self.kept)
-        kept[judge] = kept.get(judge, 1.0) * (1.0 - gain)
-        return Pulled(self.day, tuple(sorted(kept.items())))
+        share = self.left(judge) * (1.0 - gain)
+        others = [of for of in self.kept if of[0] != judge]
+        return Pulled(self.day, tuple(sorted([*others, (judge, share)])) if others else ((judge, share),))
 
 
 UNTOUCHED = Pulled()
@@ -73,6 +73,8 @@ def contested(said: Said, judge: str, target: int) -> bool:
     It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
     what was said first stands. A new judge outvotes nobody: it counts as none among them.
     """
+    if not said:
+        return False
     against = sum(word != target for name, word in said if name != judge)
     if not against:
         return False

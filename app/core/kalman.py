@@ -76,12 +76,12 @@ def update_memories(
     direction: NDArray[np.floating],
     targets: Floats,
     observation_noise: Floats,
-    process_noise: float,
+    process_noise: Floats | float,
     *,
     normalise: bool = True,
     most: Floats | None = None,
 ) -> MemoryUpdate:
-    """Apply one verdict per memory along one question's direction (Eqs. 10-13).
+    """Apply one verdict per memory along its question's direction (Eqs. 10-13).
 
     The paper states unit-length memories (Appendix A, Eq. 15) and proves the recursion
     s' = (1 - K) s + K y (Eq. 16), which holds only for the inner product of the memory *before* it is
@@ -90,10 +90,10 @@ def update_memories(
     Args:
         vectors: memories, (n, d), none of them zero.
         perplexities: π, (n,), in [0, 1].
-        direction: the question's embedding, (d,), made unit length here.
+        direction: the question's embedding, made unit length here: (d,), or (n, d) where they differ.
         targets: y, (n,), 1 for supporting, 0 otherwise.
         observation_noise: R, (n,), above 0.
-        process_noise: Q, in (0, 1).
+        process_noise: Q, in (0, 1): one, or (n,) where they differ.
         normalise: scale the updated memories to unit length.
         most: largest gain allowed, (n,), in [0, 1]; None: any. A memory of which it is 0 stays to the bit.
 
@@ -102,12 +102,13 @@ def update_memories(
     """
     memory = np.ascontiguousarray(vectors, dtype=np.float64)  # another layout is summed up in another order
     question = np.asarray(direction, dtype=np.float64)
-    if memory.ndim != 2 or question.shape != memory.shape[1:]:
-        raise ValueError("memories must be (n, d) and the direction (d,)")
+    if memory.ndim != 2 or question.shape not in (memory.shape[1:], memory.shape):
+        raise ValueError("memories must be (n, d) and the direction (d,) or (n, d)")
     count = (memory.shape[0],)
     if not (np.shape(perplexities) == np.shape(targets) == np.shape(observation_noise) == count):
         raise ValueError("perplexities, targets and observation noise must be (n,)")
-    question = question / _lengths(question[None, :])[0]
+    question = np.atleast_2d(np.ascontiguousarray(question))
+    question = question / _lengths(question)[:, None]
     lengths = _lengths(memory)
     projections = (memory * question).sum(axis=1)
     predictions = projections / lengths if normalise else projections
@@ -131,7 +132,7 @@ def update_supports(
     perplexities: Floats,
     targets: Floats,
     observation_noise: Floats,
-    process_noise: float,
+    process_noise: Floats | float,
     *,
     most: Floats | None = None,
 ) -> SupportUpdate:
@@ -150,15 +151,15 @@ def update_supports(
     )
 
 
-def _capped(gains: Floats, process_noise: float, most: Floats | None) -> tuple[Floats, Floats]:
+def _capped(gains: Floats, process_noise: Floats | float, most: Floats | None) -> tuple[Floats, Floats]:
     """The gains within their caps, and of the process noise the share that is left of each gain.
 
     A verdict that may not move a memory is not to make it less sure either.
     """
-    if not 0 < process_noise < 1:
+    if not np.all((np.asarray(process_noise) > 0) & (np.asarray(process_noise) < 1)):
         raise ValueError("process noise must lie in (0, 1)")
     if most is None:
-        return gains, np.full_like(gains, process_noise)
+        return gains, np.broadcast_to(np.asarray(process_noise, dtype=np.float64), gains.shape)
     within = np.minimum(gains, most)
     return within, process_noise * np.divide(within, gains, out=np.ones_like(gains), where=gains > 0)
 

@@ -14,6 +14,7 @@ from app.core.caps import Said, contested, with_word
 from app.core.states import (
     CHANNELS,
     Audit,
+    AuditRows,
     Event,
     Memory,
     Observation,
@@ -125,10 +126,10 @@ def _sentence(
             channel = step.recorded.channel
             if channel in begun:
                 states = [way.memories[channel] for way in ways.values()]
-                moved = move_memories(states, before, [step.observation] * len(states), _direction(step))
-                for way, (memory, _) in zip(ways.values(), moved, strict=True):
+                moved, told = move_memories(states, before, [step.observation] * len(states), _direction(step))
+                for way, memory in zip(ways.values(), moved, strict=True):
                     way.memories[channel] = memory
-                corrected[channel] += _wrong(step, moved[0][1])
+                corrected[channel] += _wrong(step, told)
         for way, said in zip(ways.values(), before, strict=True):
             way.said[event.question_id] = with_word(said, event.judge, target)
         if fork is not None:
@@ -153,9 +154,9 @@ def supports(steps: Iterable[Step], without: Container[int] = frozenset()) -> It
         corrected: list[Audit] = []
         for step in of_state:
             fork = ways[None]
-            moved = move_supports(list(ways.values()), [step.observation] * len(ways))
-            ways = {way: state for way, (state, _) in zip(ways, moved, strict=True)}
-            corrected += _wrong(step, moved[0][1])
+            moved, told = move_supports(list(ways.values()), [step.observation] * len(ways))
+            ways = dict(zip(ways, moved, strict=True))
+            corrected += _wrong(step, told)
             if step.event.id in without:
                 ways[step.event.id] = fork
         for left_out, state in ways.items():
@@ -174,9 +175,10 @@ def against(words: Iterable[Word]) -> set[int]:
     return found
 
 
-def _wrong(step: Step, told: Audit) -> list[Audit]:
+def _wrong(step: Step, told: AuditRows) -> list[Audit]:
     """The row as it ought to read; nothing if it does. All ways' first is that of all events."""
-    return [] if told == step.recorded else [told]
+    right = next(iter(told))
+    return [] if right == step.recorded else [right]
 
 
 def _direction(step: Step) -> Vector:

@@ -156,14 +156,15 @@ def pool(places: Places, named: Named, said: Said, pointed: Pointed) -> Pool:
 def _links(at: int, place: int, named: Named, said: Said, pointed: Pointed) -> Floats:
     """Of one member, (n, len(LINKS))."""
     own, title, words = named.named[place], named.titled[place], said.said[place]
-    both = np.where(named.named & own, named.rarity, 0.0)
+    held = np.flatnonzero(own)  # of all entities a passage names few, and only those can be shared with it
+    both = np.where(named.named[:, held], named.rarity[held], 0.0)
     along, across = float(pointed.sentences[at]), pointed.across[at]
     return np.column_stack(
         [
-            (named.titled & own).any(axis=1),
-            (named.named & title).any(axis=1),
+            named.titled[:, held].any(axis=1),
+            named.named[:, title].any(axis=1),
             both.max(axis=1, initial=0.0),
-            both[:, ~named.asked].max(axis=1, initial=0.0),
+            both[:, ~named.asked[held]].max(axis=1, initial=0.0),
             _share(named.named & ~own & named.asked, np.where(named.asked, named.rarity, 0.0)),
             _share(said.said & ~words, said.weight),
             (pointed.keys - along * across) / np.sqrt(max(1.0 - along * along, 1e-6)),

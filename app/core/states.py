@@ -5,19 +5,20 @@ goes by it (revocations, verifications, past states), and an explanation that le
 memories of a sentence (GAM-RAG, Eq. 2), a vector each, and how surely a sentence supports a question, a number.
 Both go by the same filter (``kalman``), within the caps of the judge (``caps``).
 
-Many states of one event are moved together. What becomes of each does not depend on the others, to the bit.
+Many states are moved together, each by an event of its own (``steps``: by those of a batch). What becomes of each
+does not depend on the others, to the bit.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core import kalman
-from app.core.caps import UNTOUCHED, Pulled, Said, allowed_gain, contested, with_word
+from app.core.caps import UNTOUCHED, Pulled, Said, allowed_gain, with_word
 from app.core.kalman import Floats, MemoryUpdate, SupportUpdate
 
 Vector = NDArray[np.float32]
@@ -30,8 +31,6 @@ MARKS = " ?!.,;:…\"'“”‘’«»¿¡？！。"
 """Of a question's ends, that say nothing."""
 RECALL = "recall"
 """What the audit calls a question's supports."""
-NOTHING_HALF_SEEN: Mapping[int, float] = MappingProxyType({})
-"""Of a judge that looked at all that it speaks of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +151,66 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """What one event moved.
+class AuditRows:
+    """n rows of ``Audit`` in columns, as they are made, written and counted; arrays are (n,)."""
 
-    Attributes:
-        memories, supports: the states after it.
-        audit: a row for each of them.
-        contested: whether the event goes against what other judges said of a sentence.
-    """
+    event_ids: Sequence[int]
+    sentence_ids: Sequence[int]
+    channels: Sequence[str]
+    targets: Sequence[int]
+    observation_noise: Floats
+    gains: Floats
+    residuals: Floats
+    perplexities_before: Floats
+    perplexities_after: Floats
+    process_noise: Floats
 
-    memories: list[Memory] = field(default_factory=list)
-    supports: list[Support] = field(default_factory=list)
-    audit: list[Audit] = field(default_factory=list)
-    contested: bool = False
+    @classmethod
+    def none(cls) -> "AuditRows":
+        """No row."""
+        return cls([], [], [], [], *[np.zeros(0)] * 6)
+
+    @classmethod
+    def of(cls, rows: Sequence[Audit]) -> "AuditRows":
+        """Rows in columns."""
+        return cls(
+            [row.event_id for row in rows],
+            [row.sentence_id for row in rows],
+            [row.channel for row in rows],
+            [row.target for row in rows],
+            np.array([row.observation_noise for row in rows], dtype=np.float64),
+            np.array([row.gain for row in rows], dtype=np.float64),
+            np.array([row.residual for row in rows], dtype=np.float64),
+            np.array([row.perplexity_before for row in rows], dtype=np.float64),
+            np.array([row.perplexity_after for row in rows], dtype=np.float64),
+            np.array([row.process_noise for row in rows], dtype=np.float64),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence["AuditRows"]) -> "AuditRows":
+        """All rows of the parts, one part after the other."""
+        if not parts:
+            return cls.none()
+        told = [[getattr(part, name) for part in parts] for name in cls.__slots__]
+        return cls(
+            *([value for column in columns for value in column] for columns in told[:4]),  # type: ignore[arg-type]
+            *map(np.concatenate, told[4:]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.event_ids)
+
+    def __iter__(self) -> Iterator[Audit]:
+        numbers = (
+            self.observation_noise,
+            self.gains,
+            self.residuals,
+            self.perplexities_before,
+            self.perplexities_after,
+            self.process_noise,
+        )
+        names = self.event_ids, self.sentence_ids, self.channels, self.targets
+        return map(Audit, *names, *(column.tolist() for column in numbers))
 
 
 def question_hash(question: str) -> bytes:
@@ -184,149 +230,93 @@ def seen_noise(observation_noise: float, examined: float) -> float:
     return observation_noise / examined
 
 
-def step(
-    event: Event,
-    targets: Mapping[int, int],
-    directions: Mapping[str, Vector],
-    noise: Callable[[int, float], float],
-    memories: Mapping[tuple[int, str], Memory],
-    supports: Mapping[tuple[int, int], Support],
-    frozen: frozenset[str] = frozenset(),
-    examined: Mapping[int, float] = NOTHING_HALF_SEEN,
-) -> Moved:
-    """What an event moves of all states that it speaks of.
-
-    A rejection counts also where nothing ever supported the sentence: it recalls nothing, but the surer the state,
-    the less a later verdict that errs can move it.
-
-    Args:
-        targets: sentence -> y; those without a task memory are gone, and are left alone.
-        directions: channel -> what its memories move along, (d,); a channel without one is left alone.
-        noise: R by y and the state's perplexity.
-        memories: (sentence, channel) -> as it stands.
-        supports: (question, sentence) -> as it stands; of those that are not there, nothing was said yet.
-        frozen: for ablations: channels that are left alone, ``RECALL`` among them.
-        examined: sentence -> with what probability the judge looked at it, in (0, 1]; others for certain. Silence
-            about what perhaps nobody saw says so much less: R is divided by it.
-    """
-    known = {
-        sentence: supports.get((event.question_id, sentence)) or Support(event.question_id, sentence)
-        for sentence in sorted(targets)
-        if (sentence, TASK) in memories
-    }
-
-    def observed(states: Sequence[Memory | Support]) -> list[Observation]:
-        found = ((state, targets[state.sentence_id]) for state in states)
-        return [
-            Observation(
-                event,
-                state.sentence_id,
-                y,
-                seen_noise(noise(y, state.perplexity), examined.get(state.sentence_id, 1.0)),
-            )
-            for state, y in found
-        ]
-
-    moved = Moved(contested=any(contested(now.said, event.judge, targets[s]) for s, now in known.items()))
-    for channel in CHANNELS:
-        if channel in directions and channel not in frozen:
-            held = [memories[sentence, channel] for sentence in known if (sentence, channel) in memories]
-            said = [known[memory.sentence_id].said for memory in held]
-            rows = move_memories(held, said, observed(held), directions[channel])
-            moved.memories.extend(memory for memory, _ in rows)
-            moved.audit.extend(row for _, row in rows)
-    if RECALL not in frozen:
-        now = list(known.values())
-        told = move_supports(now, observed(now))
-        moved.supports.extend(support for support, _ in told)
-        moved.audit.extend(row for _, row in told)
-    return moved
-
-
 def move_memories(
-    memories: Sequence[Memory], said: Sequence[Said], observations: Sequence[Observation], direction: Vector
-) -> list[tuple[Memory, Audit]]:
-    """Memories after one more event, each with its audit row.
+    memories: Sequence[Memory], said: Sequence[Said], observations: Sequence[Observation], direction: NDArray[Any]
+) -> tuple[list[Memory], AuditRows]:
+    """Memories after one more event each, and the audit of it, in their order.
 
     Args:
-        said: what judges said before of each one's sentence for the event's question.
-        observations: one for each, all of one event.
-        direction: the question's embedding, or its time constraint's, (d,).
+        said: what judges said before of each one's sentence for its event's question.
+        observations: one for each; they may be of several events.
+        direction: the question's embedding, or its time constraint's: (d,), or (n, d) where they differ.
 
     Raises:
-        ValueError: the lengths differ, the observations are of several events, or a value is out of its range.
+        ValueError: the lengths differ, or a value is out of its range.
     """
     if not memories:
-        return []
-    event, prior = _event(observations), _Prior.of(memories, said, observations)
+        return [], AuditRows.none()
+    prior = _Prior.of(memories, said, observations)
     update = kalman.update_memories(
         np.stack([memory.vector for memory in memories]),
         prior.perplexities,
         direction,
         prior.targets,
         prior.noise,
-        event.process_noise,
+        prior.process_noise,
         most=prior.most,
     )
-    perplexities, gains = update.perplexities.tolist(), update.gains.tolist()
     after = [
-        Memory(
-            memory.sentence_id,
-            memory.channel,
-            update.vectors[at],
-            perplexities[at],
-            memory.update_count + 1,
-            prior.pulled[at].after(event.judge, gains[at]),
+        Memory(memory.sentence_id, memory.channel, vector, perplexity, memory.update_count + 1, pulled)
+        for memory, vector, perplexity, pulled in zip(
+            memories, update.vectors, update.perplexities.tolist(), prior.pulled_by(update.gains), strict=True
         )
-        for at, memory in enumerate(memories)
     ]
-    channels = [memory.channel for memory in memories]
-    return list(zip(after, _audit(observations, channels, prior, update), strict=True))
+    return after, prior.audit([memory.channel for memory in memories], update)
 
 
-def move_supports(supports: Sequence[Support], observations: Sequence[Observation]) -> list[tuple[Support, Audit]]:
-    """Supports after one more event, each with its audit row: see ``move_memories``."""
+def move_supports(
+    supports: Sequence[Support], observations: Sequence[Observation]
+) -> tuple[list[Support], AuditRows]:
+    """Supports after one more event each, and the audit of it: see ``move_memories``."""
     if not supports:
-        return []
-    event, prior = _event(observations), _Prior.of(supports, [support.said for support in supports], observations)
+        return [], AuditRows.none()
+    prior = _Prior.of(supports, [support.said for support in supports], observations)
     update = kalman.update_supports(
         np.array([support.support for support in supports]),
         prior.perplexities,
         prior.targets,
         prior.noise,
-        event.process_noise,
+        prior.process_noise,
         most=prior.most,
     )
-    values, perplexities, gains = update.supports.tolist(), update.perplexities.tolist(), update.gains.tolist()
     after = [
         Support(
             support.question_id,
             support.sentence_id,
-            values[at],
-            perplexities[at],
+            value,
+            perplexity,
             support.update_count + 1,
-            event.complete,
-            prior.pulled[at].after(event.judge, gains[at]),
-            with_word(support.said, event.judge, observations[at].target),
+            observed.event.complete,
+            pulled,
+            with_word(support.said, observed.event.judge, observed.target),
         )
-        for at, support in enumerate(supports)
+        for support, observed, value, perplexity, pulled in zip(
+            supports,
+            observations,
+            update.supports.tolist(),
+            update.perplexities.tolist(),
+            prior.pulled_by(update.gains),
+            strict=True,
+        )
     ]
-    return list(zip(after, _audit(observations, [RECALL] * len(supports), prior, update), strict=True))
+    return after, prior.audit([RECALL] * len(supports), update)
 
 
 @dataclass(frozen=True, slots=True)
 class _Prior:
-    """What n states are before an event, and what it says of them; arrays are (n,).
+    """What n states are before an event each, and what it says of them; arrays are (n,).
 
     Attributes:
         pulled: what judges left of each so far on the event's day.
         most: the largest gain that the judge's caps allow.
     """
 
+    observations: Sequence[Observation]
     pulled: list[Pulled]
     perplexities: Floats
     targets: Floats
     noise: Floats
+    process_noise: Floats
     most: Floats
 
     @classmethod
@@ -346,28 +336,33 @@ class _Prior:
             for left, words, observed in zip(pulled, said, observations, strict=True)
         ]
         return cls(
+            observations=observations,
             pulled=pulled,
             perplexities=np.array([state.perplexity for state in states]),
             targets=np.array([float(observed.target) for observed in observations]),
             noise=np.array([observed.observation_noise for observed in observations]),
+            process_noise=np.array([observed.event.process_noise for observed in observations]),
             most=np.array(most),
         )
 
+    def pulled_by(self, gains: Floats) -> list[Pulled]:
+        """What judges left of each after the event."""
+        return [
+            left.after(observed.event.judge, gain)
+            for left, observed, gain in zip(self.pulled, self.observations, gains.tolist(), strict=True)
+        ]
 
-def _event(observations: Sequence[Observation]) -> Event:
-    """The event that all of them are of: one filter step has one direction and one process noise."""
-    event = observations[0].event
-    if any(observed.event is not event for observed in observations):
-        raise ValueError("observations of several events are several steps")
-    return event
-
-
-def _audit(
-    observations: Sequence[Observation],
-    channels: Sequence[str],
-    prior: _Prior,
-    update: MemoryUpdate | SupportUpdate,
-) -> list[Audit]:
-    columns = (update.gains, update.residuals, prior.perplexities, update.perplexities)
-    rows = zip(observations, channels, *(column.tolist() for column in columns), strict=True)
-    return [Audit.of(observed, channel, *numbers) for observed, channel, *numbers in rows]
+    def audit(self, channels: Sequence[str], update: MemoryUpdate | SupportUpdate) -> AuditRows:
+        """What the update did to each."""
+        return AuditRows(
+            event_ids=[observed.event.id for observed in self.observations],
+            sentence_ids=[observed.sentence_id for observed in self.observations],
+            channels=channels,
+            targets=[observed.target for observed in self.observations],
+            observation_noise=self.noise,
+            gains=update.gains,
+            residuals=update.residuals,
+            perplexities_before=self.perplexities,
+            perplexities_after=update.perplexities,
+            process_noise=self.process_noise,
+        )

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
@@ -21,6 +23,18 @@ _registry = CollectorRegistry()
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+
+
+class Shares(Histogram):
+    """A histogram that many values are told of at once: one by one they take as long as what they are of."""
+
+    def observe_all(self, values: NDArray[np.float64]) -> None:
+        """Observe each of these, (n,)."""
+        self._sum.inc(float(values.sum()))
+        places = np.searchsorted(np.array(self._upper_bounds), values)
+        for place, count in enumerate(np.bincount(places).tolist()):
+            if count:
+                self._buckets[place].inc(count)
 
 
 def _counter(name: str, what: str, *labels: str) -> Counter:
@@ -60,8 +74,16 @@ JUDGE_WEIGHT = _histogram(
     _SHARES,
 )
 VERDICT_SECONDS = _histogram("verdict_seconds", "From a verdict's arrival to its application.", _SECONDS)
-GAIN = _histogram("gain", "Kalman gain of a verdict on a state.", _SHARES, "channel")
-PERPLEXITY = _histogram("perplexity", "Perplexity that a verdict left a state with.", _SHARES, "channel")
+GAIN = Shares(
+    "engram_gain", "Kalman gain of a verdict on a state.", ["channel"], registry=_registry, buckets=_SHARES
+)
+PERPLEXITY = Shares(
+    "engram_perplexity",
+    "Perplexity that a verdict left a state with.",
+    ["channel"],
+    registry=_registry,
+    buckets=_SHARES,
+)
 
 REPLICA_READS = _counter(
     "replica_reads",

@@ -97,6 +97,10 @@ UP = """
     COMMENT ON COLUMN verdict_sentence.examined IS
         'With what probability a rejected one was looked at; null: for certain.';
 
+    -- Numbers hardly get smaller by compression, and to try takes longer than all else that writes them.
+    ALTER TABLE ranking_audit ALTER COLUMN information SET STORAGE EXTERNAL,
+        ALTER COLUMN precision SET STORAGE EXTERNAL;
+
     ALTER TABLE entity ADD spelling TEXT, ALTER COLUMN embedding DROP NOT NULL;
     COMMENT ON COLUMN entity.spelling IS 'Names that differ in their spelling only meet here.';
     COMMENT ON COLUMN entity.embedding IS 'Null until it is made, which is after the passages can be found.';
@@ -152,6 +156,8 @@ DOWN = """
     ALTER TABLE entity DROP spelling, ALTER COLUMN embedding SET NOT NULL;
     DROP INDEX entity_waiting_idx;
     ALTER TABLE sentence_memory SET (fillfactor = 70);
+    ALTER TABLE ranking_audit ALTER COLUMN information SET STORAGE EXTENDED,
+        ALTER COLUMN precision SET STORAGE EXTENDED;
     ALTER TABLE session_round DROP walk;
     ALTER TABLE fact_entity DROP tail;
     ALTER TABLE fact_event DROP part_of, DROP origin_id, DROP covers, DROP standing,

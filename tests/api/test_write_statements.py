@@ -22,8 +22,8 @@ APPLIED = [
     *["SELECT"] * 4,  # the collection, kept; learning; the events; what their verdicts say
     "SELECT",  # judges
     *["INSERT", "SELECT"],  # questions
-    *["SELECT", "INSERT", "SELECT"],  # sentences, memories
-    *["SELECT"],  # supports
+    *["SELECT", "INSERT", "WITH"],  # sentences, memories
+    "WITH",  # supports
     *["UPDATE", "INSERT"],  # memories and supports, written
     "INSERT",  # the audit
 ]

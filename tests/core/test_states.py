@@ -1,7 +1,9 @@
 """The step of learning: worked examples, and what holds of every state and every event."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +16,16 @@ from app.core.states import (
     TASK,
     TIME,
     Audit,
+    AuditRows,
     Memory,
     Observation,
     Support,
+    Vector,
     move_memories,
     move_supports,
     question_hash,
-    step,
 )
+from app.core.steps import Moved, Saying, step, steps
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, learned, logs, unit
 
 some = settings(max_examples=40, deadline=None)
@@ -31,15 +35,27 @@ def noise(target: int, perplexity: float) -> float:
     return 0.5 if target else 1.0
 
 
+def told(
+    targets: dict[int, int], directions: dict[str, Vector], memories: dict[tuple[int, str], Memory], **more: Any
+) -> Moved:
+    """What ``EVENT`` moves where no support is known."""
+    return step(Saying(EVENT, targets, directions, **({"noise": noise} | more)), memories, {})
+
+
 def observation(sentence: int, draw: np.random.Generator) -> Observation:
     return Observation(EVENT, sentence, int(draw.integers(0, 2)), float(draw.uniform(0.1, 2)))
+
+
+def pairs(moved: tuple[Sequence[Memory | Support], AuditRows]) -> list[Any]:
+    """Each state with its audit row, to the bit."""
+    return [bits(pair) for pair in zip(moved[0], moved[1], strict=True)]
 
 
 class TestWorkedExamples:
     def test_a_first_supporting_verdict_moves_memory_and_support(self) -> None:
         # m = (0.6, 0.8), q = (1, 0): K = 1 / (1 + 0.5) = 2/3, r = 1 - 0.6, m + K r q = (13/15, 0.8).
         memories = {(1, TASK): Memory(1, TASK, np.array([0.6, 0.8], dtype=np.float32))}
-        moved = step(EVENT, {1: 1}, {TASK: np.array([1.0, 0.0], dtype=np.float32)}, noise, memories, {})
+        moved = told({1: 1}, {TASK: np.array([1.0, 0.0], dtype=np.float32)}, memories)
 
         (memory,), (support,) = moved.memories, moved.supports
         turned = np.array([13 / 15, 0.8])
@@ -55,17 +71,17 @@ class TestWorkedExamples:
         assert recall.strength == pytest.approx(2 / 3)
 
     def test_an_event_that_says_nothing_moves_nothing(self) -> None:
-        moved = step(EVENT, {}, {TASK: unit(1)}, noise, {(1, TASK): Memory(1, TASK, unit(2))}, {})
-        assert (moved.memories, moved.supports, moved.audit, moved.contested) == ([], [], [], False)
+        moved = told({}, {TASK: unit(1)}, {(1, TASK): Memory(1, TASK, unit(2))})
+        assert (moved.memories, moved.supports, list(moved.audit), moved.contested) == ([], [], [], set())
 
     def test_a_sentence_that_is_gone_is_left_alone(self) -> None:
-        moved = step(EVENT, {1: 1, 2: 1}, {TASK: unit(1)}, noise, {(2, TASK): Memory(2, TASK, unit(2))}, {})
+        moved = told({1: 1, 2: 1}, {TASK: unit(1)}, {(2, TASK): Memory(2, TASK, unit(2))})
         assert {row.sentence_id for row in moved.audit} == {2}
 
     def test_only_a_question_of_time_moves_time_memories(self) -> None:
         memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
         both = {TASK: unit(1), TIME: unit(2)}
-        timed = step(EVENT, {1: 1, 2: 1}, both, noise, memories, {})
+        timed = told({1: 1, 2: 1}, both, memories)
         assert [(row.sentence_id, row.channel) for row in timed.audit] == [
             (1, TASK),
             (2, TASK),
@@ -73,26 +89,26 @@ class TestWorkedExamples:
             (1, RECALL),
             (2, RECALL),
         ]
-        timeless = step(EVENT, {1: 1, 2: 1}, {TASK: unit(1)}, noise, memories, {})
+        timeless = told({1: 1, 2: 1}, {TASK: unit(1)}, memories)
         assert {row.channel for row in timeless.audit} == {TASK, RECALL}
 
     @pytest.mark.parametrize("frozen", [TASK, TIME, RECALL])
     def test_what_is_frozen_stays(self, frozen: str) -> None:
         memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
         both = {TASK: unit(1), TIME: unit(2)}
-        moved = step(EVENT, {1: 1}, both, noise, memories, {}, frozenset({frozen}))
+        moved = told({1: 1}, both, memories, frozen=frozenset({frozen}))
         assert {row.channel for row in moved.audit} == {TASK, TIME, RECALL} - {frozen}
 
     def test_noise_may_go_by_the_perplexity_of_each_state(self) -> None:
         memories = {(1, TASK): Memory(1, TASK, unit(1), 0.25)}
-        moved = step(EVENT, {1: 1}, {TASK: unit(2)}, lambda _, perplexity: perplexity, memories, {})
+        moved = told({1: 1}, {TASK: unit(2)}, memories, noise=lambda _, perplexity: perplexity)
         assert [(row.observation_noise, row.gain) for row in moved.audit] == [(0.25, 0.5), (1.0, 0.5)]
 
     def test_silence_says_as_much_as_was_looked_at(self) -> None:
         memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
         directions = {TASK: unit(7)}
-        whole = step(EVENT, {1: 0, 2: 0, 3: 1}, directions, noise, memories, {})
-        moved = step(EVENT, {1: 0, 2: 0, 3: 1}, directions, noise, memories, {}, examined={2: 0.25})
+        whole = told({1: 0, 2: 0, 3: 1}, directions, memories)
+        moved = told({1: 0, 2: 0, 3: 1}, directions, memories, examined={2: 0.25})
         of_second = [row for row in moved.audit if row.sentence_id == 2]
         assert [(row.observation_noise, row.gain) for row in of_second] == [(4.0, 0.2)] * 2  # 1 / (1 + 1 / 0.25)
         others = [bits(row) for row in moved.audit if row.sentence_id != 2]
@@ -102,7 +118,7 @@ class TestWorkedExamples:
     def test_what_nobody_can_have_seen_is_no_observation(self, examined: float) -> None:
         memories = {(1, TASK): Memory(1, TASK, unit(1))}
         with pytest.raises(ValueError, match="examination probability"):
-            step(EVENT, {1: 0}, {TASK: unit(2)}, noise, memories, {}, examined={1: examined})
+            told({1: 0}, {TASK: unit(2)}, memories, examined={1: examined})
 
     def test_equal_questions_meet(self) -> None:
         assert question_hash("  Who was\tborn? ") == question_hash("who was born?")
@@ -205,7 +221,7 @@ class TestProperties:
         before = learned(log[:-1])
         kept = bits((before.memories, before.supports))
         last = log[-1]
-        step(last.event, last.targets, last.directions, last.noise, before.memories, before.supports)
+        step(last.saying(), before.memories, before.supports)
         assert bits((before.memories, before.supports)) == kept
 
 
@@ -220,10 +236,12 @@ class TestTogether:
         observed = [observation(memory.sentence_id, draw) for memory in memories]
         said: list[Said] = [(("b", int(draw.integers(0, 2))),) for _ in memories]
         alone = [
-            move_memories([memory], [words], [seen], unit(9))[0]
+            move_memories([memory], [words], [seen], unit(9))
             for memory, words, seen in zip(memories, said, observed, strict=True)
         ]
-        assert bits(move_memories(memories, said, observed, unit(9))) == bits(alone)
+        assert pairs(move_memories(memories, said, observed, unit(9))) == [
+            pair for one in alone for pair in pairs(one)
+        ]
 
     @some
     @given(logs(), st.integers(0, 2**32))
@@ -231,8 +249,8 @@ class TestTogether:
         draw = np.random.default_rng(seed)
         supports = list(learned(log).supports.values())
         observed = [observation(support.sentence_id, draw) for support in supports]
-        alone = [move_supports([support], [seen])[0] for support, seen in zip(supports, observed, strict=True)]
-        assert bits(move_supports(supports, observed)) == bits(alone)
+        alone = [move_supports([support], [seen]) for support, seen in zip(supports, observed, strict=True)]
+        assert pairs(move_supports(supports, observed)) == [pair for one in alone for pair in pairs(one)]
 
     @pytest.mark.parametrize("dimension", [1, 7, 384, 1_024])
     def test_vectors_of_any_length(self, dimension: int) -> None:
@@ -241,19 +259,43 @@ class TestTogether:
         direction = unit(9, dimension)
         together = move_memories(memories, [()] * len(memories), observed, direction)
         alone = [
-            move_memories([memory], [()], [seen], direction)[0]
+            move_memories([memory], [()], [seen], direction)
             for memory, seen in zip(memories, observed, strict=True)
         ]
-        assert bits(together) == bits(alone)
+        assert pairs(together) == [pair for one in alone for pair in pairs(one)]
+
+    @pytest.mark.parametrize("dimension", [1, 7, 384])
+    def test_memories_that_each_move_along_their_own_direction_by_their_own_event(self, dimension: int) -> None:
+        events = [replace(EVENT, id=s, judge=f"judge {s}", process_noise=s / 100) for s in SENTENCES]
+        memories = [Memory(s, TASK, unit(s, dimension)) for s in SENTENCES]
+        observed = [Observation(event, s, s % 2, 0.3 * s) for event, s in zip(events, SENTENCES, strict=True)]
+        directions = np.stack([unit(50 + s, dimension) for s in SENTENCES])
+        together = move_memories(memories, [()] * len(memories), observed, directions)
+        alone = [
+            move_memories([memory], [()], [seen], direction)
+            for memory, seen, direction in zip(memories, observed, directions, strict=True)
+        ]
+        assert pairs(together) == [pair for one in alone for pair in pairs(one)]
+
+    @settings(max_examples=100, deadline=None)
+    @given(logs(most=20), st.sampled_from([(), (TASK,), (RECALL,)]))
+    def test_a_batch_comes_to_what_its_events_come_to_one_by_one(
+        self, log: list[Verdict], frozen: tuple[str, ...]
+    ) -> None:
+        one_by_one = learned(log, frozen)
+        bases = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        batch = steps([one.saying(frozen) for one in log], bases, {})
+        assert {(m.sentence_id, m.channel): bits(m) for m in batch.memories} == {
+            key: bits(memory) for key, memory in one_by_one.touched().items()
+        }
+        assert {(s.question_id, s.sentence_id): bits(s) for s in batch.supports} == {
+            key: bits(support) for key, support in one_by_one.supports.items()
+        }
+        assert sorted(map(bits, batch.audit)) == sorted(map(bits, one_by_one.audit))
+        assert batch.contested == one_by_one.contested
 
 
 class TestRefusals:
-    def test_observations_of_several_events(self) -> None:
-        other = replace(EVENT, id=2)
-        seen = [Observation(EVENT, 1, 1, 0.5), Observation(other, 2, 1, 0.5)]
-        with pytest.raises(ValueError, match="several events"):
-            move_supports([Support(7, 1), Support(7, 2)], seen)
-
     def test_lengths_that_differ(self) -> None:
         with pytest.raises(ValueError, match="zip"):
             move_supports([Support(7, 1), Support(7, 2)], [Observation(EVENT, 1, 1, 0.5)])

@@ -56,6 +56,14 @@ def server(folder: Path) -> Iterator[EmbeddedRedis]:
         yield server
 
 
+def test_postgres_keeps_pages_in_the_memory_it_is_told(folder: Path) -> None:
+    with (
+        EmbeddedPostgres(folder / "postgres", memory_mb=48) as server,
+        sqlalchemy.create_engine(server.url).connect() as connection,
+    ):
+        assert connection.exec_driver_sql("SHOW shared_buffers").scalar() == "48MB"
+
+
 def owner_process(folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [sys.executable, "-c", OWNER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

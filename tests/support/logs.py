@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from app.core.replay import Step, Word
-from app.core.states import RECALL, TASK, TIME, Audit, Event, Memory, Support, Vector, step
+from app.core.states import RECALL, TASK, TIME, Audit, Event, Memory, Support, Vector
+from app.core.steps import Saying, step
 
 DIMENSION = 6
 SENTENCES = range(1, 6)
@@ -67,6 +68,9 @@ class Verdict:
     def noise(self, target: int, perplexity: float) -> float:
         return (0.5 if target else 1.0) / self.confidence
 
+    def saying(self, frozen: Collection[str] = ()) -> Saying:
+        return Saying(self.event, self.targets, self.directions, self.noise, frozenset(frozen), self.examined)
+
 
 @st.composite
 def verdicts(draw: st.DrawFn, event: int) -> Verdict:
@@ -115,21 +119,11 @@ def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
     """Take the step of each verdict."""
     found = Learned({key: Memory(*key, vector) for key, vector in BASES.items()}, {}, [], set())
     for one in log:
-        moved = step(
-            one.event,
-            one.targets,
-            one.directions,
-            one.noise,
-            found.memories,
-            found.supports,
-            frozenset(frozen),
-            one.examined,
-        )
+        moved = step(one.saying(frozen), found.memories, found.supports)
         found.memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
         found.supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}
         found.audit += moved.audit
-        if moved.contested:
-            found.contested.add(one.event.id)
+        found.contested |= moved.contested
     return found
 
 

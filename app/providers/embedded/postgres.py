@@ -15,6 +15,7 @@ import psycopg
 
 from app.errors import ConfigurationError
 from app.providers.embedded.files import bundled, create_directory, create_socket_directory
+from app.providers.embedded.memory import kept_mb, machine_bytes
 from app.providers.embedded.process import User, spawn
 from app.providers.embedded.server import EmbeddedServer
 
@@ -26,7 +27,6 @@ _SETTINGS = {
     "port": str(_PORT),
     "unix_socket_permissions": "0777",  # its folder is private
     "max_connections": "100",
-    "shared_buffers": "256MB",
     "effective_cache_size": "1GB",
     "work_mem": "16MB",
     "maintenance_work_mem": "256MB",
@@ -69,12 +69,17 @@ class EmbeddedPostgres(EmbeddedServer):
         data_directory: Path,
         run_as: str = "nobody",
         *,
+        memory_mb: int | None = None,
         timeout_seconds: float = 300.0,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``timeout_seconds`` bounds a start, crash recovery included; ``interrupted``, polled, ends it early."""
+        """``timeout_seconds`` bounds a start, crash recovery included; ``interrupted``, polled, ends it early.
+
+        ``memory_mb`` is what it keeps pages in; None: by the machine's (``memory``).
+        """
         super().__init__(data_directory, timeout_seconds=timeout_seconds, interrupted=interrupted)
         self.run_as = run_as
+        self._memory_mb = kept_mb(machine_bytes()) if memory_mb is None else memory_mb
 
     @property
     def url(self) -> str:
@@ -95,7 +100,8 @@ class EmbeddedPostgres(EmbeddedServer):
             self._initialise(lock, log, user, deadline)
         create_socket_directory(self.socket_directory, user)
         _discard_reused_pid_file(self._cluster)
-        settings = {**_SETTINGS, "unix_socket_directories": str(self.socket_directory)}
+        memory = {"shared_buffers": f"{self._memory_mb}MB"}
+        settings = {**_SETTINGS, **memory, "unix_socket_directories": str(self.socket_directory)}
         if sys.platform == "linux" and _shared_memory_bytes() < _SMALLEST_SHARED_MEMORY_BYTES:
             settings["dynamic_shared_memory_type"] = "mmap"
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]

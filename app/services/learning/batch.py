@@ -1,10 +1,11 @@
-"""A batch of verdicts: lock the states that they speak of, take one step for each verdict, write once."""
+"""A batch of verdicts: lock the states that they speak of, take the steps, write once."""
 
 from collections.abc import Callable, Mapping, Sequence
 
-from app.core import states
+from app.core import states, steps
 from app.core.standing import NEWCOMERS
-from app.core.states import TASK, TIME, Audit, Event, Memory, Support, Vector
+from app.core.states import TASK, TIME, AuditRows, Event, Memory, Support, Vector
+from app.core.steps import Saying
 from app.services.learning.noise import Noise
 from app.storage.database import Writer
 from app.storage.learning import experience, memories
@@ -34,38 +35,34 @@ class Batch:
         self._noises = noises
         self._events = events
         self._targets = targets
-        self.contested: set[int] = set()
+        self.contested: frozenset[int] = frozenset()
         """Events that go against what other judges said of a sentence, once it has run."""
 
-    def run(self) -> tuple[dict[int, int], list[Audit]]:
+    def run(self) -> tuple[dict[int, int], AuditRows]:
         """Move every state the events speak of; event -> the question that it taught, and what moved."""
         questions = self._lock_questions()
         known = self._lock_memories()
         supports = self._supports(questions, known)
-        taught: set[tuple[int, int]] = set()
-        audit: list[Audit] = []
-        for event in self._events:
-            noise = self._noises[event.id]
-            moved = states.step(
-                event_of(event, questions[event.id], noise),
-                self._targets[event.id],
-                directions(event),
-                _noise(event, noise),
-                known,
-                supports,
-                noise.frozen,
-                event.verdict.examinations,
-            )
-            known |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
-            after = {(support.question_id, support.sentence_id): support for support in moved.supports}
-            supports |= after
-            taught |= after.keys()
-            audit += moved.audit
-            if moved.contested:
-                self.contested.add(event.id)
-        memories.store(self._writer, self._collection_id, list(known.values()))
-        experience.store_supports(self._writer, self._collection_id, [supports[at] for at in sorted(taught)])
-        return questions, audit
+        moved = steps.steps(
+            [
+                Saying(
+                    event_of(event, questions[event.id], self._noises[event.id]),
+                    self._targets[event.id],
+                    directions(event),
+                    _noise(event, self._noises[event.id]),
+                    self._noises[event.id].frozen,
+                    event.verdict.examinations,
+                )
+                for event in self._events
+            ],
+            known,
+            supports,
+        )
+        self.contested = moved.contested
+        memories.store(self._writer, self._collection_id, moved.memories)
+        taught = sorted(moved.supports, key=lambda support: (support.question_id, support.sentence_id))
+        experience.store_supports(self._writer, self._collection_id, taught)
+        return questions, moved.audit
 
     def _lock_questions(self) -> dict[int, int]:
         hashed = {event.id: states.question_hash(event.question) for event in self._events}
@@ -112,7 +109,10 @@ def event_of(event: PendingEvent, question: int, noise: Noise) -> Event:
 def _noise(event: PendingEvent, noise: Noise) -> Callable[[int, float], float]:
     """R by y and perplexity."""
     confidence = event.verdict.confidence
-    return lambda target, perplexity: noise.of(target, confidence, perplexity)
+    if noise.fixed_gain is not None:
+        return lambda target, perplexity: noise.of(target, confidence, perplexity)
+    by_target = noise.of(0, confidence), noise.of(1, confidence)
+    return lambda target, _: by_target[target]
 
 
 def directions(event: PendingEvent) -> dict[str, Vector]:

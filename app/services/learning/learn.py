@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import structlog
 
 from app.core.belief import Believed
 from app.core.standing import NEWCOMERS
-from app.core.states import Audit, question_hash
+from app.core.states import AuditRows, question_hash
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
@@ -175,7 +176,7 @@ class LearnService:
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
         _count(pending, audit, application.contested, noises)
-        moved = Counter(row.event_id for row in audit)
+        moved = Counter(audit.event_ids)
         for event in pending:
             log.info("feedback applied", event_id=event.id, rows=moved[event.id])
         if units:
@@ -244,7 +245,7 @@ class LearnService:
 
 def _count(
     events: Sequence[PendingEvent],
-    audit: Sequence[Audit],
+    audit: AuditRows,
     contested: Collection[int],
     noises: Mapping[int, Noise],
 ) -> None:
@@ -253,10 +254,8 @@ def _count(
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
         metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
-    # To find a label takes longer than to count.
-    channels = {row.channel for row in audit}
-    of = {channel: (metrics.GAIN.labels(channel), metrics.PERPLEXITY.labels(channel)) for channel in channels}
-    for row in audit:
-        gain, perplexity = of[row.channel]
-        gain.observe(row.gain)
-        perplexity.observe(row.perplexity_after)
+    channels = np.array(audit.channels)
+    for channel in set(audit.channels):
+        of = channels == channel
+        metrics.GAIN.labels(channel).observe_all(audit.gains[of])
+        metrics.PERPLEXITY.labels(channel).observe_all(audit.perplexities_after[of])

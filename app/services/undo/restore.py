@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from app.core.states import RECALL, TIME, Audit, Observation, question_hash, seen_noise
+from app.core.states import RECALL, TIME, Audit, AuditRows, Observation, question_hash, seen_noise
 from app.core.verdict import Expansion
 from app.services.keys.attribution import Attribution, Units, text_hash
 from app.services.learning.batch import directions, event_of
@@ -109,12 +109,12 @@ def _audit(
     targets: Mapping[int, Mapping[int, int]],
     noises: Mapping[int, Noise],
     questions: Mapping[int, int],
-) -> list[Audit]:
+) -> AuditRows:
     """What the events said of the sentences that are there, with gains that are yet to be replayed."""
     named = sorted({sentence for said in targets.values() for sentence in said})
     alive = outcomes.existing(reader, copy.target, named)
     dated = copied_log.dated(reader, copy, sorted(alive))
-    rows = []
+    rows: list[Audit] = []
     for event in events:
         counted = event_of(event, questions[event.id], noises[event.id])
         examined = event.verdict.examinations
@@ -124,4 +124,4 @@ def _audit(
                 said = Observation(counted, sentence, target, seen_noise(noise, examined.get(sentence, 1.0)))
                 channels = [channel for channel in directions(event) if channel != TIME or sentence in dated]
                 rows += [Audit.of(said, channel) for channel in (RECALL, *channels)]
-    return rows
+    return AuditRows.of(rows)

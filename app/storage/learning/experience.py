@@ -11,7 +11,7 @@ from app.core.states import Support
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import as_json, pulled_of
 from app.storage.lookups import WANTED, each, given, wanted
-from app.storage.parameters import Documents, floats, integers
+from app.storage.parameters import Documents, Vectors, floats, integers, received
 from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
@@ -94,7 +94,7 @@ def lock_questions(
             "collection": collection_id,
             "hashes": hashes,
             "texts": [questions[key][0] for key in hashes],
-            "embeddings": [questions[key][1] for key in hashes],
+            "embeddings": Vectors(np.stack([questions[key][1] for key in hashes])),
         },
     )
     rows = writer.rows(
@@ -112,33 +112,39 @@ def supports_of(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
 ) -> list[Support]:
     """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
-    rows = reader.rows(
+    row = reader.row(
         f"""
-        SELECT known.question_id, known.sentence_id, known.support, known.perplexity, known.update_count,
-               known.complete, known.pulled, known.said
-        FROM {wanted("questions")} {each("question_support known", "known.question_id = wanted.id")}
-        WHERE %(sentences)s::bigint[] IS NULL OR known.sentence_id = ANY(%(sentences)s)
-        ORDER BY known.question_id, known.sentence_id
+        WITH known AS MATERIALIZED (
+            SELECT known.*
+            FROM {wanted("questions")} {each("question_support known", "known.question_id = wanted.id")}
+            WHERE %(sentences)s::bigint[] IS NULL OR known.sentence_id = ANY(%(sentences)s)
+            ORDER BY known.question_id, known.sentence_id
+        )
+        SELECT array_send(array_agg(question_id)) AS questions, array_send(array_agg(sentence_id)) AS sentences,
+               array_send(array_agg(support)) AS supports, array_send(array_agg(perplexity)) AS perplexities,
+               array_send(array_agg(update_count::bigint)) AS counts, array_agg(complete) AS complete,
+               json_agg(pulled) AS pulled, json_agg(said) AS said
+        FROM known
         """,
         {
             "collection": collection_id,
             "questions": list(questions),
-            "sentences": None if sentences is None else list(sentences),
+            "sentences": None if sentences is None else integers(sentences),
         },
     )
-    return [
-        Support(
-            question_id=row.question_id,
-            sentence_id=row.sentence_id,
-            support=row.support,
-            perplexity=row.perplexity,
-            update_count=row.update_count,
-            complete=row.complete,
-            pulled=pulled_of(row.pulled),
-            said=tuple(map(tuple, row.said)),
+    return list(
+        map(
+            Support,
+            received(row.questions, np.int64).tolist(),
+            received(row.sentences, np.int64).tolist(),
+            received(row.supports, np.float64).tolist(),
+            received(row.perplexities, np.float64).tolist(),
+            received(row.counts, np.int64).tolist(),
+            row.complete or (),
+            map(pulled_of, row.pulled or ()),
+            (tuple(map(tuple, said)) for said in row.said or ()),
         )
-        for row in rows
-    ]
+    )
 
 
 _NEW = given(

@@ -1,14 +1,24 @@
 """Sentence memories: one row per sentence and channel, once a verdict touched it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from app.core.caps import UNTOUCHED, Pulled
-from app.core.states import Audit, Memory, Vector
+from app.core.states import RECALL, TASK, TIME, Audit, AuditRows, Memory, Vector
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
-from app.storage.parameters import Documents, floats, integers
+from app.storage.parameters import (
+    Documents,
+    Numbers,
+    Vectors,
+    floats,
+    integers,
+    received,
+    received_vectors,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +99,36 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         """,
         parameters,
     )
-    rows = writer.rows(
+    row = writer.row(
         f"""
-        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
-               memory.pulled
-        FROM {WANTED} JOIN sentence_memory memory
-          ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
-        WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
-        ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
+        WITH memory AS MATERIALIZED (
+            SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
+                   memory.pulled
+            FROM {WANTED} JOIN sentence_memory memory
+              ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
+            WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
+            ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
+        )
+        SELECT array_send(array_agg(sentence_id)) AS ids, array_agg(channel) AS channels,
+               string_agg(vector_send(vector), ''::bytea) AS vectors,
+               array_send(array_agg(perplexity)) AS perplexities,
+               array_send(array_agg(update_count::bigint)) AS counts,
+               json_agg(pulled) AS pulled
+        FROM memory
         """,
         parameters,
     )
-    return [memory_of(row) for row in rows]
+    return list(
+        map(
+            Memory,
+            received(row.ids, np.int64).tolist(),
+            row.channels or (),
+            received_vectors(row.vectors),
+            received(row.perplexities, np.float64).tolist(),
+            received(row.counts, np.int64).tolist(),
+            map(pulled_of, row.pulled or ()),
+        )
+    )
 
 
 def memory_of(row: Any) -> Memory:
@@ -125,9 +153,11 @@ def as_json(pulled: Pulled) -> dict[str, Any]:
     return {"day": pulled.day, "kept": dict(pulled.kept)} if pulled.kept else {}
 
 
+_NUMBERS = {TASK: 1, TIME: 2, RECALL: 3}
+_CHANNEL = "(ARRAY['task', 'time', 'recall'])[{}]"
 _NEW = given(
     """
-    unnest(%(ids)s::bigint[], %(channels)s::text[], %(vectors)b::vector[], %(perplexities)s::float8[],
+    unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)b::vector[], %(perplexities)s::float8[],
            %(counts)s::bigint[], %(pulled)s::jsonb[])
         AS given(sentence_id, channel, vector, perplexity, update_count, pulled)
     """
@@ -136,19 +166,22 @@ _NEW = given(
 
 def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> None:
     """Write locked memories back."""
+    if not memories:
+        return
     writer.execute(
         f"""
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
             update_count = new.update_count, pulled = new.pulled, updated_at = now()
         FROM {_NEW}
         WHERE sentence_memory.collection_id = new.collection_id
-          AND sentence_memory.sentence_id = new.sentence_id AND sentence_memory.channel = new.channel
+          AND sentence_memory.sentence_id = new.sentence_id
+          AND sentence_memory.channel = {_CHANNEL.format("new.channel")}
         """,
         {
             "collection": collection_id,
             "ids": integers(memory.sentence_id for memory in memories),
-            "channels": [memory.channel for memory in memories],
-            "vectors": [memory.vector for memory in memories],
+            "channels": _numbered(memory.channel for memory in memories),
+            "vectors": Vectors(np.stack([memory.vector for memory in memories])),
             "perplexities": floats(memory.perplexity for memory in memories),
             "counts": integers(memory.update_count for memory in memories),
             "pulled": Documents([as_json(memory.pulled) for memory in memories]),
@@ -156,32 +189,39 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
     )
 
 
-def record(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
+def record(writer: Writer, collection_id: int, rows: AuditRows) -> None:
     """Write audit rows, in the transaction of the change they explain."""
     writer.execute(
-        """
+        f"""
         INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise,
                                   gain, residual, perplexity_before, perplexity_after, process_noise)
-        SELECT %(collection)s, row.* FROM unnest(
-            %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::text[], %(targets)s::bigint[],
+        SELECT %(collection)s, row.event_id, row.sentence_id, {_CHANNEL.format("row.channel")}, row.target,
+               row.noise, row.gain, row.residual, row.before, row.after, row.process
+        FROM unnest(
+            %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::bigint[], %(targets)s::bigint[],
             %(noises)s::float8[], %(gains)s::float8[], %(residuals)s::float8[], %(before)s::float8[],
             %(after)s::float8[], %(process)s::float8[]
-        ) AS row
+        ) AS row(event_id, sentence_id, channel, target, noise, gain, residual, before, after, process)
         """,
         {
             "collection": collection_id,
-            "events": integers(row.event_id for row in rows),
-            "sentences": integers(row.sentence_id for row in rows),
-            "channels": [row.channel for row in rows],
-            "targets": integers(row.target for row in rows),
-            "noises": floats(row.observation_noise for row in rows),
-            "gains": floats(row.gain for row in rows),
-            "residuals": floats(row.residual for row in rows),
-            "before": floats(row.perplexity_before for row in rows),
-            "after": floats(row.perplexity_after for row in rows),
-            "process": floats(row.process_noise for row in rows),
+            "events": integers(rows.event_ids),
+            "sentences": integers(rows.sentence_ids),
+            "channels": _numbered(rows.channels),
+            "targets": integers(rows.targets),
+            "noises": Numbers(rows.observation_noise),
+            "gains": Numbers(rows.gains),
+            "residuals": Numbers(rows.residuals),
+            "before": Numbers(rows.perplexities_before),
+            "after": Numbers(rows.perplexities_after),
+            "process": Numbers(rows.process_noise),
         },
     )
+
+
+def _numbered(channels: Iterable[str]) -> Numbers:
+    """Channels as ``_CHANNEL`` reads them: a name for each of thousands of rows takes longer to send."""
+    return integers(map(_NUMBERS.__getitem__, channels))
 
 
 def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from app.core import caps as caps_of
 from app.core.belief import Believed, Evidence, no_evidence
@@ -12,7 +13,7 @@ from app.storage.aside import Aside
 from app.storage.database import Reader, Writer
 from app.storage.days import DAY, on_day
 from app.storage.lookups import each, given, wanted
-from app.storage.parameters import Numbers, floats, integers
+from app.storage.parameters import Numbers, floats, integers, received
 
 Days = set[tuple[Believed, str, str]]
 """What is believed, judge and day (UTC), as 2026-05-01."""
@@ -218,18 +219,19 @@ def terms_of_day(
 def _learned(reader: Reader, collection_id: int, believed: Believed, lock: str) -> Learned | None:
     row = reader.row(
         f"""
-        SELECT information, precision, events FROM ranking_belief
-        WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
+        SELECT array_send(information) AS information, array_send(precision) AS precision, events
+        FROM ranking_belief WHERE collection_id = %(collection)s AND model = %(model)s AND prior = %(prior)s {lock}
         """,
         _of(collection_id, believed),
     )
-    return None if row is None else _sum(row.information, row.precision, row.events)
+    if row is None:
+        return None
+    return _sum(received(row.information, np.float64), received(row.precision, np.float64), row.events)
 
 
-def _sum(information: Sequence[float], precision: Sequence[float], events: int) -> Learned:
-    size = len(information)
-    precisions = np.array(precision, dtype=np.float64).reshape(size, -1)
-    return Learned(Evidence(np.array(information, dtype=np.float64), precisions), events)
+def _sum(information: ArrayLike, precision: ArrayLike, events: int) -> Learned:
+    known = np.array(information, dtype=np.float64)
+    return Learned(Evidence(known, np.array(precision, dtype=np.float64).reshape(len(known), -1)), events)
 
 
 def _of(collection_id: int, believed: Believed) -> dict[str, object]:

@@ -1,13 +1,13 @@
 """What once broke: oversized keys, replans, unlike entities, vanished passages, partial verdicts, filtered hubs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from app.composition import Application, Servers
-from app.core.states import Audit
+from app.core.states import AuditRows
 from app.errors import UnavailableError
 from app.providers.language import Language, PassageText, SentenceAnalysis
 from app.services.learning.learn import LearnService
@@ -194,7 +194,7 @@ class TestTimeouts:
         target = state.collection_id(application, curie)
         record = memories.record
 
-        def slow(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
+        def slow(writer: Writer, collection_id: int, rows: AuditRows) -> None:
             record(writer, collection_id, rows)
             if any(row.event_id == events[0] for row in rows):
                 writer.row("SELECT pg_sleep(5)")
