@@ -9,7 +9,8 @@ VECTORS = 200
 """Different directions; every row's vector is the sum of two of them."""
 
 # Of {passages} passages p: sentences 4p-3 to 4p, each with 5 of as many entities; 40 of 10,000 terms in each;
-# a verdict for each of the first half, on four sentences, crediting two units to it and the next passage.
+# a verdict for each of the first half, on four sentences, crediting two units to it and the next passage; as many
+# facts, each said by a sentence and by a statement.
 # Triggers are off: checking the foreign keys would take most of the time.
 _ROWS = """
 SET session_replication_role = replica;
@@ -123,6 +124,27 @@ SELECT 1, 'term' || 1 + (n * 8 + k) % 10000, n, 0, 1, 60
 FROM generate_series(1, {events}::bigint) AS n, generate_series(1, 8) AS k;
 INSERT INTO key_evolution (collection_id) VALUES (1);
 
+INSERT INTO fact_entity (collection_id, id, name, bare, surface, tail)
+SELECT 1, n, 'name ' || n, 'name ' || n, 'Name ' || n, n::text FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO fact (collection_id, id, subject_id, predicate, object_id, subject_said, object_said, object_text,
+                  object_key, object_kind, observations)
+SELECT 1, n, n, 'relation ' || n % 50, 1 + n % {events}, n, 1 + n % {events}, 'Name', '', 'entity', 2
+FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO fact_event (collection_id, id, kind, judge, idempotency_key, body_hash, fact_id, sequence,
+                        observation_noise_positive, observation_noise_negative, process_noise, daily_share,
+                        contested_share)
+SELECT 1, n, 'assert', 'judge ' || n % 20, 'key ' || n, '', n, 2 * n, 0.5, 0.5, 0.01, 0.98, 0.1
+FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO fact_statement (collection_id, id, event_id, source, text)
+SELECT 1, n, n, 'judge ' || n % 20, repeat('word ', 15) FROM generate_series(1, {events}::bigint) AS n;
+INSERT INTO fact_source (collection_id, id, fact_id, sentence_id, passage_id, statement_id, confidence, sequence,
+                         observation_noise_positive, observation_noise_negative, process_noise)
+SELECT 1, 2 * n + k, n, CASE k WHEN 0 THEN 4 * n END, n, CASE k WHEN 1 THEN n END, 1, 2 * n + k, 0.5, 0.5, 0.01
+FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 1) AS k;
+INSERT INTO fact_audit (collection_id, fact_id, sequence, target, observation_noise, gain, residual,
+                        perplexity_before, perplexity_after, belief, at)
+SELECT 1, fact_id, sequence, 1, 0.5, 0.5, 0.1, 1, 0.5, 0.75, now() FROM fact_source;
+
 INSERT INTO job (collection_id, id, kind, lane, status, received)
 SELECT 1, md5(n::text)::uuid, 'ingest', 'graph', 'succeeded', 100 FROM generate_series(1, 1000) AS n;
 INSERT INTO ingest_line (collection_id, job_id, line, passage)
@@ -135,9 +157,10 @@ INSERT INTO idempotency (collection_id, key, body_hash, answer)
 SELECT 1, 'key ' || n, '', '{{}}' FROM generate_series(1, {passages}) AS n;
 
 SELECT setval(pg_get_serial_sequence(name, 'id'), 10 * {sentences}) FROM unnest(
-    '{{collection,passage,time_expression,sentence,entity,lexical_term,question,feedback_event,expansion_unit}}'::text[]
+    '{{collection,passage,time_expression,sentence,entity,lexical_term,question,feedback_event,expansion_unit,
+       fact_entity,fact,fact_event,fact_statement,fact_source}}'::text[]
 ) AS name;
-SELECT setval('feedback_applied', 10 * {sentences});
+SELECT setval('feedback_applied', 10 * {sentences}), setval('fact_said', 10 * {sentences});
 RESET session_replication_role;
 DROP TABLE direction CASCADE;
 """
