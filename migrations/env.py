@@ -54,6 +54,7 @@ def run() -> None:
             )
             with context.begin_transaction():
                 context.run_migrations()
+            context.config.attributes["reached"] = MigrationContext.configure(connection).get_current_revision()
         finally:
             connection.rollback()
             connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": LOCK_KEY})

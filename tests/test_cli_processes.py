@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from app.cli.processes import warn_if_open
 from app.composition import Servers
 from app.settings import Settings
+from tests.support import databases
 from tests.support.command import NOWHERE, ROOT, Cli
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 
@@ -47,6 +48,16 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
     assert "postgresql://" in cli.fails("serve", DATABASE_URL="mysql://127.0.0.1/x", REDIS_URL=addresses.redis_url)
     env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
     assert "migration: " in cli.fails("migrate", "no-such-revision", **env)
+
+
+def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Servers) -> None:
+    with databases.migrated(addresses) as servers:
+        env = {"DATABASE_URL": servers.database_url}
+        there = json.loads(cli("migrate", "--json", **env).stdout)
+        where, revision = there["database"], there["revision"]
+        assert cli("migrate", **env).stdout == f"{where}: the schema is at revision {revision}\n"
+        assert cli("migrate", "base", **env).stdout == f"{where}: no schema\n"
+    assert where.startswith("database test_")
 
 
 def test_what_is_no_backup_brings_no_database_into_being(cli: Cli, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import MEASURE, RUN, CollectionOption, cli, say, settings
+from app.cli.console import MEASURE, RUN, CollectionOption, cli, say, say_json, settings
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -98,13 +98,20 @@ def migrate(
     revision: Annotated[
         str, typer.Argument(help="Alembic revision; 'base' removes the schema with all data.")
     ] = "head",
+    as_json: Annotated[bool, typer.Option("--json", help="Print where it is and its revision as JSON.")] = False,
 ) -> None:
     """Bring the database's schema to a revision."""
     from app.composition import servers
+    from app.storage.database import address
     from app.storage.schema import migrate as run
 
     with servers(settings()) as addresses:
-        run(addresses.database_url, revision)
+        reached = run(addresses.database_url, revision)
+        where = address(addresses.database_url)
+    if as_json:
+        say_json({"database": where, "revision": reached})
+    else:
+        say(f"{where}: {'no schema' if reached is None else f'the schema is at revision {reached}'}")
 
 
 @cli.command(rich_help_panel=MEASURE)

@@ -13,7 +13,7 @@ from typing import Any
 
 from psycopg import ClientCursor, Connection, Error
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import NullPool, QueuePool, create_engine
+from sqlalchemy import NullPool, QueuePool, create_engine, make_url
 
 from app import deadline, tenancy
 from app.errors import ConfigurationError
@@ -279,10 +279,8 @@ class Database:
 
     @property
     def address(self) -> str:
-        """Where it is, as a person would say it: the database's name and its host or the folder of its socket."""
-        url = self._writers.url
-        host = url.host or url.query.get("host") or "the default host"
-        return f"database {url.database or 'of the default name'} at {host}"
+        """Where it is, as a person would say it."""
+        return address(self._url)
 
     def check_row_security(self) -> None:
         """See that connections can serve single tenants.
@@ -319,6 +317,13 @@ class Database:
         self._readers.dispose()
         if self.replica is not None:
             self.replica.close()
+
+
+def address(database_url: str) -> str:
+    """Where a database is, as a person would say it: its name and its host or the folder of its socket."""
+    url = make_url(database_url)
+    host = url.host or url.query.get("host") or "the default host"
+    return f"database {url.database or 'of the default name'} at {host}"
 
 
 @contextmanager

@@ -19,8 +19,11 @@ def configuration(database_url: str) -> Config:
     return config
 
 
-def migrate(database_url: str, revision: str = "head") -> None:
+def migrate(database_url: str, revision: str = "head") -> str | None:
     """Upgrade to ``revision``; downgrade for "base", which removes the schema with all data, and "-1", "-2", ...
+
+    Returns:
+        The revision that it is at now; None without a schema.
 
     Raises:
         ConfigurationError: there is no such revision.
@@ -36,3 +39,5 @@ def migrate(database_url: str, revision: str = "head") -> None:
         raise ConfigurationError(f"migration: {error}") from error
     except exc.OperationalError as error:
         raise UnavailableError(f"Postgres: {error.orig}") from error
+    reached: str | None = config.attributes["reached"]
+    return reached
