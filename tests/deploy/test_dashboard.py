@@ -39,7 +39,9 @@ def known(application: Application) -> dict[str, set[str]]:
         for name in metrics._registry._collector_to_names[collector]:
             found[name] = set(getattr(collector, "_labelnames", ()))
     for family in text_string_to_metric_families(metrics.exposition(application.state.metrics).decode()):
-        found.setdefault(family.name, set()).update(*(sample.labels for sample in family.samples))
+        for sample in family.samples:
+            for name in (family.name, sample.name):
+                found.setdefault(name, set()).update(sample.labels)
     return found | {"engram_jobs": {"kind", "status"}} | {key: {"table"} for key in INDEXES}
 
 
