@@ -38,7 +38,8 @@ def test_tenants_have_quotas(cli: Cli, env: dict[str, str], collection: str) -> 
     (own,) = [row for row in shown if row["name"] == collection]
     assert (own["quotas"]["passages"], own["quotas"]["queries"]) == (5, None)
     assert collection in cli("access", "tenants", **env).stdout
-    assert cli("access", "tenant", collection, "--judges", "3", **env).returncode == 0
+    told = json.loads(cli("access", "tenant", collection, "--judges", "3", "--json", **env).stdout)
+    assert (told["name"], told["quotas"]["judges"], told["quotas"]["passages"]) == (collection, 3, None)
     assert "confirm it by its name" in cli.fails("access", "remove-tenant", collection, **env)
     assert "is that of requests without a key" in cli.fails(
         "access", "remove-tenant", "local", "--confirm", "local", **env

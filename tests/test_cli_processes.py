@@ -77,7 +77,8 @@ def test_the_judge(cli: Cli, curie: str, addresses: Servers, http: TestClient) -
         server.queue(Reply("overloaded\nfor now", status=503))
         assert "status 503" in cli.fails("judge", "--once", "-c", curie, **env)
         assert cli("judge", "--once", "-c", curie, **env).stdout == "1 episodes judged\n"
-        assert cli("judge", "--once", "-c", curie, **env).stdout == "0 episodes judged\n"
+        again = cli("judge", "--once", "-c", curie, "--json", **env).stdout
+        assert json.loads(again) == {"collection": curie, "judged": 0}
     feedback = http.get("/feedback", params={"collection": curie}).json()["feedback"]
     assert [event["judge"] for event in feedback] == ["llm-judge"]
 

@@ -148,19 +148,25 @@ def set_tenant(
     llm_tokens: Annotated[int | None, typer.Option(min=0, help="Tokens a day of a language model.")] = None,
     jobs: Annotated[int | None, typer.Option(min=0, help="Jobs open at a time.")] = None,
     judges: Annotated[int | None, typer.Option(min=0, help="Judges that it may have.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a tenant, or set its quotas anew: what is left out is not bounded."""
     from app.storage.access.tenants import Quotas
 
+    quotas = Quotas(passages, queries, verdicts, llm_tokens, jobs, judges)
     with _keys("set tenant", name) as service:
-        service.set_tenant(name, Quotas(passages, queries, verdicts, llm_tokens, jobs, judges))
-    say(f"tenant {name}: set")
+        service.set_tenant(name, quotas)
+    if as_json:
+        say_json({"name": name, "quotas": asdict(quotas)})
+    else:
+        say(f"tenant {name}: set")
 
 
 @access.command("remove-tenant")
 def remove_tenant(
     name: Annotated[str, typer.Argument(help="The tenant's name.")],
     confirm: Annotated[str, typer.Option(help="Its name once more: there is no way back.")] = "",
+    as_json: JsonOption = False,
 ) -> None:
     """Remove a tenant with all that it has: collections and what they learned, keys, quotas, acts."""
     from app.composition import application
@@ -170,7 +176,10 @@ def remove_tenant(
         while name not in services.closing.run():  # a worker may be at it as well
             if name not in {tenant.name for tenant in services.access_keys.tenants()}:
                 break
-    say(f"tenant {name}: removed")
+    if as_json:
+        say_json({"name": name, "removed": True})
+    else:
+        say(f"tenant {name}: removed")
 
 
 def _scopes(given: Sequence[str]) -> dict[str, list[str]]:

@@ -4,12 +4,13 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from app.cli.console import RUN, cli, complain, say, settings
+from app.cli.console import RUN, cli, complain, say, say_json, settings
 from app.cli.processes import on_stop
 from app.cli.requests import progress_bar
 from app.errors import ConfigurationError
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from app.settings import Settings
 
 NO_REDIS = "redis://127.0.0.1:1/0"
+ManifestOption = Annotated[
+    bool, typer.Option("--json", help="Print the manifest, and whether it was verified, as JSON.")
+]
 
 
 @cli.command(rich_help_panel=RUN)
@@ -28,6 +32,7 @@ def backup(
     check: Annotated[
         bool, typer.Option("--check", help="Then restore it into a Postgres made for that, and verify it there.")
     ] = False,
+    as_json: ManifestOption = False,
 ) -> None:
     """Copy the database into a folder while it is used; the copy is of one moment, and whole or not there."""
     from app.composition import application
@@ -37,9 +42,11 @@ def backup(
         on_stop(stopping.set)
         with services.acts.on_command("backup", str(target)):
             manifest = services.backup.backup(target, progress, stopping.is_set)
-    say(f"{target}: {_described(manifest)}")
-    if check:
-        _check(configured, target)
+    if not as_json:
+        say(f"{target}: {_described(manifest)}")
+    verified = _check(configured, target, as_json) if check else None
+    if as_json:
+        say_json({"folder": str(target), "manifest": asdict(manifest), "verified": verified})
 
 
 @cli.command(rich_help_panel=RUN)
@@ -49,6 +56,7 @@ def restore(
         bool, typer.Option("--replace", help="Remove what the database holds, in the same transaction.")
     ] = False,
     verify: Annotated[bool, typer.Option(help="Replay the log afterwards and compare what was learned.")] = True,
+    as_json: ManifestOption = False,
 ) -> None:
     """Put a backup back into the configured database; the API and all workers must be stopped."""
     from app.composition import Application, servers
@@ -60,13 +68,15 @@ def restore(
     with servers(configured) as addresses:
         migrate(addresses.database_url)
         with closing(Application(configured, addresses)) as services:
-            _restore(services, source, replace=replace, verify=verify)
+            manifest = _restore(services, source, replace=replace, verify=verify, quiet=as_json)
             with services.acts.on_command("restore", str(source)):
                 pass
+    if as_json:
+        say_json({"folder": str(source), "manifest": asdict(manifest), "verified": verify or None})
 
 
-def _check(configured: "Settings", source: Path) -> None:
-    """Restore and verify elsewhere; it takes as much room as the database."""
+def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
+    """Restore and verify elsewhere; it takes as much room as the database. True: all is as it should be."""
     from app.composition import Application, Servers
     from app.providers.embedded import EmbeddedPostgres
     from app.storage.schema import migrate
@@ -79,10 +89,11 @@ def _check(configured: "Settings", source: Path) -> None:
     ):
         migrate(server.url)
         with closing(Application(configured, Servers(server.url, NO_REDIS))) as services:
-            _restore(services, source, replace=False, verify=True)
+            _restore(services, source, replace=False, verify=True, quiet=quiet)
+    return True
 
 
-def _restore(services: "Application", source: Path, *, replace: bool, verify: bool) -> None:
+def _restore(services: "Application", source: Path, *, replace: bool, verify: bool, quiet: bool) -> "Manifest":
     with _shown() as progress:
         manifest = services.backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
@@ -90,13 +101,15 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
             if not report.clean:
                 bad.append(report.collection)
             progress("collections verified", number, count)
-    say(f"{source}: restored, {_described(manifest)}")
+    if not quiet:
+        say(f"{source}: restored, {_described(manifest)}")
     for name in bad:
         complain(f"{name}: what was learned does not follow from its log; engram verify {name} says where")
     if bad:
         raise ConfigurationError(f"{len(bad)} of {count} collections are not as their log says.")
-    if verify:
+    if verify and not quiet:
         say(f"{count} collections verified: what was learned follows from the log")
+    return manifest
 
 
 def _described(manifest: "Manifest") -> str:

@@ -81,6 +81,7 @@ def worker(
 def judge(
     collection: CollectionOption = "default",
     once: Annotated[bool, typer.Option(help="Judge what is there and return.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print how many were judged as JSON.")] = False,
 ) -> None:
     """Let the configured LLM judge recent unjudged episodes and post feedback."""
     from app.composition import application
@@ -90,7 +91,10 @@ def judge(
         service = services.judge
         on_stop(service.stop)
         judged = service.run(lambda: services.access.scope(collection), once=once)
-    say(f"{judged} episodes judged")
+    if as_json:
+        say_json({"collection": collection, "judged": judged})
+    else:
+        say(f"{judged} episodes judged")
 
 
 @cli.command(rich_help_panel=RUN)

@@ -285,5 +285,7 @@ def test_the_commands_copy_prove_and_put_back(
         assert made.returncode == 0, made.stderr
         assert "1 collections verified" in made.stdout
         assert [path.name for path in tmp_path.iterdir()] == ["one"]
-        back = run("restore", "one", database=url)
+        back = run("restore", "one", "--json", database=url)
         assert back.returncode == 0, back.stderr
+        told = json.loads(back.stdout)
+        assert (told["folder"], told["verified"], len(told["manifest"]["collections"])) == ("one", True, 1)
