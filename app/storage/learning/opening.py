@@ -62,8 +62,8 @@ def read(
     before = f"called AS MATERIALIZED ({entities.CALLED}),"
     besides = f", {as_rows('SELECT * FROM called')} AS called, ({_SPACE}) AS space"
     if near is not None:
-        nearest = keyed.nearest(focus, limits).replace("%(limit)s", "%(nearest)s")
-        before += f" nearest AS MATERIALIZED ({nearest}),"
+        # As a number: of a parameter the planner would take a tenth of the collection for what comes of it.
+        before += f" nearest AS MATERIALIZED ({keyed.nearest(focus, limits, str(near))}),"
         besides += ", (SELECT array_send(array_agg(id ORDER BY similarity DESC)) FROM nearest) AS near"
     if recall is not None:
         besides += f", {as_rows(experience.recalling(focus, 'ARRAY(SELECT id FROM called)'))} AS past"
@@ -79,7 +79,6 @@ def read(
             **entities.called_parameters(names),
             gate=gate,
             questions=questions,
-            nearest=near or 0,
         ),
     )
     return Opening(

@@ -67,7 +67,7 @@ def find(
         f"""
         WITH {lexical.question(evolved=focus.evolved)},
         worded AS MATERIALIZED ({lexical.best_by_words(filtered=bool(focus.metadata), evolved=focus.evolved)}),
-        nearest AS MATERIALIZED ({keyed.nearest(focus, limits).replace("%(limit)s", "%(nearest)s")}),
+        nearest AS MATERIALIZED ({keyed.nearest(focus, limits, "%(nearest)s")}),
         keyed AS MATERIALIZED ({keyed.and_given(focus, worded)}),
         said AS MATERIALIZED (
             {lexical.contributions("ARRAY(SELECT id FROM keyed)", evolved=focus.evolved)}

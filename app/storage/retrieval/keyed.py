@@ -40,7 +40,7 @@ _EXACT_EVOLVED = f"""
     UNION ALL
     SELECT p.id, -(key.vector <#> %(key)s), p.title FROM passage_key key {_PASSAGE_OF_KEY}
     WHERE key.collection_id = %(collection)s
-    ORDER BY similarity DESC LIMIT %(limit)s
+    ORDER BY similarity DESC LIMIT {{count}}
 """
 
 # The few evolved keys exactly, the others by their index. A sub-select that finds no key, and not NOT EXISTS: that
@@ -48,15 +48,15 @@ _EXACT_EVOLVED = f"""
 _INDEXED_EVOLVED = f"""
     WITH evolved AS (
         SELECT p.id, -(key.vector <#> %(key)s) AS similarity, p.title FROM passage_key key {_PASSAGE_OF_KEY}
-        WHERE key.collection_id = %(collection)s ORDER BY similarity DESC LIMIT %(limit)s
+        WHERE key.collection_id = %(collection)s ORDER BY similarity DESC LIMIT {{count}}
     ), base AS (
         SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
         WHERE p.collection_id = {{collection}} {{scope}}
           AND (SELECT key.passage_id FROM passage_key key
                WHERE key.collection_id = %(collection)s AND key.passage_id = p.id) IS NULL
-        ORDER BY {{order}} LIMIT %(limit)s
+        ORDER BY {{order}} LIMIT {{count}}
     )
-    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT %(limit)s
+    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT {{count}}
 """
 
 # What is nearest, and those given besides, of a question whose statement has both.
@@ -83,20 +83,20 @@ def nearest_passages(
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
-def nearest(focus: Focus, limits: GraphLimits) -> str:
-    """The statement of the %(limit)s passages whose keys are nearest, best first: id, similarity and title."""
+def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
+    """The statement of the ``count`` passages whose keys are nearest, best first: id, similarity and title."""
     scope = "AND p.metadata @> %(metadata)s" if focus.metadata else ""
     near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=limits.exact, alias="p.")
     if not focus.evolved:
         return f"""
             SELECT id, -distance AS similarity, title FROM (
                 SELECT p.id, {near.order} AS distance, p.title FROM passage p
-                WHERE p.collection_id = {near.collection} {scope} ORDER BY distance LIMIT %(limit)s
+                WHERE p.collection_id = {near.collection} {scope} ORDER BY distance LIMIT {count}
             ) AS nearest ORDER BY distance
         """
     if limits.exact or "passage" not in focus.collection.indexed:
-        return _EXACT_EVOLVED.format(scope=scope)
-    return _INDEXED_EVOLVED.format(scope=scope, collection=near.collection, order=near.order)
+        return _EXACT_EVOLVED.format(scope=scope, count=count)
+    return _INDEXED_EVOLVED.format(scope=scope, collection=near.collection, order=near.order, count=count)
 
 
 def and_given(focus: Focus, wanted: str) -> str:
