@@ -146,11 +146,14 @@ def test_what_nobody_expected_or_saw_is_not_rejected(application: Application, r
     usual = set(episode(application, rivers, plain)["activated"])
     before = [hit.passage_id for hit in plain.passages]
     explores(application, rivers, slots=3)
-    answer = ask(application, rivers)
-    shown = [hit.passage_id for hit in answer.passages]
-    activated = set(episode(application, rivers, answer)["activated"])
-    spared = set(explored(answer)) | (set(before) - set(shown))
-    sentences = {s for name in spared for s in state.sentences(application, rivers, name).values()}
+    for number in range(30):  # what is drawn differs from user to user
+        answer = ask(application, rivers, f"user {number}")
+        shown = [hit.passage_id for hit in answer.passages]
+        activated = set(episode(application, rivers, answer)["activated"])
+        spared = set(explored(answer)) | (set(before) - set(shown))
+        sentences = {s for name in spared for s in state.sentences(application, rivers, name).values()}
+        if usual & sentences:
+            break
     assert usual & sentences, "the walk came upon some of them"
     assert activated == usual - sentences
     verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(rivers), judge="j")
