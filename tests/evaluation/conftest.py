@@ -14,6 +14,8 @@ from app.cli.evaluate import varied
 from app.composition import Application, Servers
 from app.evaluation.dataset import Dataset, load
 from app.evaluation.options import Options
+from app.evaluation.oracle import Oracle
+from app.evaluation.oracle_server import ChatServer
 from app.evaluation.report import Report
 from app.evaluation.run import evaluate
 from app.evaluation.variations import Variation
@@ -24,6 +26,17 @@ Evaluate = Callable[..., Report]
 @pytest.fixture(scope="session")
 def sample_dataset() -> Dataset:
     return load(Path(sample.__path__[0]))
+
+
+@pytest.fixture(scope="module")
+def reasoning(application: Application, addresses: Servers, dataset: Dataset) -> Iterator[Application]:
+    """An application with the oracle behind it, which knows the module's ``dataset``."""
+    with ExitStack() as stack:
+        url = stack.enter_context(ChatServer(Oracle(dataset))).base_url
+        settings = application.settings.model_copy(update={"llm_base_url": url})
+        other = stack.enter_context(closing(Application(settings, addresses)))
+        other.embedder, other.language = application.embedder, application.language
+        yield other
 
 
 @pytest.fixture

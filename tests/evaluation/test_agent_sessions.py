@@ -2,20 +2,16 @@
 
 import io
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from app.composition import Application, Servers
+from app.composition import Application
 from app.core.agent_turns import read_turn
 from app.evaluation.dataset import Dataset
 from app.evaluation.export import Exported, by_gold, export
 from app.evaluation.options import Options
-from app.evaluation.oracle import Oracle
-from app.evaluation.oracle_server import ChatServer
 from app.evaluation.report import Report
 from app.evaluation.run import evaluate
 from app.providers.llm import agent_prompts
@@ -28,17 +24,6 @@ NAME = "agent-tests"
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
     return decomposed(NAME)
-
-
-@pytest.fixture(scope="module")
-def reasoning(application: Application, addresses: Servers, dataset: Dataset) -> Iterator[Application]:
-    """An application with the oracle behind it."""
-    with ExitStack() as stack:
-        url = stack.enter_context(ChatServer(Oracle(dataset))).base_url
-        settings = application.settings.model_copy(update={"llm_base_url": url})
-        other = stack.enter_context(closing(Application(settings, addresses)))
-        other.embedder, other.language = application.embedder, application.language
-        yield other
 
 
 @pytest.fixture(scope="module")

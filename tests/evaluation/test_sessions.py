@@ -2,8 +2,6 @@
 
 import io
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +9,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from app.composition import Application, Servers
+from app.composition import Application
 from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation.dataset import Dataset
 from app.evaluation.export import Exported, by_gold, by_judge, export, is_right
 from app.evaluation.gather import gather
 from app.evaluation.html import html
 from app.evaluation.options import Options
-from app.evaluation.oracle import Oracle
-from app.evaluation.oracle_server import ChatServer
 from app.evaluation.report import Report
 from app.evaluation.run import evaluate
 from app.evaluation.sessions import arms
@@ -34,17 +30,6 @@ NAME = "session-tests"
 @pytest.fixture(scope="module")
 def dataset() -> Dataset:
     return decomposed(NAME)
-
-
-@pytest.fixture(scope="module")
-def reasoning(application: Application, addresses: Servers, dataset: Dataset) -> Iterator[Application]:
-    """An application with the oracle behind it."""
-    with ExitStack() as stack:
-        url = stack.enter_context(ChatServer(Oracle(dataset))).base_url
-        settings = application.settings.model_copy(update={"llm_base_url": url})
-        other = stack.enter_context(closing(Application(settings, addresses)))
-        other.embedder, other.language = application.embedder, application.language
-        yield other
 
 
 @pytest.fixture(scope="module")
