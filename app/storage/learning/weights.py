@@ -295,10 +295,10 @@ def replace(writer: Writer, collection_id: int, believed: Believed, learned: Lea
     # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
     writer.execute(
         """
-        INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events)
-        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s, %(events)s)
+        INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events, updated_at)
+        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s, %(events)s, now())
         ON CONFLICT (collection_id, model, prior) DO UPDATE SET information = excluded.information,
-            precision = excluded.precision, events = excluded.events, updated_at = now()
+            precision = excluded.precision, events = excluded.events, updated_at = excluded.updated_at
         """,
         parameters | _columns(learned.evidence) | {"events": learned.events},
     )
