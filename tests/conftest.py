@@ -90,7 +90,9 @@ def addresses(settings: Settings) -> Iterator[Servers]:
     """Running servers with the schema in place; a Postgres that nobody kills waits for no disk."""
     with ExitStack() as stack:
         if CITUS is not None:
-            settings = settings.model_copy(update={"database_url": SecretStr(CITUS if CITUS.startswith("postgresql") else stack.enter_context(distributed(CITUS)))})  # HACK
+            settings = settings.model_copy(
+                update={"database_url": SecretStr(stack.enter_context(distributed(CITUS)))}
+            )
         with pytest.MonkeyPatch.context() as patch:
             for name, value in FORGETFUL.items():
                 patch.setitem(postgres._SETTINGS, name, value)

@@ -300,6 +300,8 @@ class Database:
             ConfigurationError: the role for that is not there, or not this one's to take.
         """
         with self.read() as reader:
+            if reader.distributed:
+                raise ConfigurationError("ENGRAM_ROW_SECURITY does not go with Citus: no policy may ask a table.")
             role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
             if role is None or not reader.scalar("SELECT pg_has_role(%(role)s, 'MEMBER')", {"role": TENANT_ROLE}):
                 raise ConfigurationError(

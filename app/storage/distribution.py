@@ -73,9 +73,7 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> Spread:
     # Tables that refer to each other are on their way to the nodes one after the other.
     writer.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     policies = _drop_policies(writer)
-    known = {
-        row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")
-    }
+    known = {row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")}
     references = [name for name in REFERENCE if name not in known]
     tables = [name for name in by_collection() if name not in known]
     keys = _foreign_keys(writer, [*references, *tables])
@@ -83,11 +81,9 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> Spread:
         writer.execute(f"ALTER TABLE {key.table} DROP CONSTRAINT {key.name}")
     for name in references:
         writer.row("SELECT create_reference_table(%(name)s)", {"name": name})
+    first = by_collection()[0]
     for name in tables:
-        if name == tables[0] and not known & set(by_collection()):
-            beside = "none"
-        else:
-            beside = by_collection()[0]
+        beside = "none" if name == first and name not in known else first
         writer.row(
             "SELECT create_distributed_table(%(name)s, 'collection_id', colocate_with => %(beside)s)",
             {"name": name, "beside": beside},

@@ -11,7 +11,6 @@ Statements that mean a collection as a whole (an exact search, a copy, a verific
 tests/storage/test_plans.py lists them.
 """
 
-
 import re
 from functools import cache
 

@@ -9,8 +9,8 @@ from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, GoneError, NotFoundError, UnavailableError
-from app.storage.database import Reader, Writer
 from app.storage.corpus.held import ALONE, CHANGED, KEPT, hold, locked, row_lock
+from app.storage.database import Reader, Writer
 from app.storage.lookups import THERE
 
 Held = Literal["job", "query", "session", "verdict"]

@@ -48,9 +48,7 @@ def hold(writer: Writer, collection_id: int, strength: Hold, *, wait: bool = Tru
     return True
 
 
-def locked(
-    writer: Writer, collection_id: int, strength: Hold, *, condition: str = THERE, wait: bool = True
-) -> Any:
+def locked(writer: Writer, collection_id: int, strength: Hold, *, condition: str = THERE, wait: bool = True) -> Any:
     """The row (id, space) of a collection that meets the condition, held; None if there is none.
 
     Args:
@@ -58,7 +56,6 @@ def locked(
     """
     if writer.distributed and not hold(writer, collection_id, strength, wait=wait):
         return None
-    return writer.row(
-        f"SELECT id, space FROM collection WHERE id = %(id)s AND {condition} {row_lock(writer, strength, wait=wait)}",
-        {"id": collection_id},
-    )
+    lock = row_lock(writer, strength, wait=wait)
+    statement = f"SELECT id, space FROM collection WHERE id = %(id)s AND {condition} {lock}"
+    return writer.row(statement, {"id": collection_id})

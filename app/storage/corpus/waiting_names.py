@@ -25,9 +25,13 @@ def collections_waiting(
     """Collections of encoders with these fingerprints where names wait; ``collection_id``: that one only."""
     if reader.distributed:  # there is no look from a table of all nodes into those of single ones
         waiting = reader.rows("SELECT DISTINCT collection_id FROM entity WHERE embedding IS NULL")
-        held = f"id = ANY(%(waiting)s) AND {THERE} AND (%(id)s::bigint IS NULL OR id = %(id)s)"
         rows = reader.rows(
-            f"SELECT {COLUMNS} FROM collection WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {held} ORDER BY id",
+            f"""
+            SELECT {COLUMNS} FROM collection
+            WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {THERE} AND id = ANY(%(waiting)s)
+              AND (%(id)s::bigint IS NULL OR id = %(id)s)
+            ORDER BY id
+            """,
             {
                 "fingerprints": list(fingerprints),
                 "id": collection_id,

@@ -189,11 +189,12 @@ def arrival(reader: Reader, collection_id: int, principal: str, key: str, episod
     row = reader.row(
         f"""
         SELECT event.*,
-               (SELECT e.id FROM episode e WHERE e.collection_id = %(collection)s AND e.id = %(episode)s) IS NOT NULL
-                   AS has_episode
+               (SELECT e.id FROM episode e WHERE e.collection_id = %(collection)s AND e.id = %(episode)s)
+                   IS NOT NULL AS has_episode
         FROM collection c LEFT JOIN LATERAL (
             SELECT {COLUMNS} FROM feedback_event
-            WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s OFFSET 0
+            WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s
+            OFFSET 0
         ) AS event ON true
         WHERE c.id = %(collection)s AND {THERE}
         """,

@@ -78,7 +78,8 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
             stop_reason = CASE WHEN status = 'running' THEN 'erased' ELSE stop_reason END,
             finished_at = CASE WHEN status = 'running' THEN clock.moment ELSE finished_at END,
             status = CASE WHEN status = 'running' THEN 'stopped' ELSE status END
-        FROM {of_touched} CROSS JOIN {NOW} WHERE session.collection_id = wanted.collection_id AND session.id = wanted.id
+        FROM {of_touched} CROSS JOIN {NOW}
+        WHERE session.collection_id = wanted.collection_id AND session.id = wanted.id
         RETURNING session.id, session.question
         """,
         parameters,

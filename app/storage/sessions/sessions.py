@@ -197,7 +197,8 @@ def write_round(writer: Writer, collection_id: int, session: UUID, written: Writ
             conclusion = coalesce(%(conclusion)s::jsonb, conclusion), warnings = %(warnings)s,
             stop_reason = %(stop_reason)s,
             status = CASE WHEN %(stop_reason)s::text IS NULL THEN status ELSE 'stopped' END,
-            finished_at = CASE WHEN %(stop_reason)s::text IS NULL THEN NULL ELSE clock.moment END, updated_at = now()
+            finished_at = CASE WHEN %(stop_reason)s::text IS NULL THEN NULL ELSE clock.moment END,
+            updated_at = now()
         FROM {NOW} WHERE {ONE} AND rounds = %(before)s AND status = 'running'
         """,
         {
