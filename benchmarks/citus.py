@@ -38,7 +38,7 @@ JUDGED = 10
 
 
 def spent(marks: list[str]) -> float:
-    """Processor seconds of the servers that have one of the marks on their command line, and of their children, ended ones too."""
+    """Processor seconds of servers with one of the marks on their command line, and of their children."""
     parents: set[int] = set()
     stats: dict[int, list[str]] = {}
     for folder in Path("/proc").iterdir():
@@ -64,7 +64,7 @@ class Run:
         self.app, self.http, self.marks = app, http, marks
         rows = common.passages(dataset, passages * COLLECTIONS)
         self.passages = {f"c{at}": rows[at::COLLECTIONS] for at in range(COLLECTIONS)}
-        self.questions = common.questions(dataset, 20)
+        self.questions = common.questions(dataset, JUDGED)
         self.queries: dict[str, list[str]] = {}
         self.said: dict[str, str] = {}
         self.answers: dict[str, Any] = {}
@@ -145,7 +145,7 @@ class Run:
         return f"{JUDGED} applied, {changes} changes"
 
     def sweep(self) -> str:
-        for collection, at in (("c1", 20), ("c2", 40)):
+        for collection, at in (("c1", JUDGED), ("c2", 2 * JUDGED)):
             read = self.send("GET", f"/queries/{self.queries['first'][at]}?collection={collection}")
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
             body = {"collection": collection, "query_id": read["query_id"], "supporting": [sentence]}
@@ -205,7 +205,7 @@ class Run:
         return "removed"
 
     def replay(self) -> str:
-        body = {"name": "past", "as_of": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+        body = {"until": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         told = self.send("POST", "/collections/c0/replay", **body)
         self.app.runner.run_ready()
         job = self.send("GET", f"/jobs/{told['job_id']}")

@@ -191,6 +191,18 @@ def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
 
 def held(reader: Reader, tenant: str) -> tuple[int, int]:
     """Passages of all its collections, and jobs that are open there."""
+    if reader.distributed:
+        own = reader.rows(
+            f"SELECT id, passage_count FROM collection WHERE tenant = %(tenant)s AND {THERE}", {"tenant": tenant}
+        )
+        jobs = reader.scalar(
+            """
+            SELECT count(*) FROM job
+            WHERE collection_id = ANY(%(own)s) AND status IN ('receiving', 'queued', 'running')
+            """,
+            {"own": [row.id for row in own]},
+        )
+        return sum(row.passage_count for row in own), int(jobs)
     row = reader.row(
         f"""
         SELECT coalesce(sum(passage_count), 0)::bigint AS passages,

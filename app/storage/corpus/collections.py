@@ -329,6 +329,16 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
 
     One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
     """
+    if reader.distributed:
+        found = reader.rows(f"SELECT collection_id FROM {_TABLES[what]} WHERE id = %(id)s", {"id": identity})
+        rows = reader.rows(
+            f"""
+            SELECT {COLUMNS} FROM collection
+            WHERE id = ANY(%(found)s) AND tenant = %(tenant)s AND {THERE} ORDER BY id
+            """,
+            {"found": [row.collection_id for row in found], "tenant": tenant},
+        )
+        return [of_row(row) for row in rows]
     rows = reader.rows(
         f"""
         SELECT {COLUMNS}

@@ -61,12 +61,14 @@ def claim(
     claim that takes over another's whose lease ran out counts as a failed try, since the job may be what ended it.
 
     Args:
-        writer: each of whose statements is a transaction.
+        writer: of this statement alone.
         collection_id: jobs of this collection only.
     """
-    at = [collection_id] if collection_id is not None else _at_turn(writer, claimant, lanes)
-    for collection in at:
-        job = _claim_in(writer, claimant, lanes, lease_seconds, collection)
+    if not writer.distributed:
+        return _take(writer, claimant, lanes, lease_seconds, collection_id)
+    # Rows can be locked on one node only: so the job is looked for without a lock, and taken in its collection.
+    for own in [collection_id] if collection_id is not None else _at_turn(writer, claimant, lanes):
+        job = _take(writer, claimant, lanes, lease_seconds, own, "%(collection)s::bigint")
         if job is not None:
             return job
     return None
@@ -84,24 +86,33 @@ def _at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str]) -> list[int]:
     return list(dict.fromkeys(row.collection_id for row in rows))
 
 
-def _claim_in(
-    writer: Writer, claimant: UUID, lanes: Sequence[str], lease_seconds: float, collection_id: int
+def _take(
+    writer: Writer,
+    claimant: UUID,
+    lanes: Sequence[str],
+    lease_seconds: float,
+    collection_id: int | None,
+    own: str = "job.collection_id",
 ) -> Job | None:
-    # Of one collection, so of one node where they are distributed: no other kind of statement can lock rows there.
+    """Take the next job, of one collection if it is given; ``own`` is an expression for its collection."""
+    within = "(%(collection)s::bigint IS NULL OR job.collection_id = %(collection)s)"
+    if own != "job.collection_id":
+        within = f"job.collection_id = {own}"
     try:
         row = writer.row(
             f"""
             WITH head AS (
                 SELECT job.collection_id, job.id, job.status = 'running' AND job.claimant <> %(claimant)s AS lost
-                FROM job WHERE job.collection_id = %(collection)s AND {_ready("%(collection)s")}
-                ORDER BY {_turn("%(collection)s")} LIMIT 1 FOR UPDATE OF job SKIP LOCKED
+                FROM job WHERE {within} AND {_ready(own)}
+                ORDER BY {_turn(own)} LIMIT 1 FOR UPDATE OF job SKIP LOCKED
             )
             UPDATE job SET status = 'running', claimant = %(claimant)s, claimed_at = now(),
                 due_at = now() + make_interval(secs => %(lease)s), updated_at = now(),
                 attempts = job.attempts + head.lost::int,
                 error = CASE WHEN head.lost THEN 'Its worker was lost.' ELSE job.error END
             FROM head CROSS JOIN LATERAL (SELECT * FROM collection WHERE id = head.collection_id OFFSET 0) AS c
-            WHERE job.collection_id = %(collection)s AND job.id = head.id
+            WHERE job.collection_id = {"head.collection_id" if own == "job.collection_id" else own}
+              AND job.id = head.id
             RETURNING {COLUMNS}
             """,
             {"claimant": claimant, "lanes": list(lanes), "lease": lease_seconds, "collection": collection_id},
