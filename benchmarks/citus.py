@@ -185,7 +185,7 @@ class Run:
 
     def measure(self) -> str:
         took = []
-        for _ in range(2):  # connections and prepared statements
+        for _ in range(1):  # connections and prepared statements
             self.ask("warm")
         before = spent(self.marks)
         for collection in self.passages:
