@@ -99,8 +99,7 @@ def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Pat
 
 
 def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None:
-    drawn = ("enough", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
-    done = cli(*drawn)
+    done = cli("enough", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
     assert done.returncode == 0, done.stderr
     document = json.loads((cli.folder / "evaluation" / "enough-draws-sample.json").read_text(encoding="utf-8"))
     assert (document["questions"], document["draws"], document["noise"]) == (12, 3, 0.5)
@@ -110,13 +109,9 @@ def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None
     assert head == ["verdicts", "answers", "AUC", "ECE", "least", "ECE", "log", "loss"]
     printed = [row[:2] for row in rows if row[0].isdigit()]
     assert printed == [["0", "12"], ["2", "10"], ["5", "7"]]
-    for wrong, why in (
-        (("enough", "sample", "--verdicts", "2", "--verdicts", "5"), "go with --draws"),
-        ((*drawn, "--seed", "1"), "do not go with --draws"),
-        (("enough", "sample", "--draws", "1", "--verdicts", "12", "--limit", "12"), "leave none to measure"),
-    ):
-        refused = cli(*wrong)
-        assert (refused.returncode != 0, why in refused.stderr) == (True, True), refused.stderr
+    refused = cli("enough", "sample", "--verdicts", "2", "--verdicts", "5")
+    assert refused.returncode != 0
+    assert "go with --draws" in refused.stderr
 
 
 def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path) -> None:
