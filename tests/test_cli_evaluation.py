@@ -76,6 +76,44 @@ def test_fitting_again_gives_the_same_weights(cli: Cli, fitted: Path) -> None:
     assert again.name == load_prior(fitted).name
 
 
+def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) -> None:
+    few_questions(cli.folder)
+    whole = json.loads(fitted.read_text(encoding="utf-8"))
+    other = whole | {"mean": [value / 2 for value in whole["mean"]]}
+    del other["enough"]  # whatever that was of
+    (cli.folder / "ranking.json").write_text(json.dumps(other), encoding="utf-8")
+    done = cli("fit", "sample", "--ranking", "ranking.json", "--out", "both.json")
+    assert done.returncode == 0, done.stderr
+    both = json.loads((cli.folder / "both.json").read_text(encoding="utf-8"))
+    assert both["mean"] == pytest.approx(other["mean"], rel=1e-5)  # rounded
+    assert {name: both[name] for name in other if name != "mean"} == {
+        name: other[name] for name in other if name != "mean"
+    }
+    assert both["enough"]["features"] == whole["enough"]["features"]
+    assert both["enough"]["mean"] != whole["enough"]["mean"]
+
+    (cli.folder / "ranking.json").write_text(json.dumps(other | {"fitted": ["musique"]}), encoding="utf-8")
+    refused = cli("fit", "sample", "--ranking", "ranking.json")
+    assert refused.returncode != 0
+    assert "were fitted to musique" in refused.stderr
+
+
+def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None:
+    done = cli("enough", "sample", "--draws", "3", "--verdicts", "2", "--verdicts", "5", "--limit", "12")
+    assert done.returncode == 0, done.stderr
+    document = json.loads((cli.folder / "evaluation" / "enough-draws-sample.json").read_text(encoding="utf-8"))
+    assert (document["questions"], document["draws"], document["noise"]) == (12, 3, 0.5)
+    assert [(one["verdicts"], one["measured"]) for one in document["after"]] == [(0, 12), (2, 10), (5, 7)]
+    assert len({one["loss"] for one in document["after"]}) == 3
+    head, *rows = [line.split() for line in done.stdout.splitlines() if line.strip()]
+    assert head == ["verdicts", "answers", "AUC", "ECE", "least", "ECE", "log", "loss"]
+    printed = [row[:2] for row in rows if row[0].isdigit()]
+    assert printed == [["0", "12"], ["2", "10"], ["5", "7"]]
+    refused = cli("enough", "sample", "--verdicts", "2", "--verdicts", "5")
+    assert refused.returncode != 0
+    assert "go with --draws" in refused.stderr
+
+
 def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path) -> None:
     content = json.loads(fitted.read_text(encoding="utf-8"))
     given = cli.folder / "mine.json"

@@ -21,7 +21,16 @@ def enough(
         list[Path] | None,
         typer.Option(help="Another data set, whose questions this corpus cannot answer; repeatable."),
     ] = None,
-    verdicts: Annotated[int, typer.Option(min=0, help="Given to other questions than are then asked.")] = 50,
+    verdicts: Annotated[
+        list[int] | None,
+        typer.Option(min=0, help="Given to other questions than are then asked, 50; with --draws several numbers."),
+    ] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Ask each question once; verdicts by the arithmetic alone, on other questions in each draw."
+        ),
+    ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Order of verdicts; several give means.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Ask at most so many questions.")] = None,
     prior: Annotated[
@@ -30,30 +39,41 @@ def enough(
     folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("evaluation"),
 ) -> None:
     """Measure how well it is told whether an answer is enough, on a data set: docs/enough.md."""
+    from app.errors import InvalidRequestError
+    from app.evaluation.drawn import lines, measure_drawn
     from app.evaluation.enough import measure
     from app.evaluation.harness import open_harness
     from app.evaluation.judges import choose
     from app.evaluation.progress import progress, steps, ticks
     from app.settings import Settings
 
+    given = verdicts or [50]
+    if draws is None and len(given) > 1:
+        raise InvalidRequestError("Several numbers of verdicts go with --draws.")
+    if draws is not None and (foreign or seed):
+        raise InvalidRequestError("--foreign and --seed do not go with --draws.")
     loaded, others = load_dataset(dataset), [load_dataset(other) for other in foreign or []]
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
     with engine(settings) as (services, _), progress(err()) as bars:
-        found = measure(
-            open_harness(services, loaded, ticks(bars, f"{loaded.name}: ingest")),
-            loaded,
-            others,
-            choose("oracle", "full", None),
-            partial(steps, bars),
-            verdicts=verdicts,
-            seeds=seed or [0],
-            limit=limit,
-        )
+        harness, begin = open_harness(services, loaded, ticks(bars, f"{loaded.name}: ingest")), partial(steps, bars)
+        if draws is not None:
+            noise = settings.observation_noise_positive
+            found = measure_drawn(
+                harness, loaded, services.prior, begin, verdicts=given, draws=draws, noise=noise, limit=limit
+            )
+        else:
+            judge = choose("oracle", "full", None)
+            found = measure(
+                harness, loaded, others, judge, begin, verdicts=given[0], seeds=seed or [0], limit=limit
+            )
         found["prior"] = [services.prior.enough_name, *services.prior.fitted]
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"enough-{loaded.name}.json"
+    path = folder / f"enough-{'draws-' if draws is not None else ''}{loaded.name}.json"
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    say_table([["figure", "value"], *figures(found)], "<>")
+    if draws is None:
+        say_table([["figure", "value"], *figures(found)], "<>")
+    else:
+        say_table(lines(found), ">>>>>>")
     say(str(path))

@@ -29,21 +29,30 @@ def fit(
         bool,
         typer.Option("--facts", help="Only measure what facts would add, each data set by weights of the others."),
     ] = False,
+    ranking: Annotated[
+        Path | None,
+        typer.Option(help="Keep the ranking weights of this file; fit only when an answer is enough."),
+    ] = None,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="The first so many questions of each, over the passages that come with them."),
     ] = None,
 ) -> None:
     """Fit the weights that collections start from to data sets with known relevant passages."""
+    from app.errors import InvalidRequestError
     from app.evaluation.dataset import cut
     from app.evaluation.fit import fit_enough, fit_looks
     from app.evaluation.harness import open_harness
     from app.evaluation.linked import compare
     from app.evaluation.progress import progress, steps, ticks
-    from app.providers.prior import as_json, no_preference
+    from app.providers.prior import as_json, load_ranking, no_preference
     from app.settings import Settings
 
+    kept = None if ranking is None else load_ranking(ranking)
     loaded = [cut(load_dataset(folder), limit) for folder in datasets]
+    names = tuple(dataset.name for dataset in loaded)
+    if kept is not None and sorted(kept[2]) != sorted(names):
+        raise InvalidRequestError(f"The weights in {ranking} were fitted to {', '.join(kept[2])}: name these.")
     with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
             services.prior = no_preference()
@@ -54,9 +63,9 @@ def fit(
         if facts:
             _say_facts(compare(corpora, services.language, services.prior.first, told))
             return
-        first, second = fit_looks(corpora, told)
+        first, second = fit_looks(corpora, told) if kept is None else kept[:2]
         enough = fit_enough(corpora, first, second, told)
-    content = as_json(first, second, tuple(dataset.name for dataset in loaded), enough)
+    content = as_json(first, second, names, enough)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))

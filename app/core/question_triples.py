@@ -163,6 +163,16 @@ def _asked(text: str, made: int, spell: Callable[[str], str]) -> list[Triple]:
     return sorted(found, key=lambda triple: triple.object == ANSWER)
 
 
+def passed_through(found: Sequence[Triple]) -> int:
+    """How many things a question goes through without naming them: the unknowns of its triples but the answer."""
+    return len({one.unknown for one in found if _UNKNOWN.fullmatch(one.unknown)} - {ANSWER})
+
+
+def compares(found: Sequence[Triple]) -> bool:
+    """Whether a question asks the same of several things, each of which it names."""
+    return passed_through(found) == 0 and sum(one.unknown == ANSWER for one in found) > 1
+
+
 def filled(text: str, bindings: Mapping[str, str]) -> str:
     """The text with each unknown that is bound replaced by its value."""
     return _UNKNOWN.sub(lambda one: bindings.get(one[0], one[0]), text)

@@ -2,22 +2,25 @@
 
 RFM-RAG asks a language model whether the evidence pool suffices, or trains a classifier for it (R-Feedback). Here
 it is a logistic model over a few features of a ranked answer, p = 1 / (1 + exp(-w·x)), whose weights are a Gaussian
-belief like those of the ranking (see ``belief``): every verdict is linearised at the prior mean, where p is taken,
+belief like those of the ranking (see ``belief``). Every verdict adds, with w the prior mean and Σ its covariance,
 
-    precision   += c x xᵀ / R
-    information += (y - p) x / R
+    precision   += c x xᵀ / R                          c = tanh(ξ/2) / (2ξ)
+    information += (y - 1/2 - c w·x) x / R             ξ² = (w·x)² + xᵀΣx
 
 so what a collection has learned is a sum over its verdicts, in any order, and one is taken back by leaving its
-term out. c = (p - 1/2) / (w·x) is the curvature of the parabola that touches the log-likelihood at the prior mean
-and lies below it everywhere (Jaakkola and Jordan, 2000). It is at most 1/4 and more than the likelihood's own
-there, p (1 - p), with which verdicts that a sure prior did not expect carry the weights too far.
+term out. This is the parabola, in the log odds, that touches the log-likelihood at ±ξ and lies below it everywhere
+(Jaakkola and Jordan, 2000, equation 12), of all such ones the best on average over the prior. Touching at the prior
+mean alone it would be as steep as there, however unsure the prior is, and verdicts that agree would move the
+weights too little; with the likelihood's own curvature, p (1 - p), verdicts that a sure prior did not expect carry
+them too far.
 
-The features are few on purpose: over all signals that an answer has, thirty of them, a model fitted to other
-corpora tells enough from not enough worse than over these.
+The features are few on purpose: over all signals that an answer has, thirty of them and more, a model fitted to
+other corpora tells enough from not enough worse than over these.
 """
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +32,18 @@ FIRST = 5
 """Passages that the evidence has to be among."""
 BEST = 2
 """Passages, the best, that an answer to a question of two hops mostly rests on."""
-FEATURES = ("bias", "mass", "margin_2_3", "margin_3_5", "margin_5_6", "covered", "shared_new")
+FEATURES = (
+    "bias",
+    "mass",
+    "margin_2_3",
+    "margin_3_5",
+    "margin_5_6",
+    "covered",
+    "shared_new",
+    "open",
+    "compared",
+    "rival",
+)
 """What is looked at of a ranked answer; scores are those of the ranking weights, before recall.
 
 - bias: 1.
@@ -38,22 +52,61 @@ FEATURES = ("bias", "mass", "margin_2_3", "margin_3_5", "margin_5_6", "covered",
 - covered: of the question's words, by their weight, what the first five have together, in [0, 1].
 - shared_new: the most that one of the first five shares with the pool besides what the question names, see
   ``second_look``.
+- open: how many things the question goes through without naming them, at most ``THROUGH``, unless every side is
+  complete; see ``Chain``.
+- compared: 1 if the question asks the same of several things that it names, and goes through nothing else.
+- rival: how near the best passage beyond the first five that completes a side comes to the fifth, 1 / (1 + e^d) of
+  the difference d of their scores, in [0, 1/2]; 0 if there is none.
 """
+THROUGH = 2
+"""Things that a question goes through without naming them that are told apart: more are as many."""
 MOST = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
 EVEN = 1e-6
-"""Log odds up to here are none."""
+"""ξ up to here is 0, where c is 1/4."""
 MAX_STEPS = 100
 TOLERANCE = 1e-9
 
 
-def features(scores: Floats, shared_new: Floats, covered: float) -> Floats:
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What a question asks, and which candidates lead from what it names to what it does not.
+
+    A side is a passage of the pool that is titled after something that the question names. What leads on from it is
+    titled after something that it names, and not after something that the question names. A side is complete if one
+    of the first five leads on from it: who directed both of two films takes two films and two directors.
+
+    Attributes:
+        through: things that the question goes through without naming them, see ``question_triples``.
+        compared: whether it asks the same of several that it names, and goes through nothing.
+        about: whether each candidate, the best first, is titled after something that the question names, (n,).
+        named: of each of m sides, whether a candidate is titled after something that it names, (m, n).
+    """
+
+    through: int
+    compared: bool
+    about: NDArray[np.bool_]
+    named: NDArray[np.bool_]
+
+    @property
+    def leading(self) -> NDArray[np.bool_]:
+        """Whether each candidate leads on from each side, (m, n)."""
+        return self.named & ~self.about
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are sides and each is complete."""
+        return len(self.named) > 0 and bool(self.leading[:, :FIRST].any(axis=1).all())
+
+
+def features(scores: Floats, shared_new: Floats, covered: float, chain: Chain) -> Floats:
     """The features of one ranked answer, (len(FEATURES),).
 
     Args:
         scores: of all candidates, the best first, (n,).
         shared_new: of the candidates in the same order, (n,).
         covered: see ``covered``.
+        chain: over the candidates in the same order.
 
     Raises:
         ValueError: there is no candidate, or the scores are not in falling order.
@@ -75,8 +128,18 @@ def features(scores: Floats, shared_new: Floats, covered: float) -> Floats:
             score(5) - score(6),
             covered,
             float(shared_new[:FIRST].max()),
+            0.0 if chain.complete else float(min(chain.through, THROUGH)),
+            float(chain.compared),
+            _rival(scores, chain),
         ]
     )
+
+
+def _rival(scores: Floats, chain: Chain) -> float:
+    leading = np.flatnonzero(chain.leading[:, FIRST:].any(axis=0))
+    if not len(leading):
+        return 0.0
+    return float(np.exp(-np.logaddexp(0.0, scores[FIRST - 1] - scores[FIRST + leading[0]])))
 
 
 def _mass(scores: Floats) -> float:
@@ -134,7 +197,7 @@ def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Observ
     Args:
         features: of the answer, (k,).
         enough: y, 1 if the first five held all the evidence, else 0.
-        prior: where the likelihood is linearised.
+        prior: over which the parabola is the best.
         noise: R > 0; 1 for a verdict that is taken at its word.
 
     Raises:
@@ -144,10 +207,13 @@ def observe(features: Floats, enough: int, prior: Prior, noise: float) -> Observ
         raise ValueError("observation noise must be positive")
     if enough not in (0, 1):
         raise ValueError("a verdict says that it was enough, or that it was not")
-    p, odds = probability(features, prior.mean), float(features @ prior.mean)
-    curvature = (p - 0.5) / odds if abs(odds) > EVEN else 0.25
-    evidence = Evidence((enough - p) / noise * features, curvature / noise * np.outer(features, features))
-    return Observation(evidence, abs(enough - p))
+    odds = float(features @ prior.mean)
+    touching = math.hypot(odds, math.sqrt(float(features @ np.linalg.solve(prior.precision, features))))
+    curvature = math.tanh(touching / 2.0) / (2.0 * touching) if touching > EVEN else 0.25
+    evidence = Evidence(
+        (enough - 0.5 - curvature * odds) / noise * features, curvature / noise * np.outer(features, features)
+    )
+    return Observation(evidence, abs(enough - probability(features, prior.mean)))
 
 
 def fit(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdicts: float) -> Prior:

@@ -110,21 +110,38 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     Raises:
         ValueError, KeyError, TypeError: it is none, or one over other features.
     """
+    first, prior, fitted = _ranking(content)
+    name = _fingerprint(first.tobytes(), prior, FEATURES)
+    try:
+        enough = prior_of(content["enough"], sufficiency.FEATURES)
+    except ValueError as error:
+        raise ValueError(f"of what is enough, {error}") from error
+    return RankingPrior(
+        name, first, prior, fitted, enough, _fingerprint(name.encode(), enough, sufficiency.FEATURES)
+    )
+
+
+def load_ranking(path: Path) -> tuple[NDArray[np.float64], Prior, tuple[str, ...]]:
+    """Of a file only what ranks: weights of the first look, the prior over all features, names of what they were
+    fitted to. Whatever it says of what is enough: that may be of another version's features.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or holds no such weights over this version's features.
+    """
+    try:
+        return _ranking(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ConfigurationError(f"{path} holds no ranking weights: {error}") from error
+
+
+def _ranking(content: Mapping[str, Any]) -> tuple[NDArray[np.float64], Prior, tuple[str, ...]]:
     prior = prior_of(content, FEATURES)
     first = np.array(content["first_look"], dtype=np.float64)
     if first.shape != (len(FIRST_LOOK),):
         raise ValueError(f"its first look needs {len(FIRST_LOOK)} numbers")
     if not np.isfinite(first).all():
         raise ValueError("its numbers must be finite")
-    name = _fingerprint(first.tobytes(), prior, FEATURES)
-    try:
-        enough = prior_of(content["enough"], sufficiency.FEATURES)
-    except ValueError as error:
-        raise ValueError(f"of what is enough, {error}") from error
-    fitted = tuple(map(str, content["fitted"]))
-    return RankingPrior(
-        name, first, prior, fitted, enough, _fingerprint(name.encode(), enough, sufficiency.FEATURES)
-    )
+    return first, prior, tuple(map(str, content["fitted"]))
 
 
 def prior_of(content: Mapping[str, Any], features: Sequence[str]) -> Prior:

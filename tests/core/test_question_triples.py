@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.question_triples import ANSWER, MOST_TRIPLES, Triple, filled, open_unknowns, triples
+from app.core.question_triples import (
+    ANSWER,
+    MOST_TRIPLES,
+    Triple,
+    compares,
+    filled,
+    open_unknowns,
+    passed_through,
+    triples,
+)
 
 ASKED: dict[str, tuple[str, list[str], list[tuple[str, str, str]]]] = {
     "a chain": (
@@ -56,6 +65,21 @@ ASKED: dict[str, tuple[str, list[str], list[tuple[str, str, str]]]] = {
 def test_a_question_comes_apart(case: str) -> None:
     question, names, wanted = ASKED[case]
     assert [(one.subject, one.relation, one.object) for one in triples(question, names)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("case", "through", "compared"),
+    [
+        ("a subject that is unknown", 1, False),
+        ("two that are compared", 0, True),
+        ("what is compared of two", 2, False),
+        ("one fact", 0, False),
+        ("no name", 0, False),
+    ],
+)
+def test_what_a_question_goes_through_is_what_it_does_not_name(case: str, through: int, compared: bool) -> None:
+    found = triples(*ASKED[case][:2])
+    assert (passed_through(found), compares(found)) == (through, compared)
 
 
 def test_a_phrase_asks_in_the_questions_words_with_what_is_bound_put_in() -> None:

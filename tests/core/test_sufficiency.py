@@ -11,15 +11,35 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from app.core import sufficiency
 from app.core.belief import Evidence, Prior, no_evidence, posterior
-from app.core.sufficiency import FEATURES, covered, features, fit, loosened, observe, probability, told
+from app.core.sufficiency import FEATURES, Chain, covered, features, fit, loosened, observe, probability, told
 from app.core.verdict import LoggedVerdict
 
 SIZE = len(FEATURES)
 FLAT = Prior(np.zeros(SIZE), np.eye(SIZE))
 
 
-def named(scores: list[float], shared: list[float] | None = None, share: float = 0.5) -> dict[str, float]:
-    values = features(np.array(scores), np.array(shared or [0.0] * len(scores)), share)
+def chain(
+    size: int,
+    *sides: set[int],
+    about: frozenset[int] | set[int] = frozenset(),
+    through: int = 0,
+    compared: bool = False,
+) -> Chain:
+    """Each side by the places, from 1, of the candidates that are titled after something that it names."""
+    places = range(1, size + 1)
+    return Chain(
+        through,
+        compared,
+        np.array([place in about for place in places]),
+        np.array([[place in side for place in places] for side in sides], dtype=bool).reshape(len(sides), size),
+    )
+
+
+def named(
+    scores: list[float], shared: list[float] | None = None, share: float = 0.5, said: Chain | None = None
+) -> dict[str, float]:
+    said = said or chain(len(scores))
+    values = features(np.array(scores), np.array(shared or [0.0] * len(scores)), share, said)
     return dict(zip(FEATURES, values.tolist(), strict=True))
 
 
@@ -44,17 +64,57 @@ class TestFeatures:
     @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(0, 1))
     def test_they_are_finite_and_do_not_mind_a_shift(self, scores: list[float], share: float) -> None:
         falling = np.sort(np.array(scores))[::-1]
-        found = features(falling, np.zeros(len(falling)), share)
+        last = chain(len(falling), {1, len(falling)}, through=1)
+        found = features(falling, np.zeros(len(falling)), share, last)
         assert np.isfinite(found).all()
-        assert_allclose(features(falling + 3.0, np.zeros(len(falling)), share), found, atol=1e-6)
+        assert_allclose(features(falling + 3.0, np.zeros(len(falling)), share, last), found, atol=1e-6)
 
     def test_nothing_found_has_none(self) -> None:
         with pytest.raises(ValueError, match="without candidates"):
-            features(np.zeros(0), np.zeros(0), 0.0)
+            features(np.zeros(0), np.zeros(0), 0.0, chain(0))
 
     def test_scores_have_to_fall(self) -> None:
         with pytest.raises(ValueError, match="falling"):
-            features(np.array([1.0, 2.0]), np.zeros(2), 0.0)
+            features(np.array([1.0, 2.0]), np.zeros(2), 0.0, chain(2))
+
+
+class TestChain:
+    """Seven candidates; the first and the second are about what the question names, and in the pool."""
+
+    SCORES = (7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0)
+
+    def open(self, *sides: set[int], through: int = 2) -> float:
+        return named([*self.SCORES], said=chain(7, *sides, about={1, 2}, through=through))["open"]
+
+    def test_a_side_is_complete_by_one_of_the_first_five(self) -> None:
+        assert self.open({3}, {5}) == 0.0
+        assert self.open({3}, {6}) == 2.0
+        assert self.open({3, 4}, set()) == 2.0  # two for one side are none for the other
+
+    def test_another_side_completes_none(self) -> None:
+        assert self.open({2}, {3}) == 2.0
+
+    def test_it_counts_what_the_question_goes_through(self) -> None:
+        assert self.open({6}, through=0) == 0.0
+        assert self.open({6}, through=1) == 1.0
+        assert self.open({6}, through=5) == sufficiency.THROUGH
+
+    def test_without_a_passage_about_what_is_named_nothing_is_complete(self) -> None:
+        assert self.open() == 2.0
+
+    def test_the_rival_is_the_best_beyond_the_five_that_leads_on(self) -> None:
+        def rival(*sides: set[int]) -> float:
+            return named([*self.SCORES], said=chain(7, *sides, about={1, 6}))["rival"]
+
+        assert rival({3}, {7}) == pytest.approx(1 / (1 + math.exp(3.0 - 1.0)))
+        assert rival({6}) == 0.0  # about what the question names
+        assert rival({5}) == rival() == 0.0
+
+    def test_equal_scores_make_an_even_rival(self) -> None:
+        assert named([1.0] * 6, said=chain(6, {6}))["rival"] == 0.5
+
+    def test_a_comparison_is_told(self) -> None:
+        assert named([*self.SCORES], said=chain(7, compared=True))["compared"] == 1.0
 
 
 def test_words_are_covered_by_weight_and_once() -> None:
@@ -119,8 +179,8 @@ def some_answer(seed: int) -> np.ndarray:
 
 
 class TestObserve:
-    def test_it_is_the_gradient_at_the_prior_mean(self) -> None:
-        prior = Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
+    def test_of_a_sure_prior_it_is_the_gradient_at_its_mean(self) -> None:
+        prior = Prior(np.linspace(-1, 1, SIZE), 1e12 * np.eye(SIZE))
         x, step = some_answer(0), 1e-6
         for enough in (0, 1):
 
@@ -140,6 +200,17 @@ class TestObserve:
             assert_allclose(seen.evidence.precision, curvature * np.outer(x, x) / 2.0)
             assert seen.surprise == pytest.approx(1 - p if enough else p)
 
+    def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
+        x, mean = some_answer(0), np.linspace(-1, 1, SIZE)
+        curvatures = [
+            observe(x, 1, Prior(mean, sure * np.eye(SIZE)), 1.0).evidence.precision[0, 0]
+            for sure in (100.0, 1.0, 0.01)
+        ]
+        assert curvatures[0] > curvatures[1] > curvatures[2] > 0
+        # ξ² = (w·x)² + |x|² / 0.01
+        xi = math.sqrt((x @ mean) ** 2 + x @ x / 0.01)
+        assert curvatures[2] == pytest.approx(math.tanh(xi / 2) / (2 * xi))
+
     @given(st.integers(0, 2**32 - 1), st.integers(0, 1), st.floats(-8.0, 8.0))
     def test_its_parabola_lies_below_the_likelihood_and_touches_it(
         self, seed: int, enough: int, along: float
@@ -147,17 +218,20 @@ class TestObserve:
         x, prior = some_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
         seen = observe(x, enough, prior, 1.0).evidence
 
-        def log_likelihood(weights: np.ndarray) -> float:
-            odds = x @ weights if enough else -(x @ weights)
-            return -float(np.logaddexp(0.0, -odds))
+        def above(odds: float) -> float:
+            """By how much the log-likelihood is above the parabola, but for a constant."""
+            there = (odds - x @ prior.mean) * x / (x @ x)
+            parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
+            return -float(np.logaddexp(0.0, -odds if enough else odds) + parabola)
 
-        there = along * x / (x @ x)
-        parabola = seen.information @ there - 0.5 * there @ seen.precision @ there
-        assert log_likelihood(prior.mean) + parabola <= log_likelihood(prior.mean + there) + 1e-9
+        touching = math.sqrt((x @ prior.mean) ** 2 + x @ x)
+        assert above(touching) == pytest.approx(above(-touching), abs=1e-9)
+        assert above(touching) <= above(touching + along) + 1e-9
 
-    def test_where_nothing_is_known_the_curvature_is_the_most_it_can_be(self) -> None:
+    def test_where_nothing_is_left_open_the_curvature_is_the_most_it_can_be(self) -> None:
         x = some_answer(0)
-        assert_allclose(observe(x, 1, FLAT, 1.0).evidence.precision, 0.25 * np.outer(x, x))
+        sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
+        assert_allclose(observe(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
 
     @given(ANSWERS)
     def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
@@ -192,15 +266,16 @@ class TestObserve:
 
 
 class TestFit:
+    WEIGHTS = np.array([-3.0, 1.0, -0.5, 0.5, 0.0, 0.5, 0.0, -0.5, 0.0, 0.5])
+
     def corpus(self, seed: int, count: int = 400) -> tuple[np.ndarray, np.ndarray]:
         draw = np.random.default_rng(seed)
         rows = np.column_stack([np.ones(count), draw.normal(3.0, 2.0, (count, SIZE - 1))])
-        weights = np.array([-3.0, 1.0, -0.5, 0.5, 0.0, 0.5, 0.0])
-        return rows, draw.random(count) < 1 / (1 + np.exp(-rows @ weights))
+        return rows, draw.random(count) < 1 / (1 + np.exp(-rows @ self.WEIGHTS))
 
     def test_it_finds_the_weights_that_made_the_answers(self) -> None:
         found = fit([self.corpus(0, 4000), self.corpus(1, 4000)], 1e-4, 60.0)
-        assert_allclose(found.mean, [-3.0, 1.0, -0.5, 0.5, 0.0, 0.5, 0.0], atol=0.25)
+        assert_allclose(found.mean, self.WEIGHTS, atol=0.25)
 
     def test_the_precision_is_the_curvature_of_so_many_verdicts(self) -> None:
         rows, enough = self.corpus(2)
@@ -212,7 +287,7 @@ class TestFit:
 
     def test_scales_of_features_make_no_difference(self) -> None:
         rows, enough = self.corpus(3)
-        scale = np.array([1.0, 10.0, 0.1, 1.0, 5.0, 1.0, 1.0])
+        scale = np.array([1.0, 10.0, 0.1, 1.0, 5.0, 1.0, 1.0, 2.0, 1.0, 0.5])
         one, other = fit([(rows, enough)], 0.03, 60.0), fit([(rows * scale, enough)], 0.03, 60.0)
         assert_allclose(other.mean * scale, one.mean, rtol=1e-4, atol=1e-6)
 

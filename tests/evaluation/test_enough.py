@@ -3,10 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.cli.datasets import load_dataset
 from app.composition import Application
+from app.core.belief import Prior
+from app.errors import InvalidRequestError
+from app.evaluation.drawn import drawn
 from app.evaluation.enough import Told, auc, calibration_error, least_error, measure
 from app.evaluation.fit import holds_all
 from app.evaluation.harness import open_harness
@@ -55,6 +59,35 @@ class TestFigures:
     )
     def test_all_is_as_many_as_there_can_be(self, relevant: str, first: str, held: bool) -> None:
         assert holds_all(set(relevant), list(first)) == held
+
+
+class TestDrawn:
+    """400 answers, half of them enough by one feature, which the prior knows nothing of."""
+
+    PRIOR = Prior(np.zeros(2), np.eye(2))
+    HELD = np.arange(400) % 2 == 0
+    ROWS = np.column_stack([np.ones(400), np.where(HELD, 1.0, -1.0)])
+
+    def test_verdicts_on_some_answers_tell_others(self) -> None:
+        before, few, many = drawn(self.PRIOR, self.ROWS, self.HELD, [5, 50], 4, 0.5)
+        assert (before.verdicts, before.measured, before.auc, before.ece) == (0, 400, 0.5, 0.0)
+        assert before.loss == pytest.approx(np.log(2))
+        assert [(one.verdicts, one.measured, one.auc) for one in (few, many)] == [(5, 395, 1.0), (50, 350, 1.0)]
+        assert before.loss > few.loss > many.loss
+        # What is told is true but for how sure it is: each answer's probability is its distance from what was so.
+        assert many.ece == pytest.approx(1 - np.exp(-many.loss), abs=0.01)
+        assert many.ece_least < 0.05
+
+    def test_nobody_is_judged_and_measured(self) -> None:
+        """Answers with nothing in common: a verdict on one says nothing of another, and much of its own."""
+        alone = Prior(np.zeros(6), np.eye(6))
+        _, after = drawn(alone, np.eye(6), np.array([True] * 6), [4], 20, 0.01)
+        assert (after.measured, after.auc) == (2, None)
+        assert after.loss == pytest.approx(np.log(2))
+
+    def test_somebody_has_to_be_left(self) -> None:
+        with pytest.raises(InvalidRequestError, match="leave none to measure after 400 verdicts"):
+            drawn(self.PRIOR, self.ROWS, self.HELD, [5, 400], 1, 0.5)
 
 
 def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> None:

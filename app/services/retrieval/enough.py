@@ -6,12 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core import ranking, sufficiency
+from app.core import question_triples, ranking, second_look, sufficiency
+from app.core.second_look import Pool
+from app.core.sufficiency import Chain
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.walk import Walk
 from app.storage.retrieval.candidates import Words
 
 _SHARED_NEW = ranking.FEATURES.index("shared_new")
+_TITLED = ranking.FEATURES.index("titled_1")
+_NAMED = second_look.LINKS.index("named")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ def enough(
     scores: NDArray[np.float64],
     features: NDArray[np.float64],
     words: Words,
+    pool: Pool | None,
     weights: NDArray[np.float64],
     events: int,
 ) -> Enough:
@@ -52,6 +57,7 @@ def enough(
     Args:
         scores, features: of all candidates, the best before recall first, (n,) and (n, k).
         words: the question's words that the first of them have.
+        pool: of the same candidates in the same order; None where it has no member.
         weights: what is believed of ``sufficiency.FEATURES``.
         events: verdicts in that.
     """
@@ -62,5 +68,19 @@ def enough(
     # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
     rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
     absent = max(len(plan.terms) - len(every), 0) * rarest
-    seen = sufficiency.features(scores, features[:, _SHARED_NEW], sufficiency.covered(first, every, absent))
+    share = sufficiency.covered(first, every, absent)
+    seen = sufficiency.features(scores, features[:, _SHARED_NEW], share, _chain(plan, features, pool))
     return Enough(sufficiency.probability(seen, weights), walk.vouched, seen, weights, events)
+
+
+def _chain(plan: Plan, features: NDArray[np.float64], pool: Pool | None) -> Chain:
+    asked = question_triples.triples(plan.query.text, list(plan.mentions.values()))
+    about = features[:, _TITLED] > 0
+    return Chain(
+        through=question_triples.passed_through(asked),
+        compared=question_triples.compares(asked),
+        about=about,
+        named=np.zeros((0, len(features)), dtype=bool)
+        if pool is None
+        else pool.links[about[pool.places], :, _NAMED] > 0,
+    )

@@ -120,7 +120,8 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
     order = np.lexsort((found.ids, -values))
     shown = order[: sufficiency.FIRST]
     words = replace(found.words, score=found.words.score[shown], said=found.words.said[shown])
-    judged = enough(plan, walk, values[order], features[order], words, *believed[prior.of_enough])
+    pool = None if look.pool is None else look.pool.ordered(order)
+    judged = enough(plan, walk, values[order], features[order], words, pool, *believed[prior.of_enough])
     scores = dict(zip(found.ids.tolist(), values.tolist(), strict=True))
     reach = float(np.ptp(values)) if len(values) else 0.0
     for sentence, lift in lifts(walk.priors).items():
@@ -134,7 +135,7 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
         features[order],
         mean,
         recalled=bool(walk.priors),
-        pool=None if look.pool is None else look.pool.ordered(order),
+        pool=pool,
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
         weight_events=events,

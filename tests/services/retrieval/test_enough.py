@@ -51,6 +51,31 @@ def found(retrieve: RetrieveService, application: Application, name: str, **more
     return retrieve.find(retrieve.plan(query))
 
 
+class TestChain:
+    """Curie's passage names Warsaw, that of Warsaw the Vistula; a passage is titled after each."""
+
+    def seen(self, application: Application, name: str, question: str) -> dict[str, float]:
+        query = Query(text=question, scope=application.access.scope(name), memory="off")
+        told = application.retrieve.find(application.retrieve.plan(query)).ranking.enough
+        assert told is not None
+        return dict(zip(sufficiency.FEATURES, told.features.tolist(), strict=True))
+
+    @pytest.mark.parametrize(
+        ("question", "left_open", "compared"),
+        [
+            (CHAIN, 0.0, 0.0),
+            ("Where was Marie Curie born?", 0.0, 0.0),
+            ("What is the source of Tokyo's river?", 1.0, 0.0),  # Tokyo's passage leads to none of the others
+            ("Which is larger, Warsaw or Tokyo?", 0.0, 1.0),
+        ],
+    )
+    def test_what_the_first_five_lead_on_to_is_not_left_open(
+        self, application: Application, curie: str, question: str, left_open: float, compared: float
+    ) -> None:
+        seen = self.seen(application, curie, question)
+        assert (seen["open"], seen["compared"], seen["rival"]) == (left_open, compared, 0.0)
+
+
 class TestLearned:
     def test_hops_end_once_the_answer_is_likely_enough(
         self, application: Application, curie: str, believing: Believing

@@ -131,11 +131,10 @@ def test_it_teaches_after_which_round_the_pool_was_enough(application: Applicati
     believed = application.prior.rounds
     assert believed is not None
     said = [
-        (y - sufficiency.probability(np.array(one.features), believed.mean)) / row["observation_noise"]
+        sufficiency.observe(np.array(one.features), y, believed, row["observation_noise"]).evidence
         for y, one in zip((0, 1), held, strict=True)
     ]
-    wanted = sum(by * np.array(one.features) for by, one in zip(said, held, strict=True)) / 2
-    assert row["information"] == pytest.approx(wanted.tolist())
+    assert row["information"] == pytest.approx((sum(one.information for one in said) / 2).tolist())
     undo.assert_verified(application, curie)
 
     # Another session of the question has its evidence recalled: it is told by what was taught, and teaches nothing.
