@@ -106,6 +106,7 @@ def evaluate(
     asks = (
         options.protocol == "answers"
         or options.live
+        or options.answered
         or (options.protocol == "session" and services.llm is not None)
     )
     if asks or "llm" in {options.judge, options.sufficiency}:
