@@ -28,6 +28,7 @@ from app.evaluation.table import (
     markdown_table,
 )
 from app.evaluation.trajectories import Trajectories
+from app.providers.embedder.folder import DEFAULT_MODEL
 
 RESAMPLES = 2000
 MEMORIES = "-memories.png"
@@ -275,6 +276,9 @@ class Report:
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
         if self.indexing is not None:
             remarks.append(self.indexing.remark())
+        model = self.engine.get("embedding_model", DEFAULT_MODEL)
+        if model != DEFAULT_MODEL and self.options.weighted:
+            remarks.append(f"Encoder: {model}. The shipped ranking weights were fitted with {DEFAULT_MODEL}.")
         if len(self.options.seeds) > 1:
             remarks.append(f"Means over {len(self.options.seeds)} seeds.")
         return remarks
