@@ -1,4 +1,4 @@
-"""The constants of a retrieval: ``PAPER`` is the published method (docs/paper.md), ``DEFAULT`` what we ship."""
+"""The constants of a retrieval: ``PAPER`` is as near to the published method as docs/paper.md says, ``DEFAULT`` ours."""
 
 from dataclasses import dataclass
 from typing import Literal
