@@ -1,4 +1,4 @@
-"""The constants of a retrieval: ``PAPER`` is as near to the published method as docs/paper.md says, ``DEFAULT`` ours."""
+"""The constants of a retrieval: ``PAPER`` is as near to what was published as docs/paper.md says, ``DEFAULT`` ours."""
 
 from dataclasses import dataclass
 from typing import Literal
