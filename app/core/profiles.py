@@ -1,4 +1,4 @@
-"""The constants of a retrieval: ``PAPER`` is as near to what was published as docs/paper.md says, ``DEFAULT`` ours."""
+"""The constants of a retrieval: ``PAPER`` has the published ones (docs/paper.md: how far), ``DEFAULT`` ours."""
 
 from dataclasses import dataclass
 from typing import Literal
