@@ -261,7 +261,10 @@ class Settings(OperationSettings):
         default=0.6,
         ge=0,
         lt=1,
-        description="Past questions nearer than this cosine recall the sentences that supported them.",
+        description=(
+            "Past questions nearer than this cosine recall the sentences that supported them. Chosen for the "
+            "default encoder; another needs another, as `benchmarks/nearness.py` tells."
+        ),
     )
     ranking_prior: Path | None = Field(
         default=None,

@@ -97,10 +97,18 @@ def evaluate(
             "`engram expand`, instead of by the data set's expansions.",
         ),
     ] = False,
+    answered: Annotated[
+        bool,
+        typer.Option(
+            "--answered",
+            help="expand: the configured LLM also answers in words from what each arm finds, and marks that.",
+        ),
+    ] = False,
     top_k: Annotated[
         int,
         typer.Option(
-            help="answers: passages whose sentences the language model answers from; session: of a query."
+            help="answers, expand --answered: passages whose sentences the language model answers from; "
+            "session: of a query."
         ),
     ] = 5,
     planners: Annotated[
@@ -111,8 +119,8 @@ def evaluate(
     oracle_errors: Annotated[
         float | None,
         typer.Option(
-            help="session, agent: an oracle that knows the data set's decompositions replies instead of the "
-            "configured endpoint, and errs at this rate: an upper bound."
+            help="session, agent, expand --answered: an oracle that knows the data set's decompositions replies "
+            "instead of the configured endpoint, and errs at this rate: an upper bound."
         ),
     ] = None,
     without: Annotated[
@@ -163,6 +171,7 @@ def evaluate(
         "key_building": key_building,
         "methods": tuple(methods.split(",")) if methods else (),
         "live": live,
+        "answered": answered,
         "top_k": top_k,
         "planners": tuple(planners.split(",")),
         "rounds": rounds,

@@ -1,4 +1,4 @@
-"""The constants of a retrieval: ``PAPER`` is the published method (docs/paper.md), ``DEFAULT`` what we ship."""
+"""The constants of a retrieval: ``PAPER`` has the published ones (docs/paper.md: how far), ``DEFAULT`` ours."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -6,19 +6,18 @@ Needs accepted answers and no relevance labels. Nothing is learned: memory is of
 import time
 from collections.abc import Sequence
 
+from app.core.verdict import Expansion
 from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation import wording
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.harness import Arm
 from app.evaluation.metrics import Scored, score
 from app.evaluation.phases import Phase
-from app.evaluation.protocols import Run
+from app.evaluation.protocols import Run, in_parts
 from app.providers.llm import Llm, Usage
 from app.services.retrieval.answer import Answer
 
 GROUP = "all questions"
-TOGETHER = 20
-"""Questions of one file of finished ones: what a failing endpoint can lose."""
 
 
 def answerable(dataset: Dataset, limit: int | None) -> list[Question]:
@@ -46,23 +45,14 @@ def answers(run: Run) -> list[Phase]:
     questions = answerable(run.dataset, run.options.limit)
     store = run.store(profile=run.options.profile, top_k=run.options.top_k)
     arm = run.options.profile
-    rows: list[Scored] = []
-    step = run.begin(f"{arm}: answers", len(questions))
-    for start in range(0, len(questions), TOGETHER):
-        some = questions[start : start + TOGETHER]
-        name = f"questions {start + 1} to {start + len(some)}"
-        phase = store.get(arm, name, 0, None)
-        if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
-            marked = []
-            for question in some:
-                marked.append(_marked(run, llm, question))
-                step()
-            phase = Phase(arm, name, 0, None, tuple(marked))
-            store.put(phase)
-        else:
-            for _ in some:
-                step()
-        rows += phase.rows
+    asking = Arm(arm, "off", run.options.sufficiency)
+    rows = in_parts(
+        run,
+        f"{arm}: answers",
+        (store, arm, 0, None),
+        questions,
+        lambda question: marked(run, llm, question, asking),
+    )
     return [Phase(arm, GROUP, 0, None, tuple(rows))]
 
 
@@ -75,9 +65,13 @@ def evidence(answer: Answer, top_k: int) -> list[tuple[int, str]]:
     ]
 
 
-def _marked(run: Run, llm: Llm, question: Question) -> Scored:
-    """One question, answered and marked; ``ms`` is of both the search and the answer in words."""
-    found, seen = run.harness.ask(question, Arm(run.options.profile, "off", run.options.sufficiency), read=True)
+def marked(run: Run, llm: Llm, question: Question, asking: Arm, units: Sequence[Expansion] = ()) -> Scored:
+    """One question, asked with these units, answered and marked; ``ms`` is of the search and the answer in words.
+
+    Raises:
+        LlmError: the endpoint failed.
+    """
+    found, seen = run.harness.ask(question, asking, read=True, expansions=units)
     before, began = llm.usage, time.perf_counter()
     draft = llm.answer(question.text, evidence(found, run.options.top_k))
     answering_ms = (time.perf_counter() - began) * 1000.0

@@ -9,26 +9,25 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast, get_args
+from functools import partial
+from typing import Any, cast, get_args
 
 from app.core.expansion import Method
 from app.core.verdict import Expansion
 from app.errors import InvalidRequestError, LlmNotConfiguredError
-from app.evaluation import widened
+from app.evaluation import widened, worded
 from app.evaluation.adapt import PROFILES, VARIATIONS, Rows, arm_of, base, by_id, expandable, split, store_of, teach
 from app.evaluation.adapt import vectors as vectors_of
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.metrics import Scored, score
 from app.evaluation.options import Options, Way
-from app.evaluation.phases import Phase
-from app.evaluation.protocols import Run, measure
+from app.evaluation.phases import Phase, Phases
+from app.evaluation.protocols import Run, in_parts, measure
 from app.providers.llm import Llm, Usage
 from app.services.retrieval.query import Memory, Strategy
 
 HALF = 0.5
 """Of the questions with expansions, that keys adapt to; the others are kept back."""
-TOGETHER = 20
-"""Questions of one file of those widened: what a failing endpoint can lose."""
 BY_PASSAGES: Method = "prf"
 """The method that needs no language model."""
 ASKED = "questions with expansions"
@@ -42,6 +41,20 @@ class Widened:
     spent: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What an arm found, of every question that it was asked, and what its answers were worth."""
+
+    turn: int
+    rows: Rows
+    marks: worded.Marks
+
+    def of(self, questions: Sequence[Question], *, answered: bool) -> tuple[Scored, ...]:
+        """Of some of them; ``answered`` where all of these are among those that were answered."""
+        rows = [self.rows[question.id] for question in questions]
+        return worded.with_marks(rows, self.marks if answered else {})
+
+
 Units = Mapping[str, Mapping[str, Widened]]
 """Method -> question id -> its units."""
 
@@ -53,6 +66,8 @@ def check(dataset: Dataset, options: Options, llm: Llm | None) -> tuple[str, ...
         InvalidRequestError: the data set has no expansions, or none by a method, or nobody makes such.
         LlmNotConfiguredError: a method is to be asked of a language model, and none is configured.
     """
+    if options.answered:
+        worded.check(dataset.name, asked_of(dataset, options), llm)
     if not options.live:
         pool = expandable(dataset, options.limit)
         kinds = dict.fromkeys(unit.method for question in pool for unit in dataset.expansions[question.id])
@@ -71,13 +86,22 @@ def _known(methods: Sequence[str], known: Sequence[str], who: str) -> tuple[str,
     return tuple(methods)
 
 
+def asked_of(dataset: Dataset, options: Options) -> list[Question]:
+    """The questions that are widened: the same ones, whoever widens them, where the data set has expansions.
+
+    Raises:
+        InvalidRequestError: it has none, and none are to be made.
+    """
+    if options.live and not dataset.expansions:
+        return list(dataset.questions[: options.limit])
+    return expandable(dataset, options.limit)
+
+
 def expand(run: Run) -> list[Phase]:
     """Every question by base keys, widened, by evolved keys and by both, for each method and seed."""
     options, dataset = run.options, run.dataset
     methods = check(dataset, options, run.harness.services.llm)
-    pool = list(dataset.questions[: options.limit]) if options.live else []
-    if dataset.expansions:  # the same questions, whoever widens them
-        pool = expandable(dataset, options.limit)
+    pool = asked_of(dataset, options)
     units = _live(run, pool, methods) if options.live else _stored(dataset, pool, methods)
     vectors = vectors_of(run)
     splits = {seed: split(dataset, pool, HALF, seed, vectors) for seed in options.seeds}
@@ -85,8 +109,9 @@ def expand(run: Run) -> list[Phase]:
     asked = [*dataset.questions, *reworded]
     phases = []
     by_base = {retriever: base(run, retriever, asked) for retriever in options.retrievers}
+    told = {widened.arm(retriever): _base_words(run, retriever, pool) for retriever in options.retrievers}
     at_once = {
-        (retriever, method): _widened(run, retriever, method, pool, units[method], "off")
+        (retriever, method): _widened(run, retriever, method, pool, units[method])
         for method in methods
         for retriever in options.retrievers
     }
@@ -94,18 +119,18 @@ def expand(run: Run) -> list[Phase]:
         groups = dict(of_split.groups)
         adapted = {question.id for question in of_split.adapted}
         groups[widened.KEPT] = [question for question in pool if question.id not in adapted]
-        found: dict[str, tuple[int, Rows]] = {
-            widened.arm(retriever): (0, rows) for retriever, rows in by_base.items()
+        found: dict[str, Found] = {
+            widened.arm(retriever): Found(0, rows, told[widened.arm(retriever)])
+            for retriever, rows in by_base.items()
         }
         for method in methods:
             learned = _learned(run, method, of_split.adapted, pool, asked, units[method], seed)
             for retriever in options.retrievers:
-                found[widened.arm(retriever, method, widened.WIDENED)] = (1, at_once[retriever, method])
-                for how, rows in learned[retriever].items():
-                    found[widened.arm(retriever, method, how)] = (1, rows)
+                found[widened.arm(retriever, method, widened.WIDENED)] = at_once[retriever, method]
+            found |= learned
         phases += [
-            Phase(name, group, turn, seed, tuple(rows[question.id] for question in questions))
-            for name, (turn, rows) in found.items()
+            Phase(name, group, one.turn, seed, one.of(questions, answered=group in widened.SENDING))
+            for name, one in found.items()
             for group, questions in groups.items()
             if group in widened.SENDING or not name.endswith(widened.SENT)
         ]
@@ -120,8 +145,8 @@ def _learned(
     asked: Sequence[Question],
     units: Mapping[str, Widened],
     seed: int,
-) -> dict[Strategy, dict[str, Rows]]:
-    """Retriever -> how -> rows, by the keys that the method's units make of verdicts on ``adapted``."""
+) -> dict[str, Found]:
+    """Arms by the keys that the method's units make of verdicts on ``adapted``."""
     way: Way = "published" if run.options.profile == "paper" else "supported"
     store = store_of(
         run,
@@ -132,42 +157,60 @@ def _learned(
         units=_digest(units),
         pool=[question.id for question in pool],
     )
+    wording = _wording_store(run, pool, units, way=way, adapted=sorted(question.id for question in adapted))
     wanted = {widened.EVOLVED: asked, widened.BOTH: pool}
-    arms = [(retriever, how) for retriever in run.options.retrievers for how in wanted]
-    found = {
-        (retriever, how): store.get(widened.arm(retriever, method, how), ASKED, 1, seed) for retriever, how in arms
-    }
-    if not all(found.values()):
+    arms = [
+        (retriever, how, widened.arm(retriever, method, how))
+        for retriever in run.options.retrievers
+        for how in wanted
+    ]
+    kept = {name: store.get(name, ASKED, 1, seed) for _, _, name in arms}
+    answered = {name: worded.kept(wording, name, 1, seed) for _, _, name in arms} if run.options.answered else {}
+    if not (all(kept.values()) and all(answered.values())):
         sent = {of: one.units for of, one in units.items()}
         teach(run, way, VARIATIONS[way], adapted, f"{method}, seed {seed}: verdicts", sent)
-    rows: dict[Strategy, dict[str, Rows]] = {}
-    for (retriever, how), kept in found.items():
-        name, phase = widened.arm(retriever, method, how), kept
+    found = {}
+    for retriever, how, name in arms:
+        phase, of_arm = kept[name], units if how == widened.BOTH else {}
         if phase is None:
-            of_arm = units if how == widened.BOTH else {}
             seen = _ask(run, f"{name}, seed {seed}", retriever, wanted[how], of_arm, "read")
             phase = Phase(name, ASKED, 1, seed, seen)
             store.put(phase)
-        rows.setdefault(retriever, {})[how] = by_id(phase)
-    return rows
+        asking = arm_of(run, retriever, "read")
+        marks = worded.words(run, (wording, name, 1, seed), pool, asking, partial(_sent, of_arm))
+        found[name] = Found(1, by_id(phase), marks)
+    return found
 
 
 def _widened(
-    run: Run,
-    retriever: Strategy,
-    method: str,
-    pool: Sequence[Question],
-    units: Mapping[str, Widened],
-    memory: Memory,
-) -> Rows:
+    run: Run, retriever: Strategy, method: str, pool: Sequence[Question], units: Mapping[str, Widened]
+) -> Found:
     """The questions with their units sent along, by base keys: no seed changes these figures."""
     name = widened.arm(retriever, method, widened.WIDENED)
     store = store_of(run, pool, units=_digest(units))
     phase = store.get(name, ASKED, 0, None)
     if phase is None:
-        phase = Phase(name, ASKED, 0, None, _ask(run, name, retriever, pool, units, memory))
+        phase = Phase(name, ASKED, 0, None, _ask(run, name, retriever, pool, units, "off"))
         store.put(phase)
-    return by_id(phase)
+    kept_as = (_wording_store(run, pool, units), name, 0, None)
+    asking = arm_of(run, retriever, "off")
+    return Found(1, by_id(phase), worded.words(run, kept_as, pool, asking, partial(_sent, units)))
+
+
+def _base_words(run: Run, retriever: Strategy, pool: Sequence[Question]) -> worded.Marks:
+    kept_as = (_wording_store(run, pool, {}), widened.arm(retriever), 0, None)
+    return worded.words(run, kept_as, pool, arm_of(run, retriever, "off"), partial(_sent, {}))
+
+
+def _wording_store(run: Run, pool: Sequence[Question], units: Mapping[str, Widened], **parameters: Any) -> Phases:
+    options = run.options
+    how = {"top_k": options.top_k, "oracle": [options.oracle_errors, options.seeds[0]]}
+    return store_of(run, pool, units=_digest(units), answered=how, **parameters)
+
+
+def _sent(units: Mapping[str, Widened], question: Question) -> tuple[Expansion, ...]:
+    """What is sent along with a question; nothing where it has no units."""
+    return units[question.id].units if question.id in units else ()
 
 
 def _ask(
@@ -180,13 +223,8 @@ def _ask(
 ) -> tuple[Scored, ...]:
     """Ask with the units there are; making them counts as part of the query."""
     asking = arm_of(run, retriever, memory)
-    none = Widened((), {})
-
-    def sent(question: Question) -> tuple[Expansion, ...]:
-        return units.get(question.id, none).units
-
-    seen = measure(run, label, questions, lambda one: run.harness.ask(one, asking, expansions=sent(one))[1])
-    return tuple(_priced(row, units.get(row.id, none).spent) for row in score(seen))
+    seen = measure(run, label, questions, lambda one: run.harness.ask(one, asking, expansions=_sent(units, one))[1])
+    return tuple(_priced(row, units[row.id].spent) if row.id in units else row for row in score(seen))
 
 
 def _priced(row: Scored, spent: Mapping[str, float]) -> Scored:
@@ -216,24 +254,10 @@ def _live(run: Run, pool: Sequence[Question], methods: Sequence[str]) -> Units:
     store = run.store(widened=run.options.key_building)
     made: dict[str, dict[str, Widened]] = {method: {} for method in methods}
     for method in methods:
-        step = run.begin(f"{method}: widen", len(pool))
-        for start in range(0, len(pool), TOGETHER):
-            some = pool[start : start + TOGETHER]
-            name = f"questions {start + 1} to {start + len(some)}"
-            phase = store.get(method, name, 0, None)
-            if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
-                rows = []
-                for question in some:
-                    rows.append(_made(run, cast("Method", method), question))
-                    step()
-                phase = Phase(method, name, 0, None, tuple(rows))
-                store.put(phase)
-            else:
-                for _ in some:
-                    step()
-            for row in phase.rows:
-                texts = [Expansion(method, text) for text in row.said["units"]]
-                made[method][row.id] = Widened(tuple(texts), row.values)
+        make = partial(_made, run, cast("Method", method))
+        for row in in_parts(run, f"{method}: widen", (store, method, 0, None), pool, make):
+            texts = [Expansion(method, text) for text in row.said["units"]]
+            made[method][row.id] = Widened(tuple(texts), row.values)
     return made
 
 

@@ -52,10 +52,10 @@ LEARNING = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
-EXPANDING = {"methods", "live"}
+EXPANDING = {"methods", "live", "answered"}
 """Options of ``expand``."""
 ANSWERING = {"top_k"}
-"""Options of ``answers``."""
+"""Options of ``answers``, and of ``expand`` where it has answers made."""
 REASONING = {"planners", "rounds", "llm_calls", "oracle_errors", "without", "paraphrased", "stops", "at_least"}
 """Options of ``session``."""
 SERVERLESS = ("extraction", "facts", "agent")
@@ -64,7 +64,7 @@ TURNLESS = {"cold", "clicks", "adapt", "expand", "human", "answers", "sweep", "s
 """Protocols without turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING | ANSWERING | REASONING,
-    "expand": LEARNING - {"profile"} | {"fractions", "ways"} | ANSWERING | REASONING,
+    "expand": LEARNING - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
     "clicks": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "human": ADAPTING | ANSWERING | REASONING | {"turns", "at", "verdicts", "judge"},
     "answers": ADAPTING | REASONING | LEARNING - {"profile"},
@@ -134,7 +134,8 @@ class Options:
         key_building: what base keys are made of.
         methods: to widen questions, each an arm of its own; none: all that the data set has. ``expand`` only.
         live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
-        top_k: passages whose sentences an answer in words is made of; ``answers`` and ``session`` only.
+        answered: whether each arm's passages are made an answer in words of, which is marked. ``expand`` only.
+        top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
         llm_calls: of a session at most.
@@ -163,6 +164,7 @@ class Options:
     key_building: KeyBuilding = "full"
     methods: tuple[str, ...] = ()
     live: bool = False
+    answered: bool = False
     top_k: int = TOP_K
     planners: tuple[PlannerName, ...] = ("pool",)
     rounds: int = ROUNDS
@@ -203,11 +205,18 @@ class Options:
             raise InvalidRequestError("--at must be different turns, from 1 to --turns.")
         self._check_lists()
         self._check_reasoning()
+        self._check_foreign()
+
+    def _check_foreign(self) -> None:
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWERING | REASONING)
         foreign = foreign if self.protocol == "expand" else foreign | EXPANDING
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
+        if self.protocol == "expand" and not self.answered:
+            for name, default in (("top_k", TOP_K), ("oracle_errors", None)):
+                if getattr(self, name) != default:
+                    raise InvalidRequestError(f"{_option(name)} means nothing to expand without --answered.")
 
     def _check_reasoning(self) -> None:
         if self.sufficiency == "learned" and self.profile == "paper":
@@ -296,6 +305,7 @@ class Options:
         if self.key_building != "full":
             words += ["--key-building", self.key_building]
         words += ["--live"] if self.live else []
+        words += ["--answered"] if self.answered else []
         words += ["--methods", ",".join(self.methods)] if self.methods else []
         return words
 

@@ -10,7 +10,7 @@ from app.evaluation import baselines
 from app.evaluation.dataset import Dataset, Question
 from app.evaluation.harness import Arm, Harness, Services
 from app.evaluation.judges import Judge
-from app.evaluation.metrics import Observation, score
+from app.evaluation.metrics import Observation, Scored, score
 from app.evaluation.options import Options
 from app.evaluation.phases import Phase, Phases, code_fingerprint
 from app.evaluation.trajectories import Trajectories
@@ -24,6 +24,8 @@ PARAPHRASES = "their paraphrases"
 UNJUDGED = "unjudged questions"
 OTHER_HALF = "other half"
 DIFFERENT_LIMIT = 50
+TOGETHER = 20
+"""Questions of one file of finished ones: what a failing endpoint can lose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +152,37 @@ def measure(
         observations.append(ask(question))
         step()
     return observations
+
+
+def in_parts(
+    run: Run,
+    label: str,
+    kept: tuple[Phases, str, int, int | None],
+    questions: Sequence[Question],
+    make: Callable[[Question], Scored],
+) -> list[Scored]:
+    """A row of each question, in their order, kept by twenties: a run that was stopped makes none of those again.
+
+    Args:
+        kept: where, and under which arm, turn and seed.
+        make: may ask an endpoint, and fail.
+    """
+    store, arm, turn, seed = kept
+    step = run.begin(label, len(questions))
+    rows: list[Scored] = []
+    for start in range(0, len(questions), TOGETHER):
+        some = questions[start : start + TOGETHER]
+        name = f"questions {start + 1} to {start + len(some)}"
+        phase = store.get(arm, name, turn, seed)
+        if phase is None or [row.id for row in phase.rows] != [question.id for question in some]:
+            made = []
+            for question in some:
+                made.append(make(question))
+                step()
+            phase = Phase(arm, name, turn, seed, tuple(made))
+            store.put(phase)
+        else:
+            for _ in some:
+                step()
+        rows += phase.rows
+    return rows

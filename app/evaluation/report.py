@@ -28,6 +28,7 @@ from app.evaluation.table import (
     markdown_table,
 )
 from app.evaluation.trajectories import Trajectories
+from app.providers.embedder.folder import DEFAULT_MODEL
 
 RESAMPLES = 2000
 MEMORIES = "-memories.png"
@@ -132,7 +133,8 @@ class Report:
                 return [_terminal_table(worth.PRICE_TITLE, ["", *worth.PRICED], rows)]
             case "expand":
                 costs = widened.cost_rows(self.lines())
-                return [_terminal_table(widened.COST_TITLE, widened.cost_headings(), costs)]
+                told = [_terminal_table(None, grid.headings, grid.rows) for grid in widened.answers(self.lines())]
+                return [*told, _terminal_table(widened.COST_TITLE, widened.cost_headings(), costs)]
             case "session":
                 headings, rows = self._further()
                 return [_terminal_table(None, headings, rows, no_wrap=True)]
@@ -210,7 +212,8 @@ class Report:
             lines = self.lines()
             found = [markdown_table(widened.headings(name), widened.rows(lines, name)) for name in widened.METRICS]
             costs = markdown_table(widened.cost_headings(), widened.cost_rows(lines))
-            return [widened.LEGEND, *found, f"## {widened.COST_TITLE}", costs]
+            told = [grid.markdown() for grid in widened.answers(lines)]
+            return [widened.LEGEND, *found, *told, f"## {widened.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
             further = [markdown_table(*self._further())] if self.options.protocol in FURTHER else []
             return [markdown_table(self._measured(), self._rows()), *further, legend(self.options.protocol)]
@@ -273,6 +276,9 @@ class Report:
             remarks.append(f"{self._without_gold()} questions have no gold sentences and get no verdict.")
         if self.indexing is not None:
             remarks.append(self.indexing.remark())
+        model = self.engine.get("embedding_model", DEFAULT_MODEL)
+        if model != DEFAULT_MODEL and self.options.weighted:
+            remarks.append(f"Encoder: {model}. The shipped ranking weights were fitted with {DEFAULT_MODEL}.")
         if len(self.options.seeds) > 1:
             remarks.append(f"Means over {len(self.options.seeds)} seeds.")
         return remarks

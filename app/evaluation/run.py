@@ -60,6 +60,9 @@ STOPS: Mapping[str, tuple[str, ...]] = {
     "published": ("stop_weights", "cross_encoder"),
 }
 
+DIGITS = 16
+"""Of the encoder's fingerprint that a report shows."""
+
 UNLABELLED = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
 
@@ -101,12 +104,15 @@ def evaluate(
     judge = judges.choose(options.judge, options.verdicts, services.llm)
     names = ENGINE + KEYS if options.protocol in {"adapt", "expand"} else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
+    engine["embedding_model"] = services.embedder.model  # of a folder its name, which says nothing of its weights
+    engine["embedding_fingerprint"] = services.embedder.fingerprint[:DIGITS]
     if pipeline_folder(services.settings.spacy_model) is None:
         engine["spacy_model"] = RULES  # what is not installed found no names
     engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
     asks = (
         options.protocol == "answers"
         or options.live
+        or options.answered
         or (options.protocol == "session" and services.llm is not None)
     )
     if asks or "llm" in {options.judge, options.sufficiency}:

@@ -77,7 +77,7 @@ def _grids(runs: Sequence[Gathered]) -> list[Grid]:
         case "adapt":
             return [*map(_worth, runs), _prices(runs)]
         case "expand":
-            return [_widened(run, metric) for run in runs for metric in (widened.METRIC, "recall@5")]
+            return [grid for run in runs for grid in _methods(run)]
         case "human":
             return [_opinions(run, metric) for run in runs for metric in opinions.METRICS]
         case "answers" | "clicks" | "session" as protocol:
@@ -100,6 +100,14 @@ def _worth(run: Gathered) -> Grid:
 def _widened(run: Gathered, metric: str) -> Grid:
     heading, *groups = widened.headings(metric)
     return Grid([f"{run.dataset}: {heading}", *groups], widened.rows(run.lines, metric))
+
+
+def _methods(run: Gathered) -> list[Grid]:
+    answered = [
+        Grid([f"{run.dataset}, {grid.headings[0]}", *grid.headings[1:]], grid.rows)
+        for grid in widened.answers(run.lines)
+    ]
+    return [*(_widened(run, metric) for metric in (widened.METRIC, "recall@5")), *answered]
 
 
 def _opinions(run: Gathered, metric: str) -> Grid:

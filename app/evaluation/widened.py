@@ -6,7 +6,7 @@ An arm names a retriever, and unless it is of base keys alone, a method and wher
 from collections.abc import Sequence
 
 from app.evaluation import worth
-from app.evaluation.table import Line, cell
+from app.evaluation.table import HEADINGS, MARKS, Grid, Line, cell
 
 ALL = "all"
 """The method that stands for all stored units together."""
@@ -24,7 +24,8 @@ Each line: what answered, the method that widens questions, and where its units 
 (widened), into the keys of the passages that verdicts support (evolved keys), or both. adapted: the half of the
 questions with expansions that were judged. kept back: the other half. near, sharing, others: as in `adapt`; with
 these no units are sent. LLM, tokens, ms: of a query that is kept back, and of widening it where that was done
-live."""
+live. EM, F1, contains, strict, lenient, where answers were asked for: as in `answers`, of what the first passages
+let a model say."""
 
 
 def arm(retriever: str, method: str = "", how: str = worth.BASE) -> str:
@@ -62,3 +63,15 @@ def cost_headings() -> list[str]:
 def cost_rows(lines: Sequence[Line]) -> list[list[str]]:
     """What each arm costs a question that is kept back."""
     return [[line.arm, *(cell(line.values, name) for name in COSTS)] for line in lines if line.group == KEPT]
+
+
+def answers(lines: Sequence[Line]) -> list[Grid]:
+    """What answers in words were worth by each arm, a table for each group that has some."""
+    found = []
+    for group in SENDING:
+        told = [line for line in lines if line.group == group and MARKS[0] in line.values]
+        if told:
+            headings = [f"{group}: answers", "n", *(HEADINGS[name] for name in MARKS)]
+            cells = [[line.arm, str(line.questions), *(cell(line.values, name) for name in MARKS)] for line in told]
+            found.append(Grid(headings, cells))
+    return found

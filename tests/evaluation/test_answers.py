@@ -11,10 +11,11 @@ import pytest
 
 from app.composition import Application
 from app.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
-from app.evaluation.answers import GROUP, TOGETHER, marks
+from app.evaluation.answers import GROUP, marks
 from app.evaluation.dataset import Dataset
 from app.evaluation.gather import gather
 from app.evaluation.options import Options
+from app.evaluation.protocols import TOGETHER
 from app.evaluation.wording import contains, exact, normalised, token_f1
 from app.providers.llm import Llm
 from tests.evaluation.conftest import Evaluate

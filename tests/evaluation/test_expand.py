@@ -135,6 +135,53 @@ def test_units_are_made_live_by_the_endpoint_and_kept(
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in report.phases]
 
 
+def test_what_each_arm_finds_is_answered_and_marked(
+    run_protocol: Evaluate, few: Dataset, model: OpenAiServer
+) -> None:
+    """A reader who knows an answer when it sees the gold sentence is right where that passage came first."""
+    held = replace(few, questions=tuple(replace(q, answers=(f"Answer of {q.id}",)) for q in few.questions))
+    telling = {q.text: (q.answers[0], {gold.text for gold in q.gold}) for q in held.questions}
+
+    def reader(request: dict[str, Any]) -> str:
+        system, user = (message["content"] for message in request["messages"])
+        answer, gold = next(telling[text] for text in telling if text in user)
+        if '"strict"' in system:
+            return json.dumps({"strict": answer in user.split("<candidate>")[1], "lenient": True})
+        told = any(sentence in user for sentence in gold)
+        return json.dumps({"answer": answer if told else "Elsewhere", "cited": [1], "sufficient": told})
+
+    model._handler = reader
+    kind = next(iter(held.expansions.values()))[0].method
+    options: dict[str, Any] = {
+        "retrievers": ("dense",),
+        "methods": (kind,),
+        "limit": 4,
+        "answered": True,
+        "top_k": 1,
+    }
+    report = run_protocol("expand", held, **options)
+    assert len(model.requests) == 4 * 4 * 2  # alone, widened, evolved and both; an answer and its mark
+    first = {q.id: {gold.passage_id for gold in q.gold} for q in held.questions}
+    rows = [(phase, row) for phase in report.phases for row in phase.rows]
+    marked = [(phase, row) for phase, row in rows if "em" in row.values]
+    assert {phase.group for phase, _ in marked} == {worth.ADAPTED, widened.KEPT}
+    assert len(marked) == 4 * 4
+    for _, row in marked:
+        right = float(row.ranking[0] in first[row.id])
+        assert (row.values["em"], row.values["strict"], row.values["lenient"]) == (right, right, 1.0)
+    assert {row.values["em"] for _, row in marked} == {0.0, 1.0}
+    (adapted, kept) = widened.answers(report.lines())
+    assert (adapted.headings[0], kept.headings[0]) == ("adapted: answers", "kept back: answers")
+    assert kept.markdown() in report.markdown()
+    assert f"--top-k 1 --seed 0 --retrievers dense --answered --methods {kind} --limit 4" in report.markdown()
+    again = run_protocol("expand", held, **options)
+    assert len(model.requests) == 4 * 4 * 2
+    assert [phase.rows for phase in again.phases] == [phase.rows for phase in report.phases]
+    mute = replace(held, questions=tuple(replace(q, answers=()) for q in held.questions))
+    with pytest.raises(InvalidRequestError, match="sample has no answers"):
+        run_protocol("expand", mute, answered=True)
+
+
 def test_an_endpoint_that_fails_fails_the_run(run_protocol: Evaluate, few: Dataset, model: OpenAiServer) -> None:
     model._handler = lambda _: Reply("overloaded", status=500)
     with pytest.raises(LlmError, match="overloaded"):
@@ -165,7 +212,14 @@ def test_what_is_lacking_is_said_first(few: Dataset) -> None:
         )
     with pytest.raises(InvalidRequestError, match="has no expansions"):
         check(replace(few, expansions={}), options(), None)
-    for wrong in ({"protocol": "cold", "live": True}, {"protocol": "expand", "fractions": (0.5,)}):
+    with pytest.raises(LlmNotConfiguredError, match="--answered needs ENGRAM_LLM_BASE_URL"):
+        check(few, options(answered=True), None)
+    for wrong in (
+        {"protocol": "cold", "live": True},
+        {"protocol": "expand", "fractions": (0.5,)},
+        {"protocol": "expand", "top_k": 3},
+        {"protocol": "expand", "oracle_errors": 0.0},
+    ):
         with pytest.raises(InvalidRequestError, match="means nothing"):
             Options(**wrong)  # type: ignore[arg-type]
 

@@ -21,6 +21,7 @@ from app.evaluation.harness import Harness, open_harness
 from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
 from app.evaluation.options import Options
 from app.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
+from app.providers.embedder.folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from app.providers.llm import Llm
 from app.providers.prior import as_json
 from app.services.learning.verdict import Named
@@ -299,3 +300,15 @@ def test_a_report_names_what_found_the_names(run_protocol: Evaluate, few: Datase
     installed = find_spec("en_core_web_sm") is not None
     engine = run_protocol("stream", few, limit=1).as_json()["engine"]
     assert engine["spacy_model"] == ("en_core_web_sm" if installed else "rules")
+
+
+def test_a_report_names_the_encoder_and_whose_weights_it_used(run_protocol: Evaluate) -> None:
+    """Another encoder's figures are not those of the one that the shipped weights were fitted with."""
+    report = run_protocol("cold", limit=1)
+    assert report.engine["embedding_model"] == DEFAULT_MODEL
+    assert report.engine["embedding_fingerprint"] == DEFAULT_MODEL_SHA256[:16]
+    assert "The shipped ranking weights were fitted with" not in report.markdown()
+    other = replace(report, engine={**report.engine, "embedding_model": "mine"})
+    said = f"Encoder: mine. The shipped ranking weights were fitted with {DEFAULT_MODEL}."
+    assert said in other.markdown()
+    assert said not in replace(other, options=options("same", profile="paper")).markdown()

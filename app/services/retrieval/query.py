@@ -33,7 +33,7 @@ class Query:
         top_k: passages wanted.
         max_hops: propagation rounds at most; None for the profile's own.
         memory: whether learned state is read.
-        profile: published constants, or ours.
+        profile: the published constants, where there are any, or ours.
         strategy: walk the graph, or rank passages by their keys alone: dense, lexical, or both fused.
         sufficiency: what may end the hops early; None for the profile's own.
         min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages.
