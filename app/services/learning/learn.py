@@ -1,6 +1,5 @@
 """Learning from verdicts: each event is applied once, in one transaction with its audit."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -9,7 +8,7 @@ import structlog
 
 from app.core.belief import Believed
 from app.core.standing import NEWCOMERS
-from app.core.states import AuditRows, question_hash
+from app.core.states import AUDITED, AuditRows, question_hash
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
@@ -176,9 +175,11 @@ class LearnService:
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
         _count(pending, audit, application.contested, noises)
-        moved = Counter(audit.event_ids)
+        moved = dict(
+            zip(*(column.tolist() for column in np.unique(audit.event_ids, return_counts=True)), strict=True)
+        )
         for event in pending:
-            log.info("feedback applied", event_id=event.id, rows=moved[event.id])
+            log.info("feedback applied", event_id=event.id, rows=moved.get(event.id, 0))
         if units:
             self._evolve_if_due(collection_id)
         return len(pending)
@@ -254,8 +255,7 @@ def _count(
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
         metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
-    channels = np.array(audit.channels)
-    for channel in set(audit.channels):
-        of = channels == channel
-        metrics.GAIN.labels(channel).observe_all(audit.gains[of])
-        metrics.PERPLEXITY.labels(channel).observe_all(audit.perplexities_after[of])
+    for channel in np.unique(audit.channels).tolist():
+        of = audit.channels == channel
+        metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[of])
+        metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[of])
