@@ -298,6 +298,29 @@ class TestTogether:
         assert sorted(map(bits, batch.audit)) == sorted(map(bits, one_by_one.audit))
         assert batch.contested == one_by_one.contested
 
+    @some
+    @given(logs(most=12), st.integers(0, 12))
+    def test_a_batch_goes_on_from_what_an_earlier_one_left(self, log: list[Verdict], first: int) -> None:
+        one_by_one = learned(log)
+        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        supports: dict[tuple[int, int], Support] = {}
+        for part in (log[:first], log[first:]):
+            moved = steps(
+                [one.saying() for one in part],
+                MemoryRows.of([*memories.values()]),
+                SupportRows.of([*supports.values()]),
+            )
+            memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
+            supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}
+            keys = [(support.question_id, support.sentence_id) for support in moved.supports]
+            assert keys == sorted(keys)
+        assert {key: bits(memory) for key, memory in memories.items()} == {
+            key: bits(memory) for key, memory in one_by_one.memories.items()
+        }
+        assert {key: bits(support) for key, support in supports.items()} == {
+            key: bits(support) for key, support in one_by_one.supports.items()
+        }
+
 
 class TestRefusals:
     def test_lengths_that_differ(self) -> None:
