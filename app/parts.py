@@ -37,6 +37,7 @@ class Parts:
             Path(settings.data_dir).resolve(),
             settings.embedding_threads,
             settings.embedding_batch_size,
+            settings.embedding_precision,
         )
 
     @cached_property

@@ -209,6 +209,13 @@ class Settings(OperationSettings):
             "of BERT's kind need no torch; the rest, and 'torch', need `pip install 'engram[encoders]'`."
         ),
     )
+    embedding_precision: Literal["float32", "int8"] = Field(
+        default="float32",
+        description=(
+            "'int8' rounds the weights of encoders of BERT's kind: a question then takes half the time to embed "
+            "where the processor is quick at it. Vectors of both can be compared with each other."
+        ),
+    )
     embedding_threads: int = Field(
         default=0, ge=0, description="Threads of the encoder; 0 lets the runtime decide."
     )

@@ -13,6 +13,7 @@ import numpy as np
 import structlog
 
 from app.composition import Application, Servers, servers
+from app.services.retrieval.query import Query
 from app.services.upkeep.maintain import MaintainService, Thresholds
 from app.settings import Settings
 from app.storage.schema import migrate
@@ -89,6 +90,20 @@ def scratch_collection(app: Application) -> Iterator[str]:
         yield name
     finally:
         app.ingest.delete_collection(app.access.scope(name))
+
+
+def recall(app: Application, collections: Sequence[str], asked: Sequence[str], depth: int = 10) -> float:
+    """Of the ``depth`` passages that are nearest, found exactly, the share that a dense query shows.
+
+    Each question is asked of the next of the collections.
+    """
+    shares: list[float] = []
+    for at, question in enumerate(asked):
+        scope = app.access.scope(collections[at % len(collections)])
+        exact = {external_id for external_id, _ in app.dense.search(scope, question, depth)}
+        shown = app.ask.query(Query(text=question, scope=scope, top_k=depth, memory="off", strategy="dense"))
+        shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
+    return float(np.mean(shares))
 
 
 def index_all(app: Application) -> None:

@@ -1,14 +1,14 @@
 """What does a query cost in one of a thousand small collections, and in a large one beside them?
 
-    python benchmarks/many_collections.py DATASET_DIR [--collections N] [--passages N] [--large NAME]
+    python benchmarks/many_collections.py DATASET_DIR [--collections N] [--passages N] [--large NAME ...]
 
-The first passages of DATASET_DIR (a BEIR folder) fill a collection, which is asked alone; then it is copied inside
-the database, rows as they are, and every question is asked of another copy, so that none finds the rows of its
-collection at hand. NAME is a collection that was ingested before (`engram ingest -c NAME corpus.jsonl.gz`), asked
-without the small ones and beside them. Recall is that of the service's dense search against an exact one, of the
-first ten.
-Costs are processor time, of this process and of the server's backends; the times of the clock are beside them. The
-small collections are removed again.
+The first passages of DATASET_DIR (a BEIR folder) fill a collection, which is asked alone; then it is copied
+inside the database, rows as they are, and every question is asked of another copy, so that none finds the rows
+of its collection at hand. A NAME is a collection that was ingested before (`engram ingest -c NAME
+corpus.jsonl.gz`) or made by `scale.py`, asked without the small ones and beside them; of several the first is
+asked alone as well, and else each question of another. Recall is that of the service's dense search against an
+exact one, of the first ten. Costs are processor time, of this process and of the server's backends; the times
+of the clock are beside them. The small collections are removed again.
 """
 
 import argparse
@@ -92,23 +92,12 @@ def cost(backends: Backends, asked: Sequence[str], way: Callable[[int, str], obj
     return [*each, sum(each), float(np.median(took))]
 
 
-def recall(app: Application, collections: Sequence[str], asked: Sequence[str]) -> float:
-    """Of the exactly nearest ten, the share that a dense query shows."""
-    shares: list[float] = []
-    for at, question in enumerate(asked):
-        scope = app.access.scope(collections[at % len(collections)])
-        exact = {external_id for external_id, _ in app.dense.search(scope, question, TOP_K)}
-        shown = app.ask.query(Query(text=question, scope=scope, top_k=TOP_K, memory="off", strategy="dense"))
-        shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
-    return float(np.mean(shares))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="A query in one of many collections.")
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--collections", type=int, default=1000)
     parser.add_argument("--passages", type=int, default=100)
-    parser.add_argument("--large", help="A collection that is there.")
+    parser.add_argument("--large", nargs="+", default=[], help="Collections that are there.")
     parser.add_argument("--questions", type=int, default=100)
     arguments = parser.parse_args()
     asked = common.questions(arguments.dataset, arguments.questions)
@@ -118,26 +107,28 @@ def main() -> None:
         common.stage(app, first, common.passages(arguments.dataset, arguments.passages))
         app.runner.run_ready(collection_id=app.access.scope(first).collection.id)
         names = [f"{first}-{number}" for number in range(arguments.collections)]
-        large = [arguments.large] if arguments.large else []
+        large = arguments.large
         rows: list[list[object]] = []
 
         def measured(what: str, collections: Sequence[str]) -> None:
             def way(at: int, question: str) -> object:
                 return ask(app, question, collections[at % len(collections)])
 
-            rows.append([what, *cost(backends, asked, way), recall(app, collections, asked[:50])])
+            rows.append([what, *cost(backends, asked, way), common.recall(app, collections, asked[:50])])
             print(*rows[-1], flush=True)
 
         measured("a small one, alone", [first])
-        for name in large:
-            measured("the large one, without the small ones", [name])
+        if large:
+            measured("a large one, without the small ones", large[:1])
+        if large[1:]:
+            measured("large ones, each time another, without the small ones", large)
         try:
             copied(app, first, names)
             app.statistics.run()
             step = max(1, len(names) // len(asked))
             measured("a small one, each time another", names[::step])
-            for name in large:
-                measured("the large one, beside the small ones", [name])
+            if large:
+                measured("large ones, each time another, beside the small ones", large)
         finally:
             with app.database.write() as writer:
                 writer.execute(

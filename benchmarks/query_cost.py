@@ -99,8 +99,8 @@ def costs(ways: dict[str, Callable[[str], object]], asked: Sequence[str], backen
     )
 
 
-def statements(way: Callable[[str], object], asked: Sequence[str]) -> None:
-    """Print which functions send statements, how many, and what Postgres spends on each."""
+def statements(way: Callable[[str], object], asked: Sequence[str]) -> dict[str, float]:
+    """Print which functions send statements, how many, and what Postgres spends on each; the latter by function."""
     sent: Counter[str] = Counter()
     backend: dict[str, float] = defaultdict(float)
     began: list[tuple[float, int]] = []
@@ -128,6 +128,7 @@ def statements(way: Callable[[str], object], asked: Sequence[str]) -> None:
     rows.sort(key=lambda row: -row[2])
     rows.append(["all", sum(sent.values()) / len(asked), sum(backend.values()) / len(asked)])
     common.table(["statements of", "a query", "Postgres ms a query"], rows)
+    return {name: spent / len(asked) for name, spent in backend.items()}
 
 
 def _sender() -> str:

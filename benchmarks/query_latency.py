@@ -32,6 +32,7 @@ from pgvector.psycopg import register_vector
 import common
 from app.composition import Application, Servers
 from app.services.retrieval.query import Query
+from app.storage.retrieval.nearness import indexed_rows
 
 ARMS = [(profile, memory) for profile in ("paper", "default") for memory in ("off", "read")]
 TOP_K = 10
@@ -51,15 +52,13 @@ class Floor:
         self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
         self._connection.execute("SET hnsw.iterative_scan = relaxed_order")
         if not exact:
-            self._connection.execute("SET enable_sort = off")
             self._connection.execute(
                 f"CREATE INDEX IF NOT EXISTS passage_hnsw_{self._collection} ON passage "
-                f"USING hnsw (embedding vector_ip_ops) WHERE collection_id = {self._collection}"
+                f"USING hnsw (embedding vector_ip_ops) WHERE {indexed_rows(self._collection)}"
             )
+        rows = f"collection_id = {self._collection}" if exact else indexed_rows(self._collection)
         order = "(embedding <#> %(q)s) + 0" if exact else "embedding <#> %(q)s"
-        self._statement = (
-            f"SELECT id FROM passage WHERE collection_id = {self._collection} ORDER BY {order} LIMIT {TOP_K}"
-        )
+        self._statement = f"SELECT id FROM passage WHERE {rows} ORDER BY {order} LIMIT {TOP_K}"
 
     def __call__(self, question: str) -> object:
         """The nearest passages."""

@@ -1,26 +1,36 @@
-"""What does a query cost Postgres in a collection of 6,000, 40,000, 100,000 passages?
+"""What does a query cost Postgres in a collection of 6,000, 40,000, 100,000, 290,000 passages?
 
-    python benchmarks/scale.py DATASET_DIR --passages 40000 100000 [--collection NAME] [--questions N]
+    python benchmarks/scale.py DATASET_DIR --passages 40000 100000 290000 [--draw FILE.png] [--questions N]
+    python benchmarks/scale.py DATASET_DIR --passages 50000 --number 20 [--questions N]
 
-DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). From it larger
-collections, NAME-scale-N, are made in the database, always the same: real passages, and copies of them with other
-vectors. No encoder runs: a copy's vector is 0.8 of its own and 0.6 of another passage's, another one's in
-each copy, brought back to length 1. What few sentences name, and words that few passages have, are
-others in each copy (Heaps: a larger corpus has more of them); what more than ``COMMON`` have, all copies share, so
-hubs and common words grow with the corpus. Passages get the vector index that collections of this size have.
+290,000 passages of 2wiki_hipporag have 1,009,000 sentences. With ``--number`` so many collections of each size
+are made, and each question is asked of another. DATASET_DIR is a BEIR folder whose corpus was ingested (`engram
+ingest -c NAME corpus.jsonl.gz`). From it larger collections, NAME-scale-N, are made in the database, always the
+same: real passages, and copies of them with other vectors. No encoder runs: a copy's vector is 0.8 of its own
+and 0.6 of another passage's, another one's in each copy, brought back to length 1. What few sentences name, and
+words that few passages have, are others in each copy (Heaps: a larger corpus has more of them); what more than
+``COMMON`` have, all copies share, so hubs and common words grow with the corpus. Passages get the vector index
+that collections of this size have.
 
-Asked are those questions of the data set whose names are all names of entities, since the entities, some 600,000,
-get no index here; their answers lie among the real passages. Processor time is that of the
-server's process (`/proc/PID/schedstat`), see query_cost.py.
+Asked are those questions of the data set whose names are all names of entities, since the entities, some
+600,000, get no index here; their answers lie among the real passages. Processor time is that of the server's
+process (`/proc/PID/schedstat`), see query_cost.py. Recall is that of the service's dense search against an
+exact one, of the first ten.
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 import common
 from app.composition import Application
 from app.services.retrieval.query import Query
 from app.storage.corpus import collections
+from app.storage.retrieval.nearness import indexed_rows
+from app.storage.upkeep.maintenance import BUILDS
 from query_cost import statements
 
 COMMON = 20
@@ -115,9 +125,18 @@ _COPY = (
 )
 
 
-def grown(app: Application, source: str, passages: int) -> str:
+STAGES = {
+    "candidates": "candidates",
+    "opening": "names, and what is near",
+    "hops": "hops",
+    "second_look": "second look",
+}
+"""Module that sends a statement -> what it is drawn as; the rest is drawn as such."""
+
+
+def grown(app: Application, source: str, passages: int, number: int = 0) -> str:
     """The name of a collection of so many passages, made of the source where it is not there yet."""
-    name = f"{source}-scale-{passages}"
+    name = f"{source}-scale-{passages}" + (f"-{number}" if number else "")
     origin = app.access.scope(source).collection
     with app.database.write() as writer:
         made = collections.open_for_writing(writer, name, origin.encoder).collection
@@ -146,7 +165,7 @@ def grown(app: Application, source: str, passages: int) -> str:
             admin.execute("SET maintenance_work_mem = '1GB'")
             admin.execute(
                 f"CREATE INDEX IF NOT EXISTS passage_hnsw_{made.id} ON passage "
-                f"USING hnsw (embedding vector_ip_ops) WHERE collection_id = {made.id}"
+                f"USING hnsw (embedding vector_ip_ops) {BUILDS['passage']} WHERE {indexed_rows(made.id)}"
             )
         with app.database.write() as writer:
             writer.execute("UPDATE collection SET indexed = ARRAY['passage'] WHERE id = %(id)s", {"id": made.id})
@@ -158,12 +177,32 @@ def _is_named(app: Application, source: str, question: str) -> bool:
     return all(entity.similarity == 1.0 for entity in found.entities)
 
 
+def draw(file: Path, costs: Mapping[int, Mapping[str, float]]) -> None:
+    """Postgres' milliseconds a query, stage on stage, by the number of sentences."""
+    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    sizes = sorted(costs)
+    kinds = [*STAGES.values(), "rest"]
+    stages = {kind: [0.0] * len(sizes) for kind in kinds}
+    for at, size in enumerate(sizes):
+        for function, spent in costs[size].items():
+            stages[STAGES.get(function.split(".")[0], "rest")][at] += spent
+    axes.stackplot(sizes, *stages.values(), labels=kinds, alpha=0.8)
+    axes.set(xscale="log", xlabel="sentences in the collection", ylabel="Postgres, ms a query", ylim=(0, None))
+    axes.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
+    axes.legend(loc="upper left", reverse=True)
+    figure.savefig(file, dpi=120, metadata={"Software": None})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Postgres' processor time of a query, by the size of the corpus.")
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--collection", help="Default: the folder's name.")
     parser.add_argument("--passages", type=int, nargs="+", default=[40_000, 100_000])
+    parser.add_argument("--number", type=int, default=1, help="Collections of each size.")
     parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument("--draw", type=Path, help="Draw the costs by size into this PNG.")
     arguments = parser.parse_args()
     source = arguments.collection or arguments.dataset.resolve().name
     asked = common.questions(arguments.dataset)
@@ -171,19 +210,33 @@ def main() -> None:
     with common.application() as (app, _):
         asked = [question for question in asked[: 2 * arguments.questions] if _is_named(app, source, question)]
         asked = asked[: arguments.questions]
-        names = [source, *(grown(app, source, passages) for passages in arguments.passages)]
-        for name in names:
-            size = app.access.scope(name).collection
-            print(
-                f"\n{name}: {size.passage_count} passages, {size.sentence_count} sentences; {len(asked)} questions"
-            )
+        sizes = [[source]]
+        sizes += [[grown(app, source, n, at) for at in range(arguments.number)] for n in arguments.passages]
+        app.statistics.run()
+        costs: dict[int, Mapping[str, float]] = {}
+        rows: list[list[object]] = []
+        for names in sizes:
+            size = app.access.scope(names[0]).collection
+            print(f"\n{names[0]}: {size.passage_count} passages, {size.sentence_count} sentences", flush=True)
 
-            def service(question: str, name: str = name) -> object:
+            def service(question: str, names: list[str] = names) -> object:
+                name = names[asked.index(question) % len(names)]
                 return app.ask.query(Query(text=question, scope=app.access.scope(name), top_k=10))
 
             for question in asked[:20]:
                 service(question)
-            statements(service, asked)
+            costs[size.sentence_count] = statements(service, asked)
+            spent = sum(costs[size.sentence_count].values())
+            found = common.recall(app, names, asked)
+            rows.append([len(names), size.passage_count, size.sentence_count, spent, found])
+        first = sum(next(iter(costs.values())).values())
+        print()
+        common.table(
+            ["collections", "passages", "sentences", "Postgres ms a query", "times the first", "recall@10"],
+            ([*row[:4], sum(costs[int(str(row[2]))].values()) / first, row[4]] for row in rows),
+        )
+    if arguments.draw:
+        draw(arguments.draw, costs)
 
 
 if __name__ == "__main__":

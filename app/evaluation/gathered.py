@@ -79,13 +79,18 @@ def _read(path: Path) -> Gathered:
             fit_command(engine["ranking_prior"][1:], weights) if weights else None,
             asked.replace(f" --prior {weights}", " --prior WEIGHTS") if weights else asked,
             (int(dataset["passages"]), int(dataset["questions"])),
-            f"Engram {engine['version']}, code {engine['code']}, {_last(engine['embedding_model'])}",
+            f"Engram {engine['version']}, code {engine['code']}, {_encoder(engine)}",
             tuple(_line(row) for row in document["summary"]),
             bool(document.get("fitted_to_same_questions", name in engine.get("ranking_prior", [])[1:])),
             _trees(document.get("phases", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReportFileError(f"{path}: this is no report of `engram evaluate`.") from error
+
+
+def _encoder(engine: Mapping[str, Any]) -> str:
+    rounded = engine.get("embedding_precision", "float32") != "float32"
+    return f"{_last(engine['embedding_model'])}{' in eight bits' if rounded else ''}"
 
 
 def _line(row: Mapping[str, Any]) -> Line:

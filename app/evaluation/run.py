@@ -37,6 +37,7 @@ from app.settings import Settings
 # Settings that can change a figure.
 ENGINE = (
     "embedding_model",
+    "embedding_precision",
     "spacy_model",
     "recall_gate",
     "hub_limit",

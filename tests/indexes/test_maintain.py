@@ -213,6 +213,27 @@ class TestHealing:
         assert {of_passages(application, curie), of_passages(application, filled), entities} <= reports.keys()
         assert all(report.healed for report in reports.values())
 
+    def test_an_index_of_an_earlier_version_gives_way(self, application: Application, filled: str) -> None:
+        name = of_passages(application, filled)
+        collection_id = int(name.rsplit("_", 1)[1])
+        with application.database.administer() as administrator:
+            maintenance.drop(administrator, name)
+            administrator.execute(
+                f"CREATE INDEX {name} ON passage USING hnsw (embedding vector_ip_ops) "
+                f"WHERE collection_id = {collection_id}"
+            )
+        assert leftovers(application) == [name]
+        with application.database.read() as reader:
+            vector = reader.scalar(f"SELECT embedding FROM passage WHERE collection_id = {collection_id} LIMIT 1")
+        assert len(search_index(application, filled, vector.to_numpy())) == 10  # though it is of no use
+
+        run(service(application))
+
+        assert leftovers(application) == []
+        with application.database.read() as reader:
+            assert name in {index.name for index in maintenance.indexes(reader)}
+            assert "passage" in collections.find(reader, filled).indexed
+
     def test_queries_and_writes_go_on_meanwhile(self, application: Application, curie: str, filled: str) -> None:
         with application.database.read() as reader:
             target = collections.find(reader, filled).id

@@ -17,6 +17,7 @@ from app.errors import ConfigurationError
 from app.providers.embedder import bert, load_embedder, wire
 from app.providers.embedder.folder import DEFAULT_MODEL, ModelFolder, open_model
 from app.providers.embedder.onnx import onnx_encoder, written_shape
+from app.providers.embedder.rounded import BLOCK, ZERO, rounded
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +97,43 @@ class TestWhatIsWritten:
         folder = open_model(str(altered(tmp_path, {"hidden_size": 768})))
         with pytest.raises(ConfigurationError, match="384 wide, the configuration says 768"):
             onnx_encoder(folder, tmp_path, 1)
+
+
+class TestEightBits:
+    TEXTS = ("Where was the director of the film born?", "a text", "Hydrogen is the lightest element. " * 40)
+
+    def test_vectors_are_nearly_those_of_single_precision(self, tmp_path: Path) -> None:
+        whole = load_embedder(DEFAULT_MODEL, "onnx", tmp_path, threads=1, batch_size=8)
+        rounded = load_embedder(DEFAULT_MODEL, "onnx", tmp_path, threads=1, batch_size=8, precision="int8")
+        cosines = (whole.embed(self.TEXTS) * rounded.embed(self.TEXTS)).sum(axis=1)
+        assert cosines.min() > 0.999
+        assert cosines.max() < 0.999999  # and not the same graph again
+        assert rounded.fingerprint == whole.fingerprint
+
+    def test_texts_together_are_as_texts_alone(self, tmp_path: Path) -> None:
+        rounded = load_embedder(DEFAULT_MODEL, "onnx", tmp_path, threads=1, batch_size=8, precision="int8")
+        alone = np.vstack([rounded.embed([text]) for text in self.TEXTS])
+        np.testing.assert_allclose(rounded.embed(self.TEXTS), alone, atol=2e-3)
+
+    def test_a_weight_is_off_by_half_a_step_at_most(self) -> None:
+        weights = np.random.default_rng(0).standard_normal((3, 2 * BLOCK + 5)).astype(np.float32)
+        weights[1] = 0.0
+        numbers, scales = rounded(weights)
+        assert numbers.shape == (3, 3, BLOCK)
+        assert scales.shape == (3, 3)
+        again = ((numbers.astype(np.float32) - ZERO) * scales[:, :, None]).reshape(3, -1)[:, : weights.shape[1]]
+        steps = np.repeat(scales, BLOCK, axis=1)[:, : weights.shape[1]]
+        assert (np.abs(again - weights) <= steps / 2 + 1e-6).all()
+        assert (again[1] == 0).all()
+
+    def test_it_is_for_encoders_whose_graph_is_written(self, tmp_path: Path) -> None:
+        other = altered(tmp_path, {"model_type": "roberta"})
+        with pytest.raises(ConfigurationError, match="set the embedding precision to 'float32'"):
+            load_embedder(str(other), "onnx", tmp_path, threads=1, batch_size=8, precision="int8")
+
+    def test_torch_has_none(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigurationError, match="Eight bits are for the embedding runtime 'onnx'"):
+            load_embedder(DEFAULT_MODEL, "torch", tmp_path, threads=1, batch_size=8, precision="int8")
 
 
 class TestBytes:

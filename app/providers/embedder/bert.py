@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.providers.embedder.wire import FLOAT, INT64, Node, Tensor, model
+from app.providers.embedder.rounded import BLOCK, Precision, rounded
+from app.providers.embedder.wire import FLOAT, INT64, UINT8, Node, Tensor, model
 
+Given = NDArray[Any]
+"""Weights in single precision or in whole numbers of eight bits."""
 Array = NDArray[np.float32] | NDArray[np.int64]
 
+_KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): UINT8}
 _EMBEDDINGS = "embeddings"
 _UNUSED = ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias")
 """Published along with the weights: numbers 0, 1, 2, ... and a layer that sentence encoders do not read."""
@@ -71,8 +75,8 @@ def writable(shape: Shape, names: frozenset[str]) -> bool:
 
 
 def write(
-    shape: Shape, weights: Mapping[str, NDArray[np.float32]], pooling: str
-) -> tuple[bytes, dict[str, NDArray[np.float32]]]:
+    shape: Shape, weights: Mapping[str, NDArray[np.float32]], pooling: str, precision: Precision = "float32"
+) -> tuple[bytes, dict[str, Given]]:
     """The graph from token ids and mask (b, t), int64, to unit vectors (b, d), and the weights to give it by name.
 
     ``pooling`` is "mean" over the tokens of the mask, or "cls", the first token. Every row of the mask must have a
@@ -81,7 +85,7 @@ def write(
     width = weights[f"{_EMBEDDINGS}.word_embeddings.weight"].shape[1]
     if width != shape.width:
         raise ValueError(f"the weights are {width} wide, the configuration says {shape.width}")
-    graph = _Graph(shape, weights)
+    graph = _Graph(shape, weights, precision)
     tokens = graph.embeddings()
     bias = graph.attention_bias()
     for layer in range(shape.layers):
@@ -91,7 +95,7 @@ def write(
         graph.nodes,
         inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
         outputs=[Tensor("embedding", FLOAT, ("batch", shape.width))],
-        given=[Tensor(name, FLOAT, array.shape) for name, array in graph.given.items()],
+        given=[Tensor(name, _KINDS[array.dtype], array.shape) for name, array in graph.given.items()],
         constants=graph.constants,
     )
     return written, graph.given
@@ -100,11 +104,12 @@ def write(
 class _Graph:
     """Nodes in the order in which they run; every method adds some and returns the name of their result."""
 
-    def __init__(self, shape: Shape, weights: Mapping[str, NDArray[np.float32]]) -> None:
+    def __init__(self, shape: Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision) -> None:
         self._shape = shape
         self._weights = weights
+        self._precision = precision
         self.nodes: list[Node] = []
-        self.given: dict[str, NDArray[np.float32]] = {}
+        self.given: dict[str, Given] = {}
         self.constants: dict[str, Array] = {}
 
     def embeddings(self) -> str:
@@ -165,9 +170,23 @@ class _Graph:
 
     def _dense(self, name: str, values: str) -> str:
         """x Wᵀ + b; the weights are published with a row for each output."""
-        turned = self._give(f"{name}.weight", self._weights[f"{name}.weight"].T)
+        weights = self._weights[f"{name}.weight"]
         bias = self._give(f"{name}.bias", self._weights[f"{name}.bias"])
-        return self._add("Add", self._add("MatMul", values, turned), bias)
+        if self._precision == "int8":
+            product = self._rounded(name, values, weights)
+        else:
+            product = self._add("MatMul", values, self._give(f"{name}.weight", weights.T))
+        return self._add("Add", product, bias)
+
+    def _rounded(self, name: str, values: str, weights: NDArray[np.float32]) -> str:
+        """x Wᵀ of weights in eight bits, (n, k), and of inputs that are rounded alike (accuracy level 4)."""
+        numbers, scales = rounded(weights)
+        outputs, inputs = weights.shape
+        given = [values, self._give(f"{name}.numbers", numbers), self._give(f"{name}.scales", scales)]
+        attributes = {"N": outputs, "K": inputs, "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
+        result = f"MatMulNBits.{len(self.nodes)}"
+        self.nodes.append(Node("MatMulNBits", given, [result], attributes, domain="com.microsoft"))
+        return result
 
     def _norm(self, name: str, values: str) -> str:
         scale = self._give(f"{name}.LayerNorm.weight", self._weights[f"{name}.LayerNorm.weight"])
@@ -184,7 +203,7 @@ class _Graph:
         self.nodes.append(Node(operator, inputs, [result], attributes))
         return result
 
-    def _give(self, name: str, array: NDArray[np.float32]) -> str:
+    def _give(self, name: str, array: Given) -> str:
         self.given[name] = np.ascontiguousarray(array)
         return name
 

@@ -17,6 +17,7 @@ import app
 from app.errors import ConfigurationError
 from app.providers.embedder import bert
 from app.providers.embedder.folder import INSTALL_ENCODERS, ModelFolder
+from app.providers.embedder.rounded import Precision
 from app.providers.embedder.windows import Encoder
 
 EXPORTER_VERSION = 1
@@ -27,11 +28,13 @@ READABLE_POOLING = (("mean",), ("cls",))
 PROVIDERS = ["CPUExecutionProvider"]
 
 
-def onnx_encoder(folder: ModelFolder, cache_directory: Path, threads: int) -> Encoder:
+def onnx_encoder(
+    folder: ModelFolder, cache_directory: Path, threads: int, precision: Precision = "float32"
+) -> Encoder:
     """Encoder over the model's graph: written in memory for BERT's, exported by torch on first use for others.
 
     An exported graph is kept under ``cache_directory``; one that is written is made anew at each start, in a fifth
-    of a second, and leaves no file.
+    of a second, and leaves no file. Only one that is written comes in eight bits.
     """
     if folder.modules not in READABLE_MODULES or folder.pooling not in READABLE_POOLING:
         raise ConfigurationError(
@@ -39,10 +42,15 @@ def onnx_encoder(folder: ModelFolder, cache_directory: Path, threads: int) -> En
             f"{', '.join(folder.pooling) or 'none'}): set the embedding runtime to 'torch'."
         )
     shape = written_shape(folder)
+    if shape is None and precision != "float32":
+        raise ConfigurationError(
+            f"{folder.model} is not of BERT's kind, which alone is read in eight bits: set the embedding precision "
+            "to 'float32'."
+        )
     if shape is None:
         session = _exported_session(exported_graph(folder, cache_directory), threads)
     else:
-        session = _written_session(folder, shape, threads)
+        session = _written_session(folder, shape, threads, precision)
 
     def encode(token_ids: NDArray[np.int64], attention_mask: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = {"input_ids": token_ids, "attention_mask": attention_mask}
@@ -68,12 +76,14 @@ def written_shape(folder: ModelFolder) -> bert.Shape | None:
         raise ConfigurationError(f"{files[0]} cannot be read: {error}") from error
 
 
-def _written_session(folder: ModelFolder, shape: bert.Shape, threads: int) -> onnxruntime.InferenceSession:
+def _written_session(
+    folder: ModelFolder, shape: bert.Shape, threads: int, precision: Precision
+) -> onnxruntime.InferenceSession:
     (file,) = folder.transformer.glob("*.safetensors")
     weights = {name: array.astype(np.float32, copy=False) for name, array in load_file(file).items()}
     options = _options(threads)
     try:
-        graph, given = bert.write(shape, weights, folder.pooling[0])
+        graph, given = bert.write(shape, weights, folder.pooling[0], precision)
     except ValueError as error:
         raise ConfigurationError(f"{file} does not fit the configuration beside it: {error}.") from error
     # Copied when the session is made, so the arrays can go.

@@ -104,7 +104,7 @@ class MaintainService:
     ) -> None:
         for name in maintenance.leftovers(administrator):
             maintenance.drop(administrator, name)
-            log.info("dropped what an interrupted build left", index=name)
+            log.info("dropped what an interrupted build or an earlier version left", index=name)
         self._fit(administrator, should_stop)
         for table, group in groupby(maintenance.indexes(administrator), key=lambda index: index.table):
             if should_stop():

@@ -20,7 +20,7 @@ from app.core.lexical import K1, B
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, wanted
-from app.storage.parameters import Numbers
+from app.storage.parameters import Numbers, floats
 
 POSTINGS = 10_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
@@ -253,7 +253,7 @@ def parameters(collection: Collection, weights: Mapping[str, float], **more: Any
         "b": B,
         "postings": POSTINGS,
         "terms": list(weights),
-        "weights": [float(weight) for weight in weights.values()],
+        "weights": floats(weights.values()),
         **more,
     }
 

@@ -69,7 +69,7 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
         SELECT p.id, p.external_id, p.title, p.text, p.metadata
         FROM {WANTED} {each("passage p", "p.id = wanted.id")}
         """,
-        {"collection": collection_id, "ids": list(passages)},
+        {"collection": collection_id, "ids": integers(passages)},
     )
     return {row.id: StoredPassage(**row._mapping) for row in rows}
 

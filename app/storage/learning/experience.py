@@ -53,7 +53,7 @@ def recalling(focus: Focus, active: str) -> str:
     return f"""
         WITH near AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-            WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(questions)s
+            WHERE {past.rows} ORDER BY {past.order} LIMIT %(questions)s
         ), known AS MATERIALIZED (
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete
             FROM near {each("question_support supported", "supported.question_id = near.id")}

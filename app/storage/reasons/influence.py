@@ -170,7 +170,7 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
                ) AS steps
         FROM (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-            WHERE collection_id = {past.collection} ORDER BY {past.order} LIMIT %(limit)s
+            WHERE {past.rows} ORDER BY {past.order} LIMIT %(limit)s
         ) AS near
         WHERE near.similarity >= %(gate)s ORDER BY near.similarity DESC, near.id
         """,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from app.storage.corpus import lexical
 from app.storage.database import Reader
-from app.storage.parameters import received
+from app.storage.parameters import integers, received
 from app.storage.retrieval import keyed
 from app.storage.retrieval.focus import Focus, GraphLimits
 
@@ -86,7 +86,7 @@ def find(
         """,
         focus.parameters(
             **lexical.parameters(
-                focus.collection, terms, limit=limit, nearest=0 if known else limit, ids=[*given, *known]
+                focus.collection, terms, limit=limit, nearest=0 if known else limit, ids=integers((*given, *known))
             )
         ),
     )

@@ -64,7 +64,7 @@ def nearest_entity(
         f"""
         SELECT * FROM (
             SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
-            WHERE collection_id = {near.collection} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
+            WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC, id LIMIT 1
         """,
         {"collection": collection.id, "v": vector, "limit": NEAR_ENTITIES},

@@ -13,7 +13,7 @@ from app.storage.aside import as_rows
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each, wanted
-from app.storage.parameters import received
+from app.storage.parameters import floats, integers, received
 from app.storage.retrieval.focus import Focus, GraphLimits
 
 
@@ -132,9 +132,9 @@ def linked_sentences(
             limits,
             read,
             recalled,
-            entities=list(activation),
-            scores=list(activation.values()),
-            near=list(near or ()),
+            entities=integers(activation),
+            scores=floats(activation.values()),
+            near=integers(near or ()),
         ),
     )
     return reached(focus, row)
@@ -143,7 +143,7 @@ def linked_sentences(
 def linking(focus: Focus, limits: GraphLimits, read: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
     """The parameters of a statement with ``linked`` in it."""
     return focus.parameters(
-        recalled=list(recalled),
+        recalled=integers(recalled),
         hub=HUB,
         hub_limit=limits.hub_limit,
         candidate_limit=limits.candidate_limit,
@@ -215,8 +215,8 @@ def all_sentences(
     row = reader.row(
         reaching(focus, candidates),
         focus.parameters(
-            passages=None if passages is None else list(passages),
-            recalled=list(recalled),
+            passages=None if passages is None else integers(passages),
+            recalled=integers(recalled),
             hub_limit=limits.hub_limit,
             candidate_limit=limits.candidate_limit,
             read=read,
@@ -277,7 +277,7 @@ def evidence(
     """The given sentences as they can be read; and entity -> how many sentences name it, counted up to ``most``."""
     row = reader.row(
         f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED}), {_LINKS} SELECT {_READ}",
-        {"collection": collection.id, "ids": list(sentences), "hub_limit": most},
+        {"collection": collection.id, "ids": integers(sentences), "hub_limit": most},
     )
     return _evidence(row)
 

@@ -51,7 +51,7 @@ _INDEXED_EVOLVED = f"""
         WHERE key.collection_id = %(collection)s ORDER BY similarity DESC LIMIT {{count}}
     ), base AS (
         SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-        WHERE p.collection_id = {{collection}} {{scope}}
+        WHERE {{rows}} {{scope}}
           AND (SELECT key.passage_id FROM passage_key key
                WHERE key.collection_id = %(collection)s AND key.passage_id = p.id) IS NULL
         ORDER BY {{order}} LIMIT {{count}}
@@ -79,7 +79,7 @@ def nearest_passages(
     statement = nearest(focus, limits)
     if given:
         statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, WANTED)}"
-    rows = reader.rows(statement, focus.parameters(limit=limit, ids=list(given)))
+    rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(given)))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
 
@@ -91,12 +91,12 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
         return f"""
             SELECT id, -distance AS similarity, title FROM (
                 SELECT p.id, {near.order} AS distance, p.title FROM passage p
-                WHERE p.collection_id = {near.collection} {scope} ORDER BY distance LIMIT {count}
+                WHERE {near.rows} {scope} ORDER BY distance LIMIT {count}
             ) AS nearest ORDER BY distance
         """
     if limits.exact or "passage" not in focus.collection.indexed:
         return _EXACT_EVOLVED.format(scope=scope, count=count)
-    return _INDEXED_EVOLVED.format(scope=scope, collection=near.collection, order=near.order, count=count)
+    return _INDEXED_EVOLVED.format(scope=scope, rows=near.rows, order=near.order, count=count)
 
 
 def and_given(focus: Focus, wanted: str) -> str:
@@ -146,7 +146,7 @@ def _nearest_to_each(
             WITH ORDINALITY AS asked(vector, depth, metadata, n)
         CROSS JOIN LATERAL (
             SELECT p.id, -(p.embedding <#> asked.vector) AS similarity FROM passage p
-            WHERE p.collection_id = {near.collection} {"AND p.metadata @> asked.metadata" if filtered else ""}
+            WHERE {near.rows} {"AND p.metadata @> asked.metadata" if filtered else ""}
             ORDER BY {near.order} LIMIT asked.depth
         ) AS nearest
         ORDER BY asked.n, nearest.similarity DESC, nearest.id

@@ -10,13 +10,21 @@ class Nearness:
     """Parts of a statement that takes what is nearest first.
 
     Attributes:
-        collection: what ``collection_id`` must equal: a vector index holds one collection's rows, and the planner
-            takes it only if the statement itself names that collection.
+        rows: the condition on what is searched.
         order: what to order by.
     """
 
-    collection: str
+    rows: str
     order: str
+
+
+def indexed_rows(collection_id: int, alias: str = "") -> str:
+    """The condition on rows in a collection's vector index, which is that of the index as well.
+
+    No other index can serve it. Of a collection that statistics do not know of, the planner takes it that it is
+    empty, and would find and sort all of its rows by another index.
+    """
+    return f"({alias}collection_id + 0) = {int(collection_id)}"
 
 
 def nearness(
@@ -30,5 +38,5 @@ def nearness(
     """
     distance = f"{alias}{column} <#> {vector}"
     if exact or table not in collection.indexed:
-        return Nearness("%(collection)s", f"({distance}) + 0")  # which no index can serve
-    return Nearness(str(int(collection.id)), distance)
+        return Nearness(f"{alias}collection_id = %(collection)s", f"({distance}) + 0")  # which no index can serve
+    return Nearness(indexed_rows(collection.id, alias), distance)

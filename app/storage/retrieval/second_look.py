@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from app.storage.aside import Aside, as_rows
 from app.storage.database import Reader
 from app.storage.lookups import each, wanted
-from app.storage.parameters import Numbers, received
+from app.storage.parameters import Numbers, integers, received
 from app.storage.retrieval.focus import Focus
 
 
@@ -117,9 +117,9 @@ def look(
     row = reader.row(
         _STATEMENT.format(across=f"ARRAY[{', '.join(cosines)}]", key=key, aside=aside.column if aside else "NULL"),
         focus.parameters(
-            pool=list(pool),
+            pool=integers(pool),
             candidates=Numbers(candidates),
-            asked=list(asked),
+            asked=integers(asked),
             most=most,
             **(aside.parameters if aside else {}),
         ),

@@ -20,9 +20,12 @@ from dataclasses import dataclass
 from app.errors import ConfigurationError
 from app.storage.database import Administrator, Reader
 from app.storage.lookups import THERE
+from app.storage.retrieval.nearness import indexed_rows
 
 BUILDS = {
-    "passage": "",
+    # Of 290,000 passages .995 of the nearest ten are found so, and .955 with pgvector's 64, at the same cost of a
+    # search; a build takes three times as long.
+    "passage": "WITH (ef_construction = 200)",
     # Names are many and mostly met by their text: a lighter graph does.
     "entity": "WITH (m = 8, ef_construction = 32)",
     "question": "",
@@ -62,8 +65,11 @@ _INDEXES = """
     JOIN pg_class t ON t.oid = x.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
     WHERE method.amname = 'hnsw' AND n.nspname = current_schema()
 """
-# What REINDEX CONCURRENTLY calls the index it builds, and the one it replaced.
-_LEFTOVER = r"NOT x.indisvalid AND i.relname ~ '_cc(new|old)\d*$'"
+# What REINDEX CONCURRENTLY calls the index it builds, and the one it replaced; and indexes of an earlier version,
+# whose condition, being another one, no query states any more.
+_LEFTOVER = r"""(
+    NOT x.indisvalid AND i.relname ~ '_cc(new|old)\d*$' OR pg_get_expr(x.indpred, x.indrelid) !~ '[+] 0'
+)"""
 
 
 def indexes(reader: Reader) -> list[VectorIndex]:
@@ -117,7 +123,7 @@ def build(administrator: Administrator, table: str, collection_id: int, memory_m
     administrator.execute(
         f"""
         CREATE INDEX CONCURRENTLY IF NOT EXISTS {table}_hnsw_{int(collection_id)}
-        ON {table} USING hnsw (embedding vector_ip_ops) {BUILDS[table]} WHERE collection_id = {int(collection_id)}
+        ON {table} USING hnsw (embedding vector_ip_ops) {BUILDS[table]} WHERE {indexed_rows(collection_id)}
         """
     )
 
@@ -128,7 +134,7 @@ def leave_to_autovacuum(administrator: Administrator, table: str) -> None:
 
 
 def leftovers(reader: Reader) -> list[str]:
-    """Names of what interrupted builds left behind: searched by nobody, yet every write pays for them."""
+    """Names of what interrupted builds and earlier versions left: searched by nobody, yet every write pays."""
     rows = reader.rows(f"SELECT i.oid::regclass::text AS name {_INDEXES} AND {_LEFTOVER} ORDER BY 1")
     return [row.name for row in rows]
 
