@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import SecretStr
 
 from app.composition import Application, Servers, servers
 from app.main import create_app
@@ -20,11 +21,14 @@ from app.services.access.scope import Scope
 from app.settings import Settings
 from app.storage.schema import migrate
 from tests.support import encoder
+from tests.support.citus import distributed
 from tests.support.command import Cli
 from tests.support.live_server import LiveServer
 from tests.support.modelled import Modelled
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
+CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
+"""The folder of Postgres' programs where Citus is installed: tests of storage then run on a cluster of it."""
 
 for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
     if _name in {"DATABASE_URL", "READ_DATABASE_URL", "REDIS_URL"} or (
@@ -85,6 +89,10 @@ def heavy(settings: Settings) -> Heavy:
 def addresses(settings: Settings) -> Iterator[Servers]:
     """Running servers with the schema in place; a Postgres that nobody kills waits for no disk."""
     with ExitStack() as stack:
+        if CITUS is not None:
+            settings = settings.model_copy(
+                update={"database_url": SecretStr(stack.enter_context(distributed(CITUS)))}
+            )
         with pytest.MonkeyPatch.context() as patch:
             for name, value in FORGETFUL.items():
                 patch.setitem(postgres._SETTINGS, name, value)

@@ -13,12 +13,13 @@ from typing import Any
 
 from psycopg import ClientCursor, Connection, Error
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import NullPool, QueuePool, create_engine, make_url
+from sqlalchemy import CursorResult, NullPool, QueuePool, create_engine, make_url
 
 from app import deadline, tenancy
 from app.errors import ConfigurationError
 from app.storage import replica
-from app.storage.engines import CONNECT_TIMEOUT_SECONDS, pooled, with_driver
+from app.storage.engines import CONNECT_TIMEOUT_SECONDS, DISTRIBUTED, pooled, with_driver
+from app.storage.lookups import of_one_node
 from app.storage.refusals import explained
 from app.storage.replica import Replica
 from app.storage.timed import timed
@@ -38,20 +39,29 @@ class Reader:
     def __init__(self, connection: SqlConnection) -> None:
         self._connection = connection
 
+    @property
+    def distributed(self) -> bool:
+        """Whether a coordinator of Citus is asked, which does not run every statement that Postgres does."""
+        return bool(self._connection.info.get(DISTRIBUTED))
+
     def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
         """All rows of ``statement``, whose parameters are written ``%(name)s``."""
-        deadline.check()
-        return self._connection.exec_driver_sql(statement, dict(parameters or {})).all()
+        return self._done(statement, parameters).all()
 
     def row(self, statement: str, parameters: Parameters = None) -> Any:
         """The first row, or None."""
-        deadline.check()
-        return self._connection.exec_driver_sql(statement, dict(parameters or {})).first()
+        return self._done(statement, parameters).first()
 
     def scalar(self, statement: str, parameters: Parameters = None) -> Any:
         """The first column of the first row, or None."""
         row = self.row(statement, parameters)
         return None if row is None else row[0]
+
+    def _done(self, statement: str, parameters: Parameters) -> "CursorResult[Any]":
+        deadline.check()
+        return self._connection.exec_driver_sql(
+            of_one_node(statement) if self.distributed else statement, dict(parameters or {})
+        )
 
 
 class Writer(Reader):
@@ -59,6 +69,7 @@ class Writer(Reader):
 
     def execute(self, statement: str, parameters: Parameters = None) -> int:
         """Run a statement that returns no rows; the number of rows it touched."""
+        statement = of_one_node(statement) if self.distributed else statement
         return self._connection.exec_driver_sql(statement, dict(parameters or {})).rowcount
 
 
@@ -289,6 +300,8 @@ class Database:
             ConfigurationError: the role for that is not there, or not this one's to take.
         """
         with self.read() as reader:
+            if reader.distributed:
+                raise ConfigurationError("ENGRAM_ROW_SECURITY does not go with Citus: no policy may ask a table.")
             role = reader.scalar("SELECT rolname FROM pg_roles WHERE rolname = %(role)s", {"role": TENANT_ROLE})
             if role is None or not reader.scalar("SELECT pg_has_role(%(role)s, 'MEMBER')", {"role": TENANT_ROLE}):
                 raise ConfigurationError(

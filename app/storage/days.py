@@ -1,5 +1,7 @@
 """A judge's day in SQL: that on which an ``event`` was received, in UTC; and the judge, as caps know it."""
 
+from datetime import UTC, datetime
+
 from app.core.standing import NEWCOMERS
 
 DAY = "to_char(event.received_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')"
@@ -14,3 +16,8 @@ def on_day(day: str) -> str:
         event.received_at >= ({day})::timestamp AT TIME ZONE 'UTC'
         AND event.received_at < (({day})::timestamp + interval '1 day') AT TIME ZONE 'UTC'
     """
+
+
+def day_of(received_at: datetime) -> str:
+    """``DAY`` of a moment: where rows are distributed, no statement that changes some may return it."""
+    return received_at.astimezone(UTC).date().isoformat()

@@ -18,6 +18,15 @@ CONNECT_TIMEOUT_SECONDS = 5
 PING_AFTER_SECONDS = 1.0
 """A pooled connection that was idle for longer is tried before it is used. Not every one: a query takes ten."""
 USED = "used_at"
+DISTRIBUTED = "distributed"
+"""Of a connection's ``info``: whether it leads to a coordinator of Citus."""
+_OF_A_COORDINATOR = """
+    SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
+           set_config('citus.multi_shard_modify_mode', 'sequential', false)
+    WHERE to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
+"""
+"""Citus has to know the collection, and so the node, when it plans; the node's own plan is for any. And what is
+written to several tables goes to a node by one connection, which alone sees it before the end."""
 
 
 class _BinaryCursor(Cursor[Any]):
@@ -37,7 +46,7 @@ def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _record: Any) -> None:
+    def prepare(connection: Any, record: Any) -> None:
         driver: Connection[Any] = (
             connection.driver_connection if hasattr(connection, "driver_connection") else connection
         )
@@ -45,6 +54,7 @@ def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
         with ClientCursor(driver) as cursor:
             for name, value in settings.items():
                 cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+            record.info[DISTRIBUTED] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
         try:
             register_vector(driver)
         except ProgrammingError as error:

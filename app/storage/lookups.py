@@ -11,9 +11,15 @@ Statements that mean a collection as a whole (an exact search, a copy, a verific
 tests/storage/test_plans.py lists them.
 """
 
+import re
+from functools import cache
+
 THERE = "going_since IS NULL"
 """Of rows of ``collection``: it is there. Others were deleted, and what they held goes: ``storage.corpus.removal``.
 """
+
+
+_EQUAL = re.compile(r"\b((?:\w+\.)?collection_id) = (\w+\.collection_id)\b")
 
 
 def wanted(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
@@ -26,7 +32,21 @@ def wanted(parameter: str, kind: str = "bigint", *, collection: str = "%(collect
     return f"(SELECT DISTINCT {columns}) AS wanted"
 
 
+NOW = "(SELECT now() AS moment) AS clock"
+"""The moment as a column: for a CASE, into which Citus lets no function whose value is not for ever the same."""
 WANTED = wanted("ids")
+
+
+@cache
+def of_one_node(statement: str) -> str:
+    """A statement about one collection with that named at each of its tables, as Citus needs to find the node.
+
+    Citus does not see through a sub-select that a column is the parameter: to it, an equality of two collections
+    within one may reach over all nodes.
+    """
+    if "%(collection)s" not in statement:
+        return statement
+    return _EQUAL.sub(r"\1 = %(collection)s::bigint AND \2 = %(collection)s::bigint", statement)
 
 
 def given(rows: str, *, collection: str = "%(collection)s") -> str:

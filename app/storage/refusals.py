@@ -26,6 +26,9 @@ _GIVEN_UP = (
     errors.ConfigurationLimitExceeded,
 )
 
+_NO_PARTITION = "no partition of relation"
+"""What Citus passes on from a worker, without the kind of error that it was there."""
+
 
 @contextmanager
 def explained(*, writing: bool = False) -> Iterator[None]:
@@ -48,6 +51,8 @@ def explained(*, writing: bool = False) -> Iterator[None]:
         # a server that takes no writes, as a standby or one whose provider found its disk full.
         if error.connection_invalidated or (writing and isinstance(error.orig, errors.ReadOnlySqlTransaction)):
             raise UnavailableError(_cause(error)) from error
+        if str(error.orig).startswith(_NO_PARTITION):
+            raise MissingPartitionError(_cause(error)) from error
         raise
     except exc.ProgrammingError as error:
         if isinstance(error.orig, errors.UndefinedTable | errors.UndefinedColumn):

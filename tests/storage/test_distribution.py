@@ -12,11 +12,12 @@ import pytest
 
 import app
 from app.composition import Application
+from app.errors import ConfigurationError
+from app.storage import distribution
+from app.storage.lookups import of_one_node, wanted
+from tests.conftest import CITUS
 
-REFERENCE = {"tenant", "collection"}
-"""On all nodes: small, written seldom, and referred to by every row."""
-LOCAL = {"access_key", "spent", "act"}
-"""On the coordinator: of tenants, not of collections."""
+REFERENCE, LOCAL = set(distribution.REFERENCE), set(distribution.LOCAL)
 TABLES = "relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace AND NOT relispartition"
 
 
@@ -35,7 +36,7 @@ def test_every_table_is_of_collections_or_a_named_exception(application: Applica
             WHERE {TABLES} AND attname = 'collection_id' AND attnotnull
             """
         )
-    assert {row.relname for row in rows} == tables - REFERENCE - LOCAL
+    assert {row.relname for row in rows} == tables - REFERENCE - LOCAL == set(distribution.by_collection())
 
 
 def test_every_key_has_the_collection(application: Application) -> None:
@@ -99,3 +100,53 @@ def test_no_statement_moves_a_row_to_another_collection() -> None:
             if re.search(r"\bUPDATE\b", statement):
                 assert not moved.search(statement), (file.name, statement)
     assert moved.search("UPDATE passage SET text = 'x', collection_id = 3 WHERE id = 1")
+
+
+def statements() -> list[tuple[str, str]]:
+    """(file, statement) of storage."""
+    return [
+        (file.name, statement)
+        for file in sorted((Path(app.__file__).parent / "storage").rglob("*.py"))
+        for statement in re.findall(r'"""(.*?)"""', file.read_text(encoding="utf-8"), re.DOTALL)
+        if re.search(r"\b(UPDATE|INSERT|DELETE)\b", statement)
+    ]
+
+
+UNSTABLE = r"(now|clock_timestamp|random|nextval|gen_random_uuid)\("
+REFUSED = (
+    # In a CASE or a COALESCE of what is written.
+    re.compile(rf"\b(CASE\b(?:(?!\bEND\b).)*|coalesce\([^()]*){UNSTABLE}", re.DOTALL),
+    # In what a conflict does.
+    re.compile(rf"\bDO UPDATE SET\b(?:(?!\bWHERE\b|\bRETURNING\b).)*{UNSTABLE}", re.DOTALL),
+    # Refused nowhere, but sent to the node as another expression.
+    re.compile(r"\bUPDATE\b.*\bCASE \w+ WHEN '", re.DOTALL),
+)
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_no_statement_has_a_function_where_citus_refuses_one(refused: re.Pattern[str]) -> None:
+    for file, statement in statements():
+        if "{drawn}" not in statement and not any(f"UPDATE {table}" in statement for table in LOCAL):
+            assert not refused.search(statement), (file, statement)
+    wrong = (
+        "UPDATE job SET at = CASE status WHEN 'queued' THEN now() END",
+        "INSERT INTO job VALUES (1) ON CONFLICT (id) DO UPDATE SET at = now()",
+    )
+    assert any(refused.search(one) for one in wrong)
+
+
+def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:
+    statement = f"SELECT s.id FROM {wanted('ids')} JOIN sentence s ON s.collection_id = wanted.collection_id"
+    assert of_one_node(statement).endswith(
+        "ON s.collection_id = %(collection)s::bigint AND wanted.collection_id = %(collection)s::bigint"
+    )
+    of_all = "SELECT FROM job JOIN passage p ON p.collection_id = job.collection_id"
+    assert of_one_node(of_all) == of_all
+
+
+@pytest.mark.skipif(CITUS is not None, reason="the cluster is one")
+def test_a_database_that_is_no_coordinators_is_left_as_it_is(application: Application) -> None:
+    with application.database.write_long() as writer:
+        assert not writer.distributed
+        with pytest.raises(ConfigurationError, match="no extension citus"):
+            distribution.distribute(writer, hnsw_ef_search=100)

@@ -89,7 +89,7 @@ def _adopt(writer: Writer, target: int, event: StoredEvent, source: int) -> dict
         words += adopted.spoken(writer, target, page)
     words.sort(key=lambda word: word.sequence)
     sequences = [word.sequence for word in words]
-    places = dict(zip(sequences, adopted.places(writer, len(words)), strict=True))
+    places = dict(zip(sequences, graph.next_places(writer, len(words)), strict=True))
     stated = [word for word in words if isinstance(word, Statement)]
     new: dict[int, str] = {}
     for start in range(0, len(stated), ROWS):

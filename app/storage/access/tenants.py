@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from app.storage.database import Reader, Writer
-from app.storage.lookups import THERE
+from app.storage.lookups import NOW, THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ def exists(reader: Reader, name: str) -> bool:
 def close(writer: Writer, name: str) -> bool:
     """Have nobody be of the tenant any more, who needs a key or a token for that; whether it is there."""
     closed = writer.execute(
-        "UPDATE tenant SET closed_at = coalesce(closed_at, now()) WHERE name = %(name)s", {"name": name}
+        f"UPDATE tenant SET closed_at = coalesce(closed_at, clock.moment) FROM {NOW} WHERE name = %(name)s",
+        {"name": name},
     )
     writer.execute(
         "UPDATE access_key SET revoked_at = now() WHERE tenant = %(name)s AND revoked_at IS NULL", {"name": name}
@@ -190,6 +191,18 @@ def spent_today(reader: Reader, tenant: str, principal: str) -> dict[str, int]:
 
 def held(reader: Reader, tenant: str) -> tuple[int, int]:
     """Passages of all its collections, and jobs that are open there."""
+    if reader.distributed:
+        own = reader.rows(
+            f"SELECT id, passage_count FROM collection WHERE tenant = %(tenant)s AND {THERE}", {"tenant": tenant}
+        )
+        jobs = reader.scalar(
+            """
+            SELECT count(*) FROM job
+            WHERE collection_id = ANY(%(own)s) AND status IN ('receiving', 'queued', 'running')
+            """,
+            {"own": [row.id for row in own]},
+        )
+        return sum(row.passage_count for row in own), int(jobs)
     row = reader.row(
         f"""
         SELECT coalesce(sum(passage_count), 0)::bigint AS passages,

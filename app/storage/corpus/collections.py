@@ -9,6 +9,7 @@ from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, GoneError, NotFoundError, UnavailableError
+from app.storage.corpus.held import ALONE, CHANGED, KEPT, hold, locked, row_lock
 from app.storage.database import Reader, Writer
 from app.storage.lookups import THERE
 
@@ -129,13 +130,13 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint)
         VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s) ON CONFLICT (tenant, name) DO NOTHING
     """
-    opening = f"""
-        SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE} FOR KEY SHARE
-    """
+    named = f"FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {THERE}"
     while True:
         created = writer.execute(insert, parameters) > 0
         # None: another transaction, waited for here, has just deleted what the insert collided with.
-        found = writer.row(opening, parameters)
+        if writer.distributed and (there := writer.scalar(f"SELECT id {named}", parameters)) is not None:
+            hold(writer, there, KEPT)
+        found = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, KEPT)}", parameters)
         if found is not None:
             return Opened(of_row(found), created)
 
@@ -146,10 +147,7 @@ def keep(writer: Writer, collection_id: int) -> bool:
     Taken before any other lock: a deletion locks the collection and then every row in it, so a transaction that
     came to the collection only after its rows would deadlock with it.
     """
-    held = writer.row(
-        f"SELECT id FROM collection WHERE id = %(id)s AND {THERE} FOR KEY SHARE", {"id": collection_id}
-    )
-    return held is not None
+    return locked(writer, collection_id, KEPT) is not None
 
 
 def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
@@ -198,8 +196,7 @@ def same_space(reader: Reader, collection: Collection) -> None:
 
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:
     """``lock_graph``, but only if nobody holds the collection: a re-key can hold it for minutes."""
-    statement = f"SELECT id FROM collection WHERE id = %(id)s AND {THERE} FOR NO KEY UPDATE SKIP LOCKED"
-    return writer.row(statement, {"id": collection_id}) is not None
+    return locked(writer, collection_id, CHANGED, wait=False) is not None
 
 
 def lock_graph(writer: Writer, collection_id: int) -> bool:
@@ -208,17 +205,13 @@ def lock_graph(writer: Writer, collection_id: int) -> bool:
     Readers are not held up. The lock is the collection's row, which their counts change in the end: taken first,
     so that a deletion of the collection waits for them instead of deadlocking.
     """
-    statement = f"SELECT id FROM collection WHERE id = %(id)s AND {THERE} FOR NO KEY UPDATE"
-    held = writer.row(statement, {"id": collection_id})
-    return held is not None
+    return locked(writer, collection_id, CHANGED) is not None
 
 
 def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
     """As ``lock_graph``: the space that the collection's vectors are of until the transaction ends; None: gone."""
-    found: int | None = writer.scalar(
-        f"SELECT space FROM collection WHERE id = %(id)s AND {THERE} FOR NO KEY UPDATE", {"id": collection_id}
-    )
-    return found
+    row = locked(writer, collection_id, CHANGED)
+    return None if row is None else row.space
 
 
 def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
@@ -285,15 +278,13 @@ def delete_unused(writer: Writer, collection_id: int) -> None:
     """Remove the collection if nothing was ever put into it and nothing is on its way."""
     parameters = {"id": collection_id}
     # The lock waits for jobs being opened, so that the deletion's own snapshot sees them.
-    writer.row("SELECT id FROM collection WHERE id = %(id)s FOR UPDATE", parameters)
-    writer.execute(
-        """
-        DELETE FROM collection c WHERE id = %(id)s AND passage_count = 0
-          AND NOT EXISTS (SELECT FROM job WHERE collection_id = c.id)
-          AND NOT EXISTS (SELECT FROM episode WHERE collection_id = c.id)
-        """,
-        parameters,
-    )
+    locked(writer, collection_id, ALONE, condition="true")
+    used = """
+        SELECT EXISTS (SELECT FROM job WHERE collection_id = %(id)s)
+            OR EXISTS (SELECT FROM episode WHERE collection_id = %(id)s)
+    """
+    if not writer.scalar(used, parameters):
+        writer.execute("DELETE FROM collection WHERE id = %(id)s AND passage_count = 0", parameters)
 
 
 def page(
@@ -338,6 +329,16 @@ def holding(reader: Reader, what: Held, identity: int | UUID, tenant: str) -> li
 
     One unless there are copies, which keep ids. It costs one look into an index for each collection there is.
     """
+    if reader.distributed:
+        found = reader.rows(f"SELECT collection_id FROM {_TABLES[what]} WHERE id = %(id)s", {"id": identity})
+        rows = reader.rows(
+            f"""
+            SELECT {COLUMNS} FROM collection
+            WHERE id = ANY(%(found)s) AND tenant = %(tenant)s AND {THERE} ORDER BY id
+            """,
+            {"found": [row.collection_id for row in found], "tenant": tenant},
+        )
+        return [of_row(row) for row in rows]
     rows = reader.rows(
         f"""
         SELECT {COLUMNS}

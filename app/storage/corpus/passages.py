@@ -130,14 +130,16 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
     """Write passages by external id; external id -> passage."""
     rows = writer.rows(
         """
-        INSERT INTO passage (collection_id, external_id, title, text, metadata, content_hash, embedding)
-        SELECT %(collection)s, row.* FROM unnest(
+        INSERT INTO passage (collection_id, external_id, title, text, metadata, content_hash, embedding,
+                             updated_at)
+        SELECT %(collection)s, row.*, now() FROM unnest(
             %(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(metadata)s::jsonb[],
             %(hashes)s::bytea[], %(embeddings)s::vector[]
         ) AS row
         ON CONFLICT (collection_id, external_id) DO UPDATE SET
             title = excluded.title, text = excluded.text, metadata = excluded.metadata,
-            content_hash = excluded.content_hash, embedding = excluded.embedding, updated_at = now()
+            content_hash = excluded.content_hash, embedding = excluded.embedding,
+            updated_at = excluded.updated_at
         RETURNING external_id, id
         """,
         {

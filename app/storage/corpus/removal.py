@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Column, Table
 from sqlalchemy.dialects import postgresql
 
+from app.storage.corpus.held import ALONE, locked
 from app.storage.database import Reader, Writer
 from app.storage.lookups import THERE
 from app.storage.tables.base import metadata
@@ -33,8 +34,7 @@ def begin(writer: Writer, collection_id: int) -> bool:
 
     Waits for transactions that write to it. Later ones find that it is gone.
     """
-    lock = f"SELECT id FROM collection WHERE id = %(id)s AND {THERE} FOR UPDATE"
-    if writer.row(lock, {"id": collection_id}) is None:
+    if locked(writer, collection_id, ALONE) is None:
         return False
     # A slash is in no collection's name.
     writer.execute(
@@ -67,8 +67,7 @@ def claim(writer: Writer, collection_id: int) -> bool:
 
     Two who are at it take turns. Each statement after this sees what the other one's removed.
     """
-    lock = f"SELECT id FROM collection WHERE id = %(id)s AND NOT {THERE} FOR UPDATE"
-    return writer.row(lock, {"id": collection_id}) is not None
+    return locked(writer, collection_id, ALONE, condition=f"NOT {THERE}") is not None
 
 
 def remove_piece(writer: Writer, collection_id: int, table: Table, after: Sequence[Any] | None = None) -> Emptied:
@@ -119,4 +118,8 @@ def end(writer: Writer, collection_id: int) -> None:
     writer.execute("DELETE FROM episode WHERE collection_id = %(id)s", parameters)
     # Before the time expressions they began as, which the cascade may come to first.
     writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
+    if writer.distributed:  # where no foreign keys lead to the collection: see ``distribution``
+        for table in reversed(metadata.sorted_tables):
+            if "collection_id" in table.columns:
+                writer.execute(f'DELETE FROM "{table.name}" WHERE collection_id = %(id)s', parameters)
     writer.execute("DELETE FROM collection WHERE id = %(id)s", parameters)

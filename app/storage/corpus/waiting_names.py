@@ -23,6 +23,22 @@ def collections_waiting(
     reader: Reader, fingerprints: Sequence[str], collection_id: int | None = None
 ) -> list[Collection]:
     """Collections of encoders with these fingerprints where names wait; ``collection_id``: that one only."""
+    if reader.distributed:  # there is no look from a table of all nodes into those of single ones
+        waiting = reader.rows("SELECT DISTINCT collection_id FROM entity WHERE embedding IS NULL")
+        rows = reader.rows(
+            f"""
+            SELECT {COLUMNS} FROM collection
+            WHERE encoder_fingerprint = ANY(%(fingerprints)s) AND {THERE} AND id = ANY(%(waiting)s)
+              AND (%(id)s::bigint IS NULL OR id = %(id)s)
+            ORDER BY id
+            """,
+            {
+                "fingerprints": list(fingerprints),
+                "id": collection_id,
+                "waiting": [row.collection_id for row in waiting],
+            },
+        )
+        return [of_row(row) for row in rows]
     rows = reader.rows(
         f"""
         SELECT {COLUMNS} FROM collection c

@@ -157,12 +157,6 @@ def joined(reader: Reader, collection_id: int, graph_id: int) -> list[Joined]:
     return [Joined(row.id, row.judge, row.joining, row.staying) for row in rows]
 
 
-def places(writer: Writer, number: int) -> list[int]:
-    """So many next places in the order of what is said."""
-    rows = writer.rows("SELECT nextval('fact_said') AS at FROM generate_series(1, %(n)s)", {"n": number})
-    return [row.at for row in rows]
-
-
 def repeat(
     writer: Writer,
     collection_id: int,

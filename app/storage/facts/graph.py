@@ -149,6 +149,12 @@ def put_entities(writer: Writer, collection_id: int, graph_id: int, said: Sequen
     return {row.id: row.name for row in rows}
 
 
+def next_places(writer: Writer, number: int) -> list[int]:
+    """So many next places in the order of what is said."""
+    rows = writer.rows("SELECT nextval('fact_said') AS at FROM generate_series(1, %(n)s)", {"n": number})
+    return [row.at for row in rows]
+
+
 def add_sources(
     writer: Writer,
     collection_id: int,
@@ -161,12 +167,16 @@ def add_sources(
     Args:
         places: where they come in the order of all that is said; by default after all.
     """
+    drawn = "coalesce(row.place, nextval('fact_said'))"
+    if writer.distributed:  # no node can draw it
+        drawn = "row.place"
+        places = next_places(writer, len(said)) if places is None else places
     writer.execute(
-        """
+        f"""
         INSERT INTO fact_source (collection_id, fact_id, sentence_id, passage_id, statement_id, confidence,
                                  sequence, observation_noise_positive, observation_noise_negative, process_noise)
         SELECT %(collection)s, row.fact, row.sentence, row.passage, row.statement, row.confidence,
-               coalesce(row.place, nextval('fact_said')), row.positive, row.negative, row.process
+               {drawn}, row.positive, row.negative, row.process
         FROM (
             SELECT DISTINCT ON (fact, sentence, statement) * FROM unnest(
                 %(facts)s::bigint[], %(sentences)s::bigint[], %(passages)s::bigint[], %(statements)s::bigint[],

@@ -71,14 +71,15 @@ def put(writer: Writer, collection_id: int, graph_id: int, found: Iterable[Predi
     ordered = sorted(found, key=lambda one: one.predicate)
     writer.execute(
         """
-        INSERT INTO fact_predicate (collection_id, graph_id, predicate, declared, functional, subjects, single)
-        SELECT %(collection)s, %(graph)s, row.* FROM unnest(
+        INSERT INTO fact_predicate (collection_id, graph_id, predicate, declared, functional, subjects, single,
+                                    counted_at)
+        SELECT %(collection)s, %(graph)s, row.*, now() FROM unnest(
             %(predicates)s::text[], %(declared)s::boolean[], %(functional)s::boolean[], %(subjects)s::bigint[],
             %(single)s::bigint[]
         ) AS row
         ON CONFLICT (collection_id, graph_id, predicate) DO UPDATE SET declared = excluded.declared,
             functional = excluded.functional, subjects = excluded.subjects, single = excluded.single,
-            counted_at = now()
+            counted_at = excluded.counted_at
         """,
         {
             "collection": collection_id,

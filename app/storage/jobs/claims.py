@@ -16,6 +16,31 @@ from sqlalchemy.exc import IntegrityError
 from app.storage.database import Reader, Writer
 from app.storage.jobs.jobs import COLUMNS, JOB, OPEN, Job, job_of
 
+
+def _ready(collection: str) -> str:
+    """Whether a ``job`` could be claimed; the collection is an expression for its own."""
+    return f"""
+        job.{OPEN} AND job.lane = ANY(%(lanes)s) AND (job.due_at <= now() OR job.claimant = %(claimant)s)
+        AND NOT EXISTS (
+            SELECT FROM job other
+            WHERE other.collection_id = {collection} AND other.lane = job.lane
+              AND other.{OPEN} AND other.id <> job.id
+              AND (other.status = 'running' OR job.status = 'queued' AND other.number < job.number)
+        )
+    """
+
+
+def _turn(collection: str) -> str:
+    return f"""
+        greatest(job.created_at, (
+            SELECT max(served.claimed_at) FROM job served
+            WHERE served.collection_id = {collection} AND served.lane = job.lane
+        )), job.number
+    """
+
+
+_TRIED = 8
+"""Collections in one look for a job."""
 _CLAIMED = f"{JOB} AND job.claimant = %(claimant)s AND job.status = 'running'"
 
 
@@ -39,41 +64,58 @@ def claim(
         writer: of this statement alone.
         collection_id: jobs of this collection only.
     """
+    if not writer.distributed:
+        return _take(writer, claimant, lanes, lease_seconds, collection_id)
+    # Rows can be locked on one node only: so the job is looked for without a lock, and taken in its collection.
+    for own in [collection_id] if collection_id is not None else _at_turn(writer, claimant, lanes):
+        job = _take(writer, claimant, lanes, lease_seconds, own, "%(collection)s::bigint")
+        if job is not None:
+            return job
+    return None
+
+
+def _at_turn(reader: Reader, claimant: UUID, lanes: Sequence[str]) -> list[int]:
+    """Collections with a job that could be claimed, in their turn: several, as the first may be taken meanwhile."""
+    rows = reader.rows(
+        f"""
+        SELECT job.collection_id FROM job WHERE {_ready("job.collection_id")}
+        ORDER BY {_turn("job.collection_id")} LIMIT %(limit)s
+        """,
+        {"claimant": claimant, "lanes": list(lanes), "limit": _TRIED},
+    )
+    return list(dict.fromkeys(row.collection_id for row in rows))
+
+
+def _take(
+    writer: Writer,
+    claimant: UUID,
+    lanes: Sequence[str],
+    lease_seconds: float,
+    collection_id: int | None,
+    own: str = "job.collection_id",
+) -> Job | None:
+    """Take the next job, of one collection if it is given; ``own`` is an expression for its collection."""
+    within = "(%(collection)s::bigint IS NULL OR job.collection_id = %(collection)s)"
+    if own != "job.collection_id":
+        within = f"job.collection_id = {own}"
     try:
         row = writer.row(
             f"""
             WITH head AS (
                 SELECT job.collection_id, job.id, job.status = 'running' AND job.claimant <> %(claimant)s AS lost
-                FROM job
-                WHERE job.{OPEN} AND job.lane = ANY(%(lanes)s)
-                  AND (job.due_at <= now() OR job.claimant = %(claimant)s)
-                  AND (%(collection)s::bigint IS NULL OR job.collection_id = %(collection)s)
-                  AND NOT EXISTS (
-                      SELECT FROM job other
-                      WHERE other.collection_id = job.collection_id AND other.lane = job.lane
-                        AND other.{OPEN} AND other.id <> job.id
-                        AND (other.status = 'running' OR job.status = 'queued' AND other.number < job.number)
-                  )
-                ORDER BY greatest(job.created_at, (
-                    SELECT max(served.claimed_at) FROM job served
-                    WHERE served.collection_id = job.collection_id AND served.lane = job.lane
-                )), job.number
-                LIMIT 1 FOR UPDATE OF job SKIP LOCKED
+                FROM job WHERE {within} AND {_ready(own)}
+                ORDER BY {_turn(own)} LIMIT 1 FOR UPDATE OF job SKIP LOCKED
             )
-            UPDATE job SET status = 'running', claimant = %(claimant)s, claimed_at = clock_timestamp(),
+            UPDATE job SET status = 'running', claimant = %(claimant)s, claimed_at = now(),
                 due_at = now() + make_interval(secs => %(lease)s), updated_at = now(),
                 attempts = job.attempts + head.lost::int,
                 error = CASE WHEN head.lost THEN 'Its worker was lost.' ELSE job.error END
             FROM head CROSS JOIN LATERAL (SELECT * FROM collection WHERE id = head.collection_id OFFSET 0) AS c
-            WHERE job.collection_id = head.collection_id AND job.id = head.id
+            WHERE job.collection_id = {"head.collection_id" if own == "job.collection_id" else own}
+              AND job.id = head.id
             RETURNING {COLUMNS}
             """,
-            {
-                "claimant": claimant,
-                "lanes": list(lanes),
-                "lease": lease_seconds,
-                "collection": collection_id,
-            },
+            {"claimant": claimant, "lanes": list(lanes), "lease": lease_seconds, "collection": collection_id},
         )
     except IntegrityError:  # of two claims that did not see each other, this one came second
         return None

@@ -9,6 +9,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
+from app.storage.lookups import NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,9 @@ def request_cancel(writer: Writer, collection_id: int, job: UUID) -> Job | None:
     row = writer.row(
         f"""
         UPDATE job SET cancel_requested_at = now(), updated_at = now(),
-            status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
-            finished_at = CASE status WHEN 'queued' THEN now() END
-        FROM collection c WHERE {JOB} AND c.id = job.collection_id AND job.{OPEN}
+            status = CASE WHEN status = 'queued' THEN 'cancelled' ELSE status END,
+            finished_at = CASE WHEN status = 'queued' THEN clock.moment END
+        FROM collection c CROSS JOIN {NOW} WHERE {JOB} AND c.id = job.collection_id AND job.{OPEN}
           AND job.cancel_requested_at IS NULL
         RETURNING {COLUMNS}
         """,
@@ -169,9 +170,9 @@ def cancel_all(writer: Writer, collection_id: int) -> None:
     """End all of a collection's jobs, as it was deleted; one that runs hears of it with its next transaction."""
     writer.execute(
         f"""
-        UPDATE job SET cancel_requested_at = coalesce(cancel_requested_at, now()), updated_at = now(),
+        UPDATE job SET cancel_requested_at = coalesce(cancel_requested_at, clock.moment), updated_at = now(),
             finished_at = now(), status = 'cancelled', claimant = NULL
-        WHERE collection_id = %(collection)s AND {OPEN}
+        FROM {NOW} WHERE collection_id = %(collection)s AND {OPEN}
         """,
         {"collection": collection_id},
     )

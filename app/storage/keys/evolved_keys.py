@@ -245,14 +245,16 @@ def _put_keys(writer: Writer, collection_id: int, keys: Sequence[EvolvedKey]) ->
     ends = np.cumsum([len(key.units) for key in keys])
     writer.execute(
         """
-        INSERT INTO passage_key AS held (collection_id, passage_id, generation, vector, units, scores)
+        INSERT INTO passage_key AS held (collection_id, passage_id, generation, vector, units, scores, updated_at)
         SELECT %(collection)s, new.passage, new.generation, new.vector,
-               (%(units)s::bigint[])[new.start + 1 : new.stop], (%(scores)s::float8[])[new.start + 1 : new.stop]
+               (%(units)s::bigint[])[new.start + 1 : new.stop], (%(scores)s::float8[])[new.start + 1 : new.stop],
+               now()
         FROM unnest(%(passages)s::bigint[], %(generations)s::bigint[], %(vectors)s::vector[], %(starts)s::bigint[],
                     %(stops)s::bigint[]) AS new(passage, generation, vector, start, stop)
         ORDER BY new.passage
         ON CONFLICT (collection_id, passage_id) DO UPDATE SET generation = excluded.generation,
-            vector = excluded.vector, units = excluded.units, scores = excluded.scores, updated_at = now()
+            vector = excluded.vector, units = excluded.units, scores = excluded.scores,
+            updated_at = excluded.updated_at
         """,
         {
             "collection": collection_id,

@@ -54,14 +54,15 @@ def put(writer: Writer, collection_id: int, name: str, judge: JudgeSettings) -> 
     """Set this for a judge, in place of what was set; verdicts that are applied from now on go by it."""
     writer.execute(
         f"""
-        INSERT INTO judge (collection_id, name, {_COLUMNS})
+        INSERT INTO judge (collection_id, name, {_COLUMNS}, updated_at)
         VALUES (%(collection)s, %(name)s, %(positive)s, %(negative)s, %(share)s, %(contested)s, %(comparisons)s,
-                %(trusted)s)
+                %(trusted)s, now())
         ON CONFLICT (collection_id, name) DO UPDATE SET
             observation_noise_positive = excluded.observation_noise_positive,
             observation_noise_negative = excluded.observation_noise_negative,
             daily_share = excluded.daily_share, contested_share = excluded.contested_share,
-            daily_comparisons = excluded.daily_comparisons, trusted = excluded.trusted, updated_at = now()
+            daily_comparisons = excluded.daily_comparisons, trusted = excluded.trusted,
+            updated_at = excluded.updated_at
         """,
         {
             "collection": collection_id,

@@ -11,7 +11,7 @@ from app.core import caps as caps_of
 from app.core.belief import Believed, Evidence, no_evidence
 from app.storage.aside import Aside
 from app.storage.database import Reader, Writer
-from app.storage.days import DAY, on_day
+from app.storage.days import day_of, on_day
 from app.storage.lookups import each, given, wanted
 from app.storage.parameters import Numbers, floats, integers, received
 
@@ -249,11 +249,11 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Days:
         DELETE FROM ranking_audit term
         USING {wanted("events")} {each("feedback_event event", "event.id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = wanted.id
-        RETURNING term.model, term.prior, event.judge, {DAY} AS day
+        RETURNING term.model, term.prior, event.judge, event.received_at
         """,
         {"collection": collection_id, "events": list(events)},
     )
-    return {(Believed(row.model, row.prior), row.judge, row.day) for row in rows}
+    return {(Believed(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
 
 
 def contest(writer: Writer, collection_id: int, questions: Sequence[int], contested: Collection[int]) -> Days:
@@ -264,11 +264,11 @@ def contest(writer: Writer, collection_id: int, questions: Sequence[int], contes
         FROM {wanted("questions")} {each("feedback_event event", "event.question_id = wanted.id")}
         WHERE term.collection_id = wanted.collection_id AND term.event_id = event.id
           AND term.contested <> (term.event_id = ANY(%(contested)s))
-        RETURNING term.model, term.prior, event.judge, {DAY} AS day
+        RETURNING term.model, term.prior, event.judge, event.received_at
         """,
         {"collection": collection_id, "questions": list(questions), "contested": sorted(contested)},
     )
-    return {(Believed(row.model, row.prior), row.judge, row.day) for row in rows}
+    return {(Believed(row.model, row.prior), row.judge, day_of(row.received_at)) for row in rows}
 
 
 def settle(writer: Writer, collection_id: int, days: Days) -> list[Believed]:
@@ -295,10 +295,10 @@ def replace(writer: Writer, collection_id: int, believed: Believed, learned: Lea
     # There may be no row: one goes with the last term that counts, and a term may come to count by a revocation.
     writer.execute(
         """
-        INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events)
-        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s, %(events)s)
+        INSERT INTO ranking_belief (collection_id, model, prior, information, precision, events, updated_at)
+        VALUES (%(collection)s, %(model)s, %(prior)s, %(information)s, %(precision)s, %(events)s, now())
         ON CONFLICT (collection_id, model, prior) DO UPDATE SET information = excluded.information,
-            precision = excluded.precision, events = excluded.events, updated_at = now()
+            precision = excluded.precision, events = excluded.events, updated_at = excluded.updated_at
         """,
         parameters | _columns(learned.evidence) | {"events": learned.events},
     )

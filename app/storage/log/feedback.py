@@ -196,15 +196,21 @@ def mark_applied(
         questions: event -> the question that it taught.
         constants: event -> by which noises and caps it was applied.
     """
+    drawn = "nextval('feedback_applied')"
+    sequences: list[int] = []
+    if writer.distributed:  # no node can draw it
+        statement = f"SELECT {drawn} AS sequence FROM generate_series(1, %(count)s)"
+        sequences = [row.sequence for row in writer.rows(statement, {"count": len(questions)})]
+        drawn = "(%(sequences)s::bigint[])[event.n]"
     writer.execute(
-        """
+        f"""
         UPDATE feedback_event SET status = 'applied', applied_at = now(), error = NULL,
             applied_sequence = drawn.sequence, question_id = drawn.question,
             observation_noise_positive = drawn.positive, observation_noise_negative = drawn.negative,
             process_noise = drawn.process, daily_share = drawn.share, contested_share = drawn.contested,
             daily_comparisons = drawn.comparisons, standing = drawn.standing
         FROM (
-            SELECT %(collection)s::bigint AS collection_id, event.*, nextval('feedback_applied') AS sequence
+            SELECT %(collection)s::bigint AS collection_id, event.*, {drawn} AS sequence
             FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[], %(positive)s::float8[], %(negative)s::float8[],
                         %(process)s::float8[], %(share)s::float8[], %(contested)s::float8[],
                         %(comparisons)s::integer[], %(standing)s::float8[])
@@ -217,6 +223,7 @@ def mark_applied(
         {
             "collection": collection_id,
             "ids": integers(questions),
+            "sequences": sequences,
             "questions": integers(questions.values()),
             "positive": floats(constants[event].positive for event in questions),
             "negative": floats(constants[event].negative for event in questions),

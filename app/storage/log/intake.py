@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.core.verdict import LoggedVerdict
+from app.storage.corpus.held import KEPT, row_lock
 from app.storage.database import Reader, Writer
 from app.storage.log.feedback import COLUMNS, StoredEvent, stored
 from app.storage.log.verdicts import VERSION, roles, rounds_text
@@ -39,12 +40,30 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
     Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds
     none but earlier ones. The first verdict on a query copies what verdicts on it go by.
     """
+    if writer.distributed:
+        return _accept_apart(writer, events)
+    return _accept(writer, events, "c.id")
+
+
+def _accept_apart(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, StoredEvent] | None]:
+    """Each collection's by a statement of its own, as they are on different nodes."""
+    accepted: list[tuple[int, StoredEvent] | None] = [None] * len(events)
+    for collection in sorted({event.collection_id for event in events}):
+        places = [at for at, event in enumerate(events) if event.collection_id == collection]
+        stored_here = _accept(writer, [events[at] for at in places], "%(collection)s")
+        for at, one in zip(places, stored_here, strict=True):
+            accepted[at] = one
+    return accepted
+
+
+def _accept(writer: Writer, events: Sequence[NewEvent], own: str) -> list[tuple[int, StoredEvent] | None]:
+    """As ``accept``; ``own`` is an expression for an event's collection, "%(collection)s" if they have but one."""
     named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
     rows = writer.rows(
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.keep says
             SELECT id FROM collection WHERE id = ANY(%(collections)s) AND {THERE} ORDER BY id
-            FOR KEY SHARE {"SKIP LOCKED" if len(events) > 1 else ""}
+            {row_lock(writer, KEPT, wait=len(events) == 1)}
         ), new AS MATERIALIZED ( -- of several with one key the first
             SELECT DISTINCT ON (c.id, given.principal, given.key) c.id AS collection_id, given.*
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
@@ -55,11 +74,11 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
                                          retrieval_success, generation_success, generation_score, confidence,
                                          spared, rounds, n)
             JOIN c ON c.id = given.collection
-            WHERE (SELECT e.id FROM episode e WHERE e.collection_id = c.id AND e.id = given.query) IS NOT NULL
+            WHERE (SELECT e.id FROM episode e WHERE e.collection_id = {own} AND e.id = given.query) IS NOT NULL
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
                   WHERE named.n = given.n
-                    AND (SELECT s.id FROM sentence s WHERE s.collection_id = c.id AND s.id = named.id) IS NULL
+                    AND (SELECT s.id FROM sentence s WHERE s.collection_id = {own} AND s.id = named.id) IS NULL
               )
             ORDER BY c.id, given.principal, given.key, given.n
         ), event AS (
@@ -110,6 +129,7 @@ def accept(writer: Writer, events: Sequence[NewEvent]) -> list[tuple[int, Stored
         """,
         {
             "version": VERSION,
+            "collection": events[0].collection_id,
             "collections": integers(event.collection_id for event in events),
             "queries": [event.query_id for event in events],
             "keys": [event.idempotency_key for event in events],
@@ -169,11 +189,12 @@ def arrival(reader: Reader, collection_id: int, principal: str, key: str, episod
     row = reader.row(
         f"""
         SELECT event.*,
-               (SELECT e.id FROM episode e WHERE e.collection_id = c.id AND e.id = %(episode)s) IS NOT NULL
-                   AS has_episode
+               (SELECT e.id FROM episode e WHERE e.collection_id = %(collection)s AND e.id = %(episode)s)
+                   IS NOT NULL AS has_episode
         FROM collection c LEFT JOIN LATERAL (
             SELECT {COLUMNS} FROM feedback_event
-            WHERE collection_id = c.id AND principal = %(principal)s AND idempotency_key = %(key)s OFFSET 0
+            WHERE collection_id = %(collection)s AND principal = %(principal)s AND idempotency_key = %(key)s
+            OFFSET 0
         ) AS event ON true
         WHERE c.id = %(collection)s AND {THERE}
         """,

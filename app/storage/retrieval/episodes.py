@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from app.errors import NotFoundError
+from app.storage.corpus.held import KEPT, row_lock
 from app.storage.database import Reader, Writer
 from app.storage.lookups import THERE, each, wanted
 from app.storage.parameters import Numbers, integers
@@ -101,7 +102,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s,
                %(space)s
-        FROM collection c WHERE c.id = %(collection)s AND {THERE} FOR KEY SHARE
+        FROM collection c WHERE c.id = %(collection)s AND {THERE} {row_lock(writer, KEPT)}
         """,
         {
             "collection": collection_id,

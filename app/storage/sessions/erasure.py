@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from app.core.states import question_hash
 from app.storage.corpus import collections
 from app.storage.database import Writer
-from app.storage.lookups import WANTED, each, given, wanted
+from app.storage.lookups import NOW, WANTED, each, given, wanted
 
 
 def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int]) -> int:
@@ -75,10 +75,11 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
         SET notes = '[]', plan_state = '{{}}', conclusion = NULL, warnings = '[]', updated_at = now(),
             ranked = ARRAY(SELECT passage FROM unnest(ranked) WITH ORDINALITY AS kept(passage, place)
                            WHERE passage <> ALL(%(passages)s::bigint[]) ORDER BY place),
-            stop_reason = CASE status WHEN 'running' THEN 'erased' ELSE stop_reason END,
-            finished_at = CASE status WHEN 'running' THEN now() ELSE finished_at END,
-            status = CASE status WHEN 'running' THEN 'stopped' ELSE status END
-        FROM {of_touched} WHERE session.collection_id = wanted.collection_id AND session.id = wanted.id
+            stop_reason = CASE WHEN status = 'running' THEN 'erased' ELSE stop_reason END,
+            finished_at = CASE WHEN status = 'running' THEN clock.moment ELSE finished_at END,
+            status = CASE WHEN status = 'running' THEN 'stopped' ELSE status END
+        FROM {of_touched} CROSS JOIN {NOW}
+        WHERE session.collection_id = wanted.collection_id AND session.id = wanted.id
         RETURNING session.id, session.question
         """,
         parameters,

@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from app.core.session import Round
 from app.storage.corpus import collections
 from app.storage.database import Reader, Writer
-from app.storage.lookups import WANTED, each
+from app.storage.lookups import NOW, WANTED, each
 from app.storage.parameters import integers
 from app.storage.sessions import erasure
 
@@ -126,14 +126,15 @@ def add(
 ) -> None:
     """Begin a session; without a job it waits for rounds that are asked for, and counts as stopped."""
     writer.execute(
-        """
+        f"""
         INSERT INTO session
             (collection_id, id, job_id, principal, trusted, llm_tokens, question, planner, asked, budget, status,
              finished_at)
-        VALUES (%(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(llm_tokens)s,
+        SELECT %(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(llm_tokens)s,
                 %(question)s, %(planner)s, %(asked)s, %(budget)s,
                 CASE WHEN %(job)s::uuid IS NULL THEN 'stopped' ELSE 'running' END,
-                CASE WHEN %(job)s::uuid IS NULL THEN now() END)
+                CASE WHEN %(job)s::uuid IS NULL THEN clock.moment END
+        FROM {NOW}
         """,
         {
             "collection": collection_id,
@@ -196,8 +197,9 @@ def write_round(writer: Writer, collection_id: int, session: UUID, written: Writ
             conclusion = coalesce(%(conclusion)s::jsonb, conclusion), warnings = %(warnings)s,
             stop_reason = %(stop_reason)s,
             status = CASE WHEN %(stop_reason)s::text IS NULL THEN status ELSE 'stopped' END,
-            finished_at = CASE WHEN %(stop_reason)s::text IS NULL THEN NULL ELSE now() END, updated_at = now()
-        WHERE {ONE} AND rounds = %(before)s AND status = 'running'
+            finished_at = CASE WHEN %(stop_reason)s::text IS NULL THEN NULL ELSE clock.moment END,
+            updated_at = now()
+        FROM {NOW} WHERE {ONE} AND rounds = %(before)s AND status = 'running'
         """,
         {
             "collection": collection_id,

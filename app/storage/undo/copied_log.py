@@ -128,7 +128,7 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
         rows_of(
             "feedback_event",
             f"FROM {IDS} {of_source('feedback_event held', 'held.id = wanted.id')}",
-            status="CASE held.status WHEN 'revoked' THEN 'pending' ELSE held.status END",
+            status="CASE WHEN held.status = 'revoked' THEN 'pending' ELSE held.status END",
             revoked_at="NULL",
         ),
         parameters,

@@ -1,6 +1,7 @@
 """Everything that verdicts left behind in a collection, taken together."""
 
 from app.storage.corpus import collections
+from app.storage.corpus.held import ALONE, locked
 from app.storage.database import Writer
 
 # In the order in which a worker locks them while it applies an event, so that the two wait instead of deadlocking.
@@ -34,7 +35,7 @@ def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
     """
     parameters = {"collection": collection_id}
     # Events that are being applied hold the collection; those accepted from now on wait for it.
-    writer.row("SELECT id FROM collection WHERE id = %(collection)s FOR UPDATE", parameters)
+    locked(writer, collection_id, ALONE, condition="true")
     collections.by_id(writer, collection_id)
     writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(collection)s", parameters)
     return {

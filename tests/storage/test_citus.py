@@ -1,0 +1,49 @@
+"""Engram on a Citus cluster, where one was built: ENGRAM_EVALUATION_CITUS names the folder of its programs."""
+
+from uuid import uuid4
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.composition import Application
+from app.storage import distribution
+from tests.conftest import CITUS, CURIE, Ingest
+
+pytestmark = pytest.mark.skipif(CITUS is None, reason="ENGRAM_EVALUATION_CITUS is not set")
+
+
+def test_collections_live_on_single_nodes_and_learn_there(
+    http: TestClient, application: Application, ingest: Ingest
+) -> None:
+    names = [f"test-{uuid4().hex}" for _ in range(6)]
+    for name in names:
+        assert ingest(*CURIE, into=name)["status"] == "succeeded"
+    with application.database.read() as reader:
+        assert reader.distributed
+        assert distribution.distributed(reader)
+        nodes = reader.rows(
+            """
+            SELECT c.name, shard.nodeport FROM collection c JOIN citus_shards shard
+              ON shard.shardid = get_shard_id_for_distribution_column('passage', c.id)
+            WHERE c.name = ANY(%(names)s)
+            """,
+            {"names": names},
+        )
+    assert len({row.nodeport for row in nodes}) == 2
+    for name in names[:2]:
+        answer = http.post("/query", json={"collection": name, "query": "Where was Marie Curie born?"}).json()
+        best = answer["passages"][0]
+        assert best["passage_id"] == "curie"
+        read = http.get(f"/queries/{answer['query_id']}", params={"collection": name}).json()
+        sentence = read["passages"][0]["sentences"][0]["sentence_id"]
+        verdict = {"collection": name, "query_id": answer["query_id"], "supporting": [sentence], "partial": True}
+        judged = http.post("/feedback", json=verdict | {"wait": True}, headers={"idempotency-key": "1"})
+        assert judged.status_code == 200, judged.text
+        assert judged.json()["status"] == "applied"
+    assert all(report.clean for report in application.verify.every(1) if report.collection in names)
+
+
+def test_distributing_again_does_nothing(application: Application) -> None:
+    with application.database.write_long() as writer:
+        spread = distribution.distribute(writer, hnsw_ef_search=100)
+    assert (spread.tables, spread.references, spread.foreign_keys) == (0, 0, 0)
