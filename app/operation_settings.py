@@ -70,7 +70,7 @@ class OperationSettings(BaseSettings):
     )
 
     # Worker
-    feedback_batch_size: int = Field(default=100, ge=1, le=5000, description="Events applied per batch.")
+    feedback_batch_size: int = Field(default=300, ge=1, le=5000, description="Events applied per batch.")
     feedback_gather_seconds: float = Field(
         default=0.5,
         ge=0,

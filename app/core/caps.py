@@ -9,7 +9,12 @@ a replay of that memory comes to the same gains.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from app.core.standing import NEWCOMERS
+
+Floats = NDArray[np.float64]
 
 LEAST_GAIN = 1e-9
 """What a floor leaves by rounding is nothing."""
@@ -67,6 +72,18 @@ def most_gain(left: float, share: float) -> float:
     return gain if gain > LEAST_GAIN else 0.0
 
 
+def most_gains(left: Floats, shares: Floats) -> Floats:
+    """``most_gain`` of each, (n,), to the bit.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+    if not ((left > 0) & (left <= 1) & (shares >= 0) & (shares <= 1)).all():
+        raise ValueError("what is left must lie in (0, 1] and the cap in [0, 1]")
+    gains = 1.0 - (1.0 - shares) / left
+    return np.where(gains > LEAST_GAIN, gains, 0.0)
+
+
 def contested(said: Said, judge: str, target: int) -> bool:
     """Whether a verdict goes against what other judges said of the same sentence for the same question.
 
@@ -102,7 +119,7 @@ def allowed_gain(
 
 def with_word(said: Said, judge: str, target: int) -> Said:
     """What was said, with this judge's last word; that of a new judge is not kept."""
-    if judge == NEWCOMERS:
+    if judge == NEWCOMERS or (len(said) == 1 and said[0] == (judge, target)):
         return said
     if judge in [name for name, _ in said]:
         return tuple((name, target if name == judge else word) for name, word in said)

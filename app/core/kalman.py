@@ -53,9 +53,9 @@ def kalman_gain(perplexity: Floats, observation_noise: Floats) -> Floats:
     Raises:
         ValueError: an argument is out of its range.
     """
-    if np.any((perplexity < 0) | (perplexity > 1) | ~np.isfinite(perplexity)):
+    if not ((perplexity >= 0) & (perplexity <= 1)).all():
         raise ValueError("perplexity must lie in [0, 1]")
-    if np.any((observation_noise <= 0) | ~np.isfinite(observation_noise)):
+    if not ((observation_noise > 0) & (observation_noise < np.inf)).all():
         raise ValueError("observation noise must be positive")
     return perplexity / (perplexity + observation_noise)
 
@@ -65,7 +65,8 @@ def posterior_perplexity(perplexity: Floats, gain: Floats, process_noise: Floats
 
     The process noise Q keeps it from collapsing to 0, so a memory never stops listening.
     """
-    if np.any((np.asarray(process_noise) < 0) | (np.asarray(process_noise) >= 1)):
+    noise = np.asarray(process_noise)
+    if ((noise < 0) | (noise >= 1)).any():
         raise ValueError("process noise must lie in [0, 1)")
     return np.clip((1.0 - gain) * perplexity + process_noise, 0.0, 1.0)
 
@@ -100,24 +101,55 @@ def update_memories(
     Raises:
         ValueError: shapes do not agree, a vector is zero, or a value is out of its range.
     """
-    memory = np.ascontiguousarray(vectors, dtype=np.float64)  # another layout is summed up in another order
-    question = np.asarray(direction, dtype=np.float64)
-    if memory.ndim != 2 or question.shape not in (memory.shape[1:], memory.shape):
+    count = np.shape(vectors)[:1]
+    if np.ndim(vectors) != 2 or np.shape(direction) not in (np.shape(vectors)[1:], np.shape(vectors)):
         raise ValueError("memories must be (n, d) and the direction (d,) or (n, d)")
-    count = (memory.shape[0],)
     if not (np.shape(perplexities) == np.shape(targets) == np.shape(observation_noise) == count):
         raise ValueError("perplexities, targets and observation noise must be (n,)")
-    question = np.atleast_2d(np.ascontiguousarray(question))
-    question = question / _lengths(question)[:, None]
+    return update_along(
+        vectors,
+        perplexities,
+        units(np.atleast_2d(direction)),
+        targets,
+        observation_noise,
+        process_noise,
+        normalise=normalise,
+        most=most,
+    )
+
+
+def units(directions: NDArray[np.floating]) -> Floats:
+    """Directions, (n, d), at unit length.
+
+    Raises:
+        ValueError: one is zero.
+    """
+    rows = np.ascontiguousarray(directions, dtype=np.float64)  # another layout is summed up in another order
+    return rows / _lengths(rows)[:, None]
+
+
+def update_along(
+    vectors: NDArray[np.floating],
+    perplexities: Floats,
+    along: Floats,
+    targets: Floats,
+    observation_noise: Floats,
+    process_noise: Floats | float,
+    *,
+    normalise: bool = True,
+    most: Floats | None = None,
+) -> MemoryUpdate:
+    """``update_memories`` along directions that ``units`` made, (1, d) or (n, d)."""
+    memory = np.ascontiguousarray(vectors, dtype=np.float64)
     lengths = _lengths(memory)
-    projections = (memory * question).sum(axis=1)
+    projections = (memory * along).sum(axis=1)
     predictions = projections / lengths if normalise else projections
     residuals = targets - predictions
     gains, noise = _capped(kalman_gain(perplexities, observation_noise), process_noise, most)
-    moved = memory + (gains * residuals)[:, None] * question
+    moved = memory + (gains * residuals)[:, None] * along
     if normalise:
-        moved = moved / _lengths(moved)[:, None]
-    if most is not None:
+        moved /= _lengths(moved)[:, None]
+    if most is not None and not most.all():
         moved = np.where((most > 0)[:, None], moved, memory)
     return MemoryUpdate(
         vectors=moved.astype(np.float32),
@@ -156,7 +188,8 @@ def _capped(gains: Floats, process_noise: Floats | float, most: Floats | None) -
 
     A verdict that may not move a memory is not to make it less sure either.
     """
-    if not np.all((np.asarray(process_noise) > 0) & (np.asarray(process_noise) < 1)):
+    noise = np.asarray(process_noise)
+    if not ((noise > 0) & (noise < 1)).all():
         raise ValueError("process noise must lie in (0, 1)")
     if most is None:
         return gains, np.broadcast_to(np.asarray(process_noise, dtype=np.float64), gains.shape)
@@ -166,6 +199,6 @@ def _capped(gains: Floats, process_noise: Floats | float, most: Floats | None) -
 
 def _lengths(rows: Floats) -> Floats:
     lengths = np.sqrt((rows * rows).sum(axis=1))
-    if np.any(lengths == 0) or not np.all(np.isfinite(lengths)):
+    if not ((lengths > 0) & (lengths < np.inf)).all():
         raise ValueError("a vector has no direction")
     return np.asarray(lengths, dtype=np.float64)

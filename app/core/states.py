@@ -31,6 +31,8 @@ MARKS = " ?!.,;:…\"'“”‘’«»¿¡？！。"
 """Of a question's ends, that say nothing."""
 RECALL = "recall"
 """What the audit calls a question's supports."""
+AUDITED = (*CHANNELS, RECALL)
+"""What there are audit rows of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +154,15 @@ class Audit:
 
 @dataclass(frozen=True, slots=True)
 class AuditRows:
-    """n rows of ``Audit`` in columns, as they are made, written and counted; arrays are (n,)."""
+    """n rows of ``Audit`` in columns, as they are made, written and counted; arrays are (n,).
 
-    event_ids: Sequence[int]
-    sentence_ids: Sequence[int]
-    channels: Sequence[str]
-    targets: Sequence[int]
+    ``channels`` are places in ``AUDITED``.
+    """
+
+    event_ids: NDArray[np.int64]
+    sentence_ids: NDArray[np.int64]
+    channels: NDArray[np.int64]
+    targets: NDArray[np.int64]
     observation_noise: Floats
     gains: Floats
     residuals: Floats
@@ -168,16 +173,17 @@ class AuditRows:
     @classmethod
     def none(cls) -> "AuditRows":
         """No row."""
-        return cls([], [], [], [], *[np.zeros(0)] * 6)
+        ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
+        return cls(ids, ids, ids, ids, numbers, numbers, numbers, numbers, numbers, numbers)
 
     @classmethod
     def of(cls, rows: Sequence[Audit]) -> "AuditRows":
         """Rows in columns."""
         return cls(
-            [row.event_id for row in rows],
-            [row.sentence_id for row in rows],
-            [row.channel for row in rows],
-            [row.target for row in rows],
+            np.array([row.event_id for row in rows], dtype=np.int64),
+            np.array([row.sentence_id for row in rows], dtype=np.int64),
+            np.array([AUDITED.index(row.channel) for row in rows], dtype=np.int64),
+            np.array([row.target for row in rows], dtype=np.int64),
             np.array([row.observation_noise for row in rows], dtype=np.float64),
             np.array([row.gain for row in rows], dtype=np.float64),
             np.array([row.residual for row in rows], dtype=np.float64),
@@ -191,11 +197,7 @@ class AuditRows:
         """All rows of the parts, one part after the other."""
         if not parts:
             return cls.none()
-        told = [[getattr(part, name) for part in parts] for name in cls.__slots__]
-        return cls(
-            *([value for column in columns for value in column] for columns in told[:4]),  # type: ignore[arg-type]
-            *map(np.concatenate, told[4:]),
-        )
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__))
 
     def __len__(self) -> int:
         return len(self.event_ids)
@@ -209,8 +211,14 @@ class AuditRows:
             self.perplexities_after,
             self.process_noise,
         )
-        names = self.event_ids, self.sentence_ids, self.channels, self.targets
-        return map(Audit, *names, *(column.tolist() for column in numbers))
+        return map(
+            Audit,
+            self.event_ids.tolist(),
+            self.sentence_ids.tolist(),
+            (AUDITED[channel] for channel in self.channels.tolist()),
+            self.targets.tolist(),
+            *(column.tolist() for column in numbers),
+        )
 
 
 def question_hash(question: str) -> bytes:
@@ -355,10 +363,10 @@ class _Prior:
     def audit(self, channels: Sequence[str], update: MemoryUpdate | SupportUpdate) -> AuditRows:
         """What the update did to each."""
         return AuditRows(
-            event_ids=[observed.event.id for observed in self.observations],
-            sentence_ids=[observed.sentence_id for observed in self.observations],
-            channels=channels,
-            targets=[observed.target for observed in self.observations],
+            event_ids=np.array([observed.event.id for observed in self.observations], dtype=np.int64),
+            sentence_ids=np.array([observed.sentence_id for observed in self.observations], dtype=np.int64),
+            channels=np.array([AUDITED.index(channel) for channel in channels], dtype=np.int64),
+            targets=np.array([observed.target for observed in self.observations], dtype=np.int64),
             observation_noise=self.noise,
             gains=update.gains,
             residuals=update.residuals,

@@ -17,7 +17,10 @@ from psycopg.types.json import set_json_dumps, set_json_loads
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A ``bigint[]`` (int64), ``float8[]`` (float64) or ``real[]`` (float32) parameter, (n,), sent in one piece."""
+    """A parameter sent in one piece, (n,).
+
+    A ``bigint[]`` (int64), ``float8[]`` (float64), ``real[]`` (float32) or ``boolean[]`` (bool).
+    """
 
     values: NDArray[Any]
 
@@ -50,6 +53,7 @@ _ELEMENTS = {
     np.dtype(np.int64): (20, ">i8"),
     np.dtype(np.float64): (701, ">f8"),
     np.dtype(np.float32): (700, ">f4"),
+    np.dtype(np.bool_): (16, "?"),
 }
 """Postgres' oid and byte order of each type of element."""
 JSONB = 3802

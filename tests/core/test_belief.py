@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from app.core import belief
 from app.core.belief import (
     SPARED,
+    Comparison,
     Evidence,
     Floats,
     Observation,
     Prior,
     no_evidence,
-    observe,
-    observed,
+    observe_all,
     posterior,
-    softmax,
 )
 from app.core.verdict import LoggedVerdict
 
@@ -41,6 +41,24 @@ def episode(
     chosen = np.zeros(count, dtype=bool)
     chosen[draw.choice(count, supported, replace=False)] = True
     return draw.normal(size=(count, size)), chosen
+
+
+def observe(
+    features: Floats, supported: Any, prior: Prior, noise: float, examined: Floats | None = None
+) -> Observation | None:
+    """What one verdict says."""
+    return belief.observe(Comparison(features, supported, noise, examined), prior)
+
+
+def observed(*episode: Any, prior: Prior, noise: float, **more: Any) -> Observation | None:
+    """What one verdict says of the ranking of an episode."""
+    comparison = belief.compared(*episode, prior=prior, noise=noise, **more)
+    return None if comparison is None else belief.observe(comparison, prior)
+
+
+def softmax(scores: Floats) -> Floats:
+    shifted: Floats = np.exp(scores - scores.max())
+    return shifted / shifted.sum()
 
 
 def seen(seed: int, prior: Prior, noise: float = 1.0) -> Observation:
@@ -246,9 +264,37 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
     assert_allclose(posterior(prior, without).mean, never.mean, rtol=0, atol=1e-11)
 
 
-def test_softmax_is_a_distribution_even_of_large_scores() -> None:
-    assert_allclose(softmax(np.array([1000.0, 1000.0 + np.log(3.0)])), [0.25, 0.75])
-    assert_allclose(softmax(np.array([-1000.0, 1000.0])), [0.0, 1.0])
+@pytest.mark.parametrize("score", [-1e4, 1e4])
+def test_scores_may_be_as_large_as_they_like(score: float) -> None:
+    """A supported one that is sure to come first says nothing, and one that is sure not to all that it can."""
+    rows = np.array([[score], *[[0.0]] * (SPARED + 2)])
+    observation = observe(rows, np.arange(len(rows)) == 0, Prior(np.ones(1), np.eye(1)), 1.0)
+    assert observation is not None
+    sure = score > 0
+    assert_allclose(observation.evidence.information, [0.0 if sure else score], atol=1e-200)
+    assert_allclose(observation.evidence.precision, [[0.0]], atol=1e-200)
+    assert observation.surprise == pytest.approx(0.0 if sure else 1.0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(1, 40)), min_size=2, max_size=40), st.integers(0, 9))
+def test_what_a_verdict_says_does_not_depend_on_which_others_are_beside_it(
+    episodes: list[tuple[int, int]], seed: int
+) -> None:
+    size, prior = 29, prior_of(seed, 29)
+    comparisons = [
+        Comparison(
+            *episode(each, count, min(2, count), size), 0.5, np.linspace(0.1, 1.0, count) if each % 2 else None
+        )
+        for each, count in episodes
+    ]
+    together = observe_all(comparisons, prior)
+    for one, beside in zip(comparisons, together, strict=True):
+        alone = belief.observe(one, prior)
+        assert (alone is None) == (beside is None)
+        if alone is not None and beside is not None:
+            assert_array_equal(alone.evidence.information, beside.evidence.information)
+            assert_array_equal(alone.evidence.precision, beside.evidence.precision)
+            assert alone.surprise == beside.surprise
 
 
 class TestVerdicts:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from app.core.caps import (
     contested,
     counted,
     most_gain,
+    most_gains,
     with_word,
 )
 
@@ -47,6 +49,13 @@ class TestMostGain:
     def test_what_is_out_of_range_is_refused(self, left: float, share: float) -> None:
         with pytest.raises(ValueError, match="must lie in"):
             most_gain(left, share)
+        with pytest.raises(ValueError, match="must lie in"):
+            most_gains(np.array([1.0, left]), np.array([0.5, share]))
+
+    @given(st.lists(st.tuples(st.floats(1e-9, 1.0), SHARES), min_size=1, max_size=20))
+    def test_many_are_to_the_bit_what_each_is_alone(self, several: list[tuple[float, float]]) -> None:
+        left, shares = np.array(several).T
+        assert most_gains(left, shares).tolist() == [most_gain(*one) for one in several]
 
 
 class TestAllowedGain:

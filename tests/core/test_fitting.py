@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from app.core.belief import Floats, softmax
+from app.core.belief import Floats
 from app.core.fitting import TOLERANCE, Judged, fit
 
 PLANTED = np.array([2.0, -1.0, 0.5])
@@ -17,7 +17,8 @@ def choices(seed: int, count: int, weights: Floats = PLANTED, supported: int = 1
     questions = []
     for _ in range(count):
         features = draw.normal(size=(int(draw.integers(3, 9)), len(weights)))
-        named = draw.choice(len(features), supported, replace=False, p=softmax(features @ weights))
+        odds = np.exp(features @ weights)
+        named = draw.choice(len(features), supported, replace=False, p=odds / odds.sum())
         questions.append(Judged(features, np.isin(np.arange(len(features)), named)))
     return questions
 

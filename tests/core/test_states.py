@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.caps import Pulled, Said
+from app.core.state_rows import MemoryRows, SupportRows
 from app.core.states import (
     RECALL,
     TASK,
@@ -31,15 +32,15 @@ from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, lear
 some = settings(max_examples=40, deadline=None)
 
 
-def noise(target: int, perplexity: float) -> float:
-    return 0.5 if target else 1.0
+NOISE = (1.0, 0.5)
 
 
 def told(
     targets: dict[int, int], directions: dict[str, Vector], memories: dict[tuple[int, str], Memory], **more: Any
 ) -> Moved:
     """What ``EVENT`` moves where no support is known."""
-    return step(Saying(EVENT, targets, directions, **({"noise": noise} | more)), memories, {})
+    saying = Saying(EVENT, targets, directions, **({"noise": NOISE} | more))
+    return step(saying, MemoryRows.of([*memories.values()]), SupportRows.of([]))
 
 
 def observation(sentence: int, draw: np.random.Generator) -> Observation:
@@ -72,7 +73,7 @@ class TestWorkedExamples:
 
     def test_an_event_that_says_nothing_moves_nothing(self) -> None:
         moved = told({}, {TASK: unit(1)}, {(1, TASK): Memory(1, TASK, unit(2))})
-        assert (moved.memories, moved.supports, list(moved.audit), moved.contested) == ([], [], [], set())
+        assert [*moved.memories, *moved.supports, *moved.audit, *moved.contested] == []
 
     def test_a_sentence_that_is_gone_is_left_alone(self) -> None:
         moved = told({1: 1, 2: 1}, {TASK: unit(1)}, {(2, TASK): Memory(2, TASK, unit(2))})
@@ -101,7 +102,7 @@ class TestWorkedExamples:
 
     def test_noise_may_go_by_the_perplexity_of_each_state(self) -> None:
         memories = {(1, TASK): Memory(1, TASK, unit(1), 0.25)}
-        moved = told({1: 1}, {TASK: unit(2)}, memories, noise=lambda _, perplexity: perplexity)
+        moved = told({1: 1}, {TASK: unit(2)}, memories, by_perplexity=1.0)
         assert [(row.observation_noise, row.gain) for row in moved.audit] == [(0.25, 0.5), (1.0, 0.5)]
 
     def test_silence_says_as_much_as_was_looked_at(self) -> None:
@@ -221,7 +222,10 @@ class TestProperties:
         before = learned(log[:-1])
         kept = bits((before.memories, before.supports))
         last = log[-1]
-        step(last.saying(), before.memories, before.supports)
+        memories, supports = MemoryRows.of([*before.memories.values()]), SupportRows.of([*before.supports.values()])
+        given = bits((memories, supports))
+        step(last.saying(), memories, supports)
+        assert bits((memories, supports)) == given
         assert bits((before.memories, before.supports)) == kept
 
 
@@ -283,8 +287,8 @@ class TestTogether:
         self, log: list[Verdict], frozen: tuple[str, ...]
     ) -> None:
         one_by_one = learned(log, frozen)
-        bases = {key: Memory(*key, vector) for key, vector in BASES.items()}
-        batch = steps([one.saying(frozen) for one in log], bases, {})
+        bases = MemoryRows.of([Memory(*key, vector) for key, vector in BASES.items()])
+        batch = steps([one.saying(frozen) for one in log], bases, SupportRows.of([]))
         assert {(m.sentence_id, m.channel): bits(m) for m in batch.memories} == {
             key: bits(memory) for key, memory in one_by_one.touched().items()
         }
@@ -293,6 +297,29 @@ class TestTogether:
         }
         assert sorted(map(bits, batch.audit)) == sorted(map(bits, one_by_one.audit))
         assert batch.contested == one_by_one.contested
+
+    @some
+    @given(logs(most=12), st.integers(0, 12))
+    def test_a_batch_goes_on_from_what_an_earlier_one_left(self, log: list[Verdict], first: int) -> None:
+        one_by_one = learned(log)
+        memories = {key: Memory(*key, vector) for key, vector in BASES.items()}
+        supports: dict[tuple[int, int], Support] = {}
+        for part in (log[:first], log[first:]):
+            moved = steps(
+                [one.saying() for one in part],
+                MemoryRows.of([*memories.values()]),
+                SupportRows.of([*supports.values()]),
+            )
+            memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
+            supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}
+            keys = [(support.question_id, support.sentence_id) for support in moved.supports]
+            assert keys == sorted(keys)
+        assert {key: bits(memory) for key, memory in memories.items()} == {
+            key: bits(memory) for key, memory in one_by_one.memories.items()
+        }
+        assert {key: bits(support) for key, support in supports.items()} == {
+            key: bits(support) for key, support in one_by_one.supports.items()
+        }
 
 
 class TestRefusals:

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from app.core.replay import Step, Word
+from app.core.state_rows import MemoryRows, SupportRows
 from app.core.states import RECALL, TASK, TIME, Audit, Event, Memory, Support, Vector
 from app.core.steps import Saying, step
 
@@ -65,8 +66,9 @@ class Verdict:
     confidence: float
     examined: dict[int, float] = field(default_factory=dict)
 
-    def noise(self, target: int, perplexity: float) -> float:
-        return (0.5 if target else 1.0) / self.confidence
+    @property
+    def noise(self) -> tuple[float, float]:
+        return 1.0 / self.confidence, 0.5 / self.confidence
 
     def saying(self, frozen: Collection[str] = ()) -> Saying:
         return Saying(self.event, self.targets, self.directions, self.noise, frozenset(frozen), self.examined)
@@ -119,7 +121,11 @@ def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
     """Take the step of each verdict."""
     found = Learned({key: Memory(*key, vector) for key, vector in BASES.items()}, {}, [], set())
     for one in log:
-        moved = step(one.saying(frozen), found.memories, found.supports)
+        moved = step(
+            one.saying(frozen),
+            MemoryRows.of([*found.memories.values()]),
+            SupportRows.of([*found.supports.values()]),
+        )
         found.memories |= {(memory.sentence_id, memory.channel): memory for memory in moved.memories}
         found.supports |= {(support.question_id, support.sentence_id): support for support in moved.supports}
         found.audit += moved.audit

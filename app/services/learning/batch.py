@@ -1,10 +1,13 @@
 """A batch of verdicts: lock the states that they speak of, take the steps, write once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from app.core import states, steps
 from app.core.standing import NEWCOMERS
-from app.core.states import TASK, TIME, AuditRows, Event, Memory, Support, Vector
+from app.core.state_rows import MemoryRows, SupportRows
+from app.core.states import TASK, TIME, AuditRows, Event, Vector
 from app.core.steps import Saying
 from app.services.learning.noise import Noise
 from app.storage.database import Writer
@@ -42,26 +45,26 @@ class Batch:
         """Move every state the events speak of; event -> the question that it taught, and what moved."""
         questions = self._lock_questions()
         known = self._lock_memories()
-        supports = self._supports(questions, known)
         moved = steps.steps(
             [
                 Saying(
-                    event_of(event, questions[event.id], self._noises[event.id]),
+                    event_of(event, questions[event.id], noise),
                     self._targets[event.id],
                     directions(event),
-                    _noise(event, self._noises[event.id]),
-                    self._noises[event.id].frozen,
+                    (noise.of(0, event.verdict.confidence), noise.of(1, event.verdict.confidence)),
+                    noise.frozen,
                     event.verdict.examinations,
+                    noise.by_perplexity,
                 )
                 for event in self._events
+                for noise in (self._noises[event.id],)
             ],
             known,
-            supports,
+            self._supports(questions, known),
         )
         self.contested = moved.contested
         memories.store(self._writer, self._collection_id, moved.memories)
-        taught = sorted(moved.supports, key=lambda support: (support.question_id, support.sentence_id))
-        experience.store_supports(self._writer, self._collection_id, taught)
+        experience.store_supports(self._writer, self._collection_id, moved.supports)
         return questions, moved.audit
 
     def _lock_questions(self) -> dict[int, int]:
@@ -72,7 +75,7 @@ class Batch:
         locked = experience.lock_questions(self._writer, self._collection_id, first)
         return {event: locked[key] for event, key in hashed.items()}
 
-    def _lock_memories(self) -> dict[tuple[int, str], Memory]:
+    def _lock_memories(self) -> MemoryRows:
         judged = {sentence for targets in self._targets.values() for sentence in targets}
         timed = {
             sentence
@@ -80,16 +83,12 @@ class Batch:
             if event.time_embedding is not None
             for sentence in self._targets[event.id]
         }
-        locked = memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
-        return {(memory.sentence_id, memory.channel): memory for memory in locked}
+        return memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
 
-    def _supports(
-        self, questions: Mapping[int, int], known: Mapping[tuple[int, str], Memory]
-    ) -> dict[tuple[int, int], Support]:
+    def _supports(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
         """What the questions know of the sentences that are there."""
-        alive = sorted(sentence for sentence, channel in known if channel == TASK)
-        found = experience.supports_of(self._writer, self._collection_id, sorted(set(questions.values())), alive)
-        return {(support.question_id, support.sentence_id): support for support in found}
+        alive = np.unique(known.sentence_ids)
+        return experience.supports_of(self._writer, self._collection_id, sorted(set(questions.values())), alive)
 
 
 def event_of(event: PendingEvent, question: int, noise: Noise) -> Event:
@@ -104,15 +103,6 @@ def event_of(event: PendingEvent, question: int, noise: Noise) -> Event:
         process_noise=noise.process,
         complete=event.verdict.complete,
     )
-
-
-def _noise(event: PendingEvent, noise: Noise) -> Callable[[int, float], float]:
-    """R by y and perplexity."""
-    confidence = event.verdict.confidence
-    if noise.fixed_gain is not None:
-        return lambda target, perplexity: noise.of(target, confidence, perplexity)
-    by_target = noise.of(0, confidence), noise.of(1, confidence)
-    return lambda target, _: by_target[target]
 
 
 def directions(event: PendingEvent) -> dict[str, Vector]:

@@ -1,6 +1,5 @@
 """Learning from verdicts: each event is applied once, in one transaction with its audit."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -9,14 +8,14 @@ import structlog
 
 from app.core.belief import Believed
 from app.core.standing import NEWCOMERS
-from app.core.states import AuditRows, question_hash
+from app.core.states import AUDITED, AuditRows, question_hash
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
 from app.providers.prior import RankingPrior
 from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.learning.batch import Batch, Targets
 from app.services.learning.noise import Noise
-from app.services.log.terms import observed
+from app.services.log.terms import Said, observed
 from app.storage.corpus import collections, passages
 from app.storage.database import Database, Reader, Writer
 from app.storage.learning import judges, memories, weights
@@ -170,15 +169,18 @@ class LearnService:
             if WEIGHTS not in self._noise.frozen:
                 taught = self.weight_terms(writer, collection_id, pending, targets, noises)
                 for believed, terms in taught.items():
-                    heard = [replace(term, contested=term.event_id in application.contested) for term in terms]
+                    against = application.contested
+                    heard = [replace(term, contested=True) if term.event_id in against else term for term in terms]
                     weights.add(writer, collection_id, believed, heard)
             feedback.mark_applied(
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
         _count(pending, audit, application.contested, noises)
-        moved = Counter(audit.event_ids)
+        moved = dict(
+            zip(*(column.tolist() for column in np.unique(audit.event_ids, return_counts=True)), strict=True)
+        )
         for event in pending:
-            log.info("feedback applied", event_id=event.id, rows=moved[event.id])
+            log.info("feedback applied", event_id=event.id, rows=moved.get(event.id, 0))
         if units:
             self._evolve_if_due(collection_id)
         return len(pending)
@@ -228,17 +230,19 @@ class LearnService:
     ) -> dict[Believed, list[WeightTerm]]:
         """What the events say of the weights of each model, if any says something; in the order of locking."""
         judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in targets[event.id]})
-        holders = passages.sentences_by_id(writer, collection_id, judged)
-        within = {sentence: held.passage_id for sentence, held in holders.items()}
+        holders = passages.holders(writer, collection_id, judged)
+        said = [
+            Said.of(event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing))
+            for event in events
+            for own in (noises[event.id],)
+        ]
         taught: dict[Believed, list[WeightTerm]] = {}
         for believed, prior in sorted(self._prior.priors.items(), key=lambda pair: pair[0]):
-            for event in events:
-                own = noises[event.id]
-                noise, cap = own.positive / (event.verdict.confidence * own.standing), own.comparisons
-                seen = observed(believed, prior, event, targets[event.id], within, noise)
+            for event, one, seen in zip(events, said, observed(believed, prior, said), strict=True):
                 if seen is not None:
+                    cap = noises[event.id].comparisons
                     taught.setdefault(believed, []).append(
-                        WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, noise, seen.surprise)
+                        WeightTerm(event.id, event.judge, event.day, cap, seen.evidence, one.noise, seen.surprise)
                     )
         return taught
 
@@ -254,8 +258,7 @@ def _count(
     for event in events:
         metrics.VERDICT_SECONDS.observe(event.waited_seconds)
         metrics.JUDGE_WEIGHT.observe(noises[event.id].standing)
-    channels = np.array(audit.channels)
-    for channel in set(audit.channels):
-        of = channels == channel
-        metrics.GAIN.labels(channel).observe_all(audit.gains[of])
-        metrics.PERPLEXITY.labels(channel).observe_all(audit.perplexities_after[of])
+    for channel in np.unique(audit.channels).tolist():
+        of = audit.channels == channel
+        metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[of])
+        metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[of])

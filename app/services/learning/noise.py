@@ -26,8 +26,11 @@ class Noise(Constants):
         """That of a verdict that goes against what others said of nearly the same question."""
         return replace(self, share=min(self.share, self.contested), comparisons=0)
 
-    def of(self, target: int, confidence: float, perplexity: float = 1.0) -> float:
+    @property
+    def by_perplexity(self) -> float | None:
+        """R over a state's perplexity at which K = π / (π + R) is the fixed gain; None where none is set."""
+        return None if self.fixed_gain is None else (1.0 - self.fixed_gain) / self.fixed_gain
+
+    def of(self, target: int, confidence: float) -> float:
         """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
-        if self.fixed_gain is not None:  # the R at which K = π / (π + R) is the fixed gain
-            return perplexity * (1.0 - self.fixed_gain) / self.fixed_gain
         return (self.positive if target else self.negative) / (confidence * self.standing)

@@ -29,6 +29,7 @@ import structlog
 
 from app.core import names
 from app.core.joins import roots
+from app.core.state_rows import MemoryRows, SupportRows
 from app.errors import ConflictError, InvalidRequestError, NameTakenError, UnavailableError
 from app.services.access.scope import Scope
 from app.services.facts import learn
@@ -327,7 +328,7 @@ class _Making:
             copied_log.begin_memories(writer, copy, sentences)
             done = list(replay.memories(writer, copy.target, sentences))
             memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
-            memories.store(writer, copy.target, [replayed.state for replayed in done])
+            memories.store(writer, copy.target, MemoryRows.of([replayed.state for replayed in done]))
 
         total = copied_log.count_judged(self._writer, self._copy)
         self._pages("memories", total, _of_target(outcomes.judged_sentences), write, CHUNK)
@@ -346,7 +347,9 @@ class _Making:
             experience.put_questions(writer, copy.target, put, [])
             done = list(replay.supports(writer, copy.target, questions))
             memories.rewrite(writer, copy.target, [row for replayed in done for row in replayed.corrected])
-            experience.replace_supports(writer, copy.target, [replayed.state for replayed in done], [])
+            experience.replace_supports(
+                writer, copy.target, SupportRows.of([replayed.state for replayed in done]), []
+            )
             against = replay.contradicting(writer, copy.target, questions)
             days.update(weights.contest(writer, copy.target, questions, against))
 

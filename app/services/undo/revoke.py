@@ -11,6 +11,7 @@ from uuid import UUID
 import structlog
 
 from app.core.access_keys import MODERATE
+from app.core.state_rows import MemoryRows, SupportRows
 from app.errors import InvalidRequestError, NotFoundError
 from app.services.access.scope import Scope
 from app.services.jobs.keyed import Begun, open_job
@@ -165,7 +166,7 @@ def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]
         chunk = sentences[at : at + CHUNK]
         left = list(replay.memories(writer, collection_id, chunk))
         memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
-        memories.store(writer, collection_id, [replayed.state for replayed in left])
+        memories.store(writer, collection_id, MemoryRows.of([replayed.state for replayed in left]))
         kept = {(replayed.state.sentence_id, replayed.state.channel) for replayed in left}
         memories.delete_all_but(writer, collection_id, chunk, sorted(kept))
 
@@ -198,6 +199,6 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
         memories.rewrite(writer, collection_id, [row for replayed in left for row in replayed.corrected])
         kept = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in left}
         experience.replace_supports(
-            writer, collection_id, [replayed.state for replayed in left], sorted(concerned - kept)
+            writer, collection_id, SupportRows.of([replayed.state for replayed in left]), sorted(concerned - kept)
         )
     return days

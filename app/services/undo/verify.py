@@ -22,7 +22,7 @@ from app.providers.prior import RankingPrior
 from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
-from app.services.log.terms import observed
+from app.services.log.terms import Said, observed
 from app.services.undo.findings import TOLERANCE, Findings, Report, values
 from app.services.undo.verify_facts import verify_facts
 from app.services.undo.verify_keys import verify_keys
@@ -205,9 +205,18 @@ def _weights(
     while page := history.terms(reader, collection_id, believed, after, CHUNK):
         after = page[-1].sequence
         spoken = {term.event_id: term.verdict.targets(term.activated) for term in page}
-        holders = passages.sentences_by_id(
+        holders = passages.holders(
             reader, collection_id, sorted({sentence for named in spoken.values() for sentence in named})
         )
+        # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
+        there = [term for term in page if spoken[term.event_id].keys() <= holders.keys()]
+        said = [Said.of(term, spoken[term.event_id], holders, term.noise) for term in there]
+        anew = () if known is None else observed(believed, known, said)
+        for term, seen in zip(there, anew, strict=known is not None):
+            if seen is None or not _near(term.evidence, seen.evidence):
+                findings.differs(
+                    "ranking_audit", f"event {term.event_id}, {believed.model}", "is not what the verdict says"
+                )
         for term in page:
             _seen(term, believed, findings)
             name = f"event {term.event_id}, {believed.model}"
@@ -218,13 +227,6 @@ def _weights(
                 findings.differs("ranking_audit", name, f"contested is {term.contested}")
             if counts_now != term.counted:
                 findings.differs("ranking_audit", name, f"counted is {term.counted}")
-            named = spoken[term.event_id]
-            # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
-            if known is not None and named.keys() <= holders.keys():
-                within = {sentence: holders[sentence].passage_id for sentence in named}
-                seen = observed(believed, known, term, named, within, term.noise)
-                if seen is None or not _near(term.evidence, seen.evidence):
-                    findings.differs("ranking_audit", name, "is not what the verdict says")
 
 
 def _seen(term: Term, believed: Believed, findings: Findings) -> None:

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
-from app.storage.parameters import integers
+from app.storage.parameters import integers, received
 
 Vector = NDArray[np.float32]
 
@@ -112,6 +112,18 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id: StoredSentence(**row._mapping) for row in rows}
+
+
+def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, int]:
+    """Sentence -> its passage, of the given sentences that exist."""
+    row = reader.row(
+        f"""
+        SELECT array_send(array_agg(s.id)) AS ids, array_send(array_agg(s.passage_id)) AS passages
+        FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": integers(sentences)},
+    )
+    return dict(zip(received(row.ids, np.int64).tolist(), received(row.passages, np.int64).tolist(), strict=True))
 
 
 def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -> dict[str, int]:

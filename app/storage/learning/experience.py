@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.states import Support
+from app.core.state_rows import SupportRows
 from app.storage.database import Reader, Writer
-from app.storage.learning.memories import as_json, pulled_of
+from app.storage.learning.memories import pulls_as_json, pulls_of
 from app.storage.lookups import WANTED, each, given, wanted
-from app.storage.parameters import Documents, Vectors, floats, integers, received
+from app.storage.parameters import Documents, Numbers, Vectors, integers, received
 from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
@@ -109,8 +109,8 @@ def lock_questions(
 
 
 def supports_of(
-    reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
-) -> list[Support]:
+    reader: Reader, collection_id: int, questions: Sequence[int], sentences: NDArray[np.int64] | None = None
+) -> SupportRows:
     """The supports of these questions as they stand, by question and sentence; ``sentences``: only of these."""
     row = reader.row(
         f"""
@@ -122,28 +122,28 @@ def supports_of(
         )
         SELECT array_send(array_agg(question_id)) AS questions, array_send(array_agg(sentence_id)) AS sentences,
                array_send(array_agg(support)) AS supports, array_send(array_agg(perplexity)) AS perplexities,
-               array_send(array_agg(update_count::bigint)) AS counts, array_agg(complete) AS complete,
+               array_send(array_agg(update_count::bigint)) AS counts,
+               array_send(array_agg(complete)) AS complete,
                json_agg(pulled) AS pulled, json_agg(said) AS said
         FROM known
         """,
         {
             "collection": collection_id,
-            "questions": list(questions),
-            "sentences": None if sentences is None else integers(sentences),
+            "questions": integers(questions),
+            "sentences": None if sentences is None else Numbers(sentences),
         },
     )
-    return list(
-        map(
-            Support,
-            received(row.questions, np.int64).tolist(),
-            received(row.sentences, np.int64).tolist(),
-            received(row.supports, np.float64).tolist(),
-            received(row.perplexities, np.float64).tolist(),
-            received(row.counts, np.int64).tolist(),
-            row.complete or (),
-            map(pulled_of, row.pulled or ()),
-            (tuple(map(tuple, said)) for said in row.said or ()),
-        )
+    days, kept = pulls_of(row.pulled or ())
+    return SupportRows(
+        question_ids=received(row.questions, np.int64),
+        sentence_ids=received(row.sentences, np.int64),
+        supports=received(row.supports, np.float64),
+        perplexities=received(row.perplexities, np.float64),
+        update_counts=received(row.counts, np.int64),
+        complete=received(row.complete, np.bool_),
+        days=days,
+        kept=kept,
+        said=[tuple(map(tuple, said)) for said in row.said or ()],
     )
 
 
@@ -157,21 +157,21 @@ _NEW = given(
 )
 
 
-def _columns(supports: Sequence[Support]) -> dict[str, Any]:
+def _columns(supports: SupportRows) -> dict[str, Any]:
     return {
-        "questions": integers(row.question_id for row in supports),
-        "sentences": integers(row.sentence_id for row in supports),
-        "supports": floats(row.support for row in supports),
-        "perplexities": floats(row.perplexity for row in supports),
-        "counts": integers(row.update_count for row in supports),
-        "complete": [row.complete for row in supports],
-        "pulled": Documents([as_json(row.pulled) for row in supports]),
-        "said": Documents([row.said for row in supports]),
+        "questions": Numbers(supports.question_ids),
+        "sentences": Numbers(supports.sentence_ids),
+        "supports": Numbers(supports.supports),
+        "perplexities": Numbers(supports.perplexities),
+        "counts": Numbers(supports.update_counts),
+        "complete": Numbers(supports.complete),
+        "pulled": pulls_as_json(supports.days, supports.kept),
+        "said": Documents(supports.said),
     }
 
 
-def store_supports(writer: Writer, collection_id: int, supports: Sequence[Support]) -> None:
-    """Write supports, in order, whether they are there already or not."""
+def store_supports(writer: Writer, collection_id: int, supports: SupportRows) -> None:
+    """Write supports, by question and sentence, whether they are there already or not."""
     writer.execute(
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
@@ -186,7 +186,7 @@ def store_supports(writer: Writer, collection_id: int, supports: Sequence[Suppor
 
 
 def replace_supports(
-    writer: Writer, collection_id: int, changed: Sequence[Support], gone: Sequence[tuple[int, int]]
+    writer: Writer, collection_id: int, changed: SupportRows, gone: Sequence[tuple[int, int]]
 ) -> None:
     """Write these supports, which are there already, and remove those of the (question, sentence) ``gone``."""
     writer.execute(
@@ -208,8 +208,8 @@ def replace_supports(
         """,
         {
             "collection": collection_id,
-            "questions": [question for question, _ in gone],
-            "sentences": [sentence for _, sentence in gone],
+            "questions": integers(question for question, _ in gone),
+            "sentences": integers(sentence for _, sentence in gone),
         },
     )
 

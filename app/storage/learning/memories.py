@@ -1,13 +1,14 @@
 """Sentence memories: one row per sentence and channel, once a verdict touched it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from app.core.caps import UNTOUCHED, Pulled
-from app.core.states import RECALL, TASK, TIME, Audit, AuditRows, Memory, Vector
+from app.core.state_rows import Kept, MemoryRows
+from app.core.states import Audit, AuditRows, Memory, Vector
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import (
@@ -77,7 +78,7 @@ def standing(reader: Reader, collection_id: int, sentences: Sequence[int]) -> li
     ]
 
 
-def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Sequence[int]) -> list[Memory]:
+def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Sequence[int]) -> MemoryRows:
     """Lock the memories of these sentences in id order, making those that no verdict touched yet.
 
     A new memory is the sentence's embedding, or its time expression's, at perplexity 1 (GAM-RAG, Eq. 2).
@@ -88,7 +89,8 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         sentences: whose task channel is wanted.
         timed: whose time channel is wanted as well.
     """
-    parameters = {"collection": collection_id, "ids": sorted(sentences), "timed": sorted(timed)}
+    ids, dated = integers(sorted(sentences)), integers(sorted(timed))
+    parameters = {"collection": collection_id, "ids": ids, "timed": dated}
     hold(writer, collection_id, sentences)
     writer.execute(
         f"""
@@ -109,7 +111,8 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
             WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
             ORDER BY memory.sentence_id, memory.channel FOR UPDATE OF memory
         )
-        SELECT array_send(array_agg(sentence_id)) AS ids, array_agg(channel) AS channels,
+        SELECT array_send(array_agg(sentence_id)) AS ids,
+               array_send(array_agg((channel = 'time')::integer::bigint)) AS channels,
                string_agg(vector_send(vector), ''::bytea) AS vectors,
                array_send(array_agg(perplexity)) AS perplexities,
                array_send(array_agg(update_count::bigint)) AS counts,
@@ -118,16 +121,15 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         """,
         parameters,
     )
-    return list(
-        map(
-            Memory,
-            received(row.ids, np.int64).tolist(),
-            row.channels or (),
-            received_vectors(row.vectors),
-            received(row.perplexities, np.float64).tolist(),
-            received(row.counts, np.int64).tolist(),
-            map(pulled_of, row.pulled or ()),
-        )
+    days, kept = pulls_of(row.pulled or ())
+    return MemoryRows(
+        sentence_ids=received(row.ids, np.int64),
+        channels=received(row.channels, np.int64),
+        vectors=received_vectors(row.vectors),
+        perplexities=received(row.perplexities, np.float64),
+        update_counts=received(row.counts, np.int64),
+        days=days,
+        kept=kept,
     )
 
 
@@ -148,13 +150,19 @@ def pulled_of(value: Any) -> Pulled:
     return Pulled(value["day"], tuple(sorted(value["kept"].items()))) if value else UNTOUCHED
 
 
-def as_json(pulled: Pulled) -> dict[str, Any]:
-    """As a row keeps it; PostgreSQL's numbers lose nothing of a float."""
-    return {"day": pulled.day, "kept": dict(pulled.kept)} if pulled.kept else {}
+def pulls_of(values: Sequence[Any]) -> tuple[list[str], list[Kept]]:
+    """Days and shares of many, as ``pulls_as_json`` keeps them."""
+    return [value.get("day", "") for value in values], [value.get("kept", _NOTHING) for value in values]
 
 
-_NUMBERS = {TASK: 1, TIME: 2, RECALL: 3}
-_CHANNEL = "(ARRAY['task', 'time', 'recall'])[{}]"
+def pulls_as_json(days: Sequence[str], kept: Sequence[Kept]) -> Documents:
+    """As rows keep them; PostgreSQL's numbers lose nothing of a float."""
+    return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, kept, strict=True)])
+
+
+_NOTHING: Kept = {}
+_CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
+"""A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
 _NEW = given(
     """
     unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)b::vector[], %(perplexities)s::float8[],
@@ -164,9 +172,9 @@ _NEW = given(
 )
 
 
-def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> None:
+def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
     """Write locked memories back."""
-    if not memories:
+    if not len(memories):
         return
     writer.execute(
         f"""
@@ -179,18 +187,20 @@ def store(writer: Writer, collection_id: int, memories: Sequence[Memory]) -> Non
         """,
         {
             "collection": collection_id,
-            "ids": integers(memory.sentence_id for memory in memories),
-            "channels": _numbered(memory.channel for memory in memories),
-            "vectors": Vectors(np.stack([memory.vector for memory in memories])),
-            "perplexities": floats(memory.perplexity for memory in memories),
-            "counts": integers(memory.update_count for memory in memories),
-            "pulled": Documents([as_json(memory.pulled) for memory in memories]),
+            "ids": Numbers(memories.sentence_ids),
+            "channels": Numbers(memories.channels),
+            "vectors": Vectors(memories.vectors),
+            "perplexities": Numbers(memories.perplexities),
+            "counts": Numbers(memories.update_counts),
+            "pulled": pulls_as_json(memories.days, memories.kept),
         },
     )
 
 
 def record(writer: Writer, collection_id: int, rows: AuditRows) -> None:
     """Write audit rows, in the transaction of the change they explain."""
+    # In the order of their key, of which each row then goes to the page of the one before it.
+    order = np.lexsort((rows.channels, rows.sentence_ids, rows.event_ids))
     writer.execute(
         f"""
         INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise,
@@ -205,23 +215,18 @@ def record(writer: Writer, collection_id: int, rows: AuditRows) -> None:
         """,
         {
             "collection": collection_id,
-            "events": integers(rows.event_ids),
-            "sentences": integers(rows.sentence_ids),
-            "channels": _numbered(rows.channels),
-            "targets": integers(rows.targets),
-            "noises": Numbers(rows.observation_noise),
-            "gains": Numbers(rows.gains),
-            "residuals": Numbers(rows.residuals),
-            "before": Numbers(rows.perplexities_before),
-            "after": Numbers(rows.perplexities_after),
-            "process": Numbers(rows.process_noise),
+            "events": Numbers(rows.event_ids[order]),
+            "sentences": Numbers(rows.sentence_ids[order]),
+            "channels": Numbers(rows.channels[order]),
+            "targets": Numbers(rows.targets[order]),
+            "noises": Numbers(rows.observation_noise[order]),
+            "gains": Numbers(rows.gains[order]),
+            "residuals": Numbers(rows.residuals[order]),
+            "before": Numbers(rows.perplexities_before[order]),
+            "after": Numbers(rows.perplexities_after[order]),
+            "process": Numbers(rows.process_noise[order]),
         },
     )
-
-
-def _numbered(channels: Iterable[str]) -> Numbers:
-    """Channels as ``_CHANNEL`` reads them: a name for each of thousands of rows takes longer to send."""
-    return integers(map(_NUMBERS.__getitem__, channels))
 
 
 def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
@@ -275,7 +280,7 @@ def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
         SELECT s.id FROM {WANTED} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
         ORDER BY s.id FOR KEY SHARE OF s
         """,
-        {"collection": collection_id, "ids": sorted(sentences)},
+        {"collection": collection_id, "ids": integers(sorted(sentences))},
     )
 
 

@@ -115,8 +115,8 @@ def add(writer: Writer, collection_id: int, believed: Believed, terms: Sequence[
             "surprises": floats(term.surprise for term in terms),
             "information": Numbers(np.concatenate([term.evidence.information for term in terms])),
             "precision": Numbers(np.concatenate([term.evidence.precision.ravel() for term in terms])),
-            "counted": [counted[term.event_id] for term in terms],
-            "contested": [term.contested for term in terms],
+            "counted": Numbers(np.array([counted[term.event_id] for term in terms], dtype=np.bool_)),
+            "contested": Numbers(np.array([term.contested for term in terms], dtype=np.bool_)),
         },
     )
 

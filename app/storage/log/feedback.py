@@ -16,7 +16,7 @@ from app.storage.days import DAY
 from app.storage.log import verdicts
 from app.storage.log.judged import enough_of, features_of
 from app.storage.lookups import THERE, WANTED, each
-from app.storage.parameters import floats
+from app.storage.parameters import floats, integers
 
 Vector = NDArray[np.float32]
 
@@ -155,7 +155,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         {each("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.id
         """,
-        {"collection": collection_id, "ids": sorted(events)},
+        {"collection": collection_id, "ids": integers(sorted(events))},
     )
     said = verdicts.read(writer, collection_id, [row.id for row in rows])
     return [
@@ -222,9 +222,9 @@ def mark_applied(
         """,
         {
             "collection": collection_id,
-            "ids": list(questions),
+            "ids": integers(questions),
             "sequences": sequences,
-            "questions": list(questions.values()),
+            "questions": integers(questions.values()),
             "positive": floats(constants[event].positive for event in questions),
             "negative": floats(constants[event].negative for event in questions),
             "process": floats(constants[event].process for event in questions),

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.core.verdict import Expansion, JudgedRound, LoggedVerdict
 from app.storage.database import Reader
+from app.storage.parameters import integers
 
 VERSION = 2
 """Of the verdicts that are written now."""
@@ -45,7 +46,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
             FROM verdict_expansion WHERE collection_id = %(collection)s AND event_id = wanted.id
         ) AS brought
         """,
-        {"collection": collection_id, "ids": list(events)},
+        {"collection": collection_id, "ids": integers(events)},
     )
     return {row.id: _verdict(row) for row in rows}
 

@@ -70,7 +70,7 @@ def expected(
     """What a verdict says that supports some of the passages it speaks of."""
     features = state.some_features(len(TOWNS), seed).astype(np.float64)[[TOWNS.index(town) for town in among]]
     mask = np.array([town in supported for town in among])
-    seen = belief.observe(features, mask, application.prior.prior, noise)
+    seen = belief.observe(belief.Comparison(features, mask, noise), application.prior.prior)
     assert seen is not None
     return seen
 
@@ -496,7 +496,9 @@ class TestEpisodes:
         )
         application.feedback.accept(verdict, f"weights-{towns}", wait=True)
 
-        seen = belief.observe(features, np.array(kept["ranked"]) == passage, application.prior.prior, 0.5)
+        seen = belief.observe(
+            belief.Comparison(features, np.array(kept["ranked"]) == passage, 0.5), application.prior.prior
+        )
         assert seen is not None
         assert_same(taught(application, towns), seen.evidence)
         assert isinstance(state.learned_weights(application, towns), Learned)
