@@ -2,10 +2,12 @@
 
     python benchmarks/cut.py DATASET_DIR OUT [--expanded 60] [--others 500]
     engram evaluate OUT --protocol expand --retrievers dense,lexical
+    python benchmarks/cut.py DATASET_DIR OUT --untitled
 
-It has the passages that are relevant to the first ``--expanded`` questions with expansions, the first ``--others``
-of the others, every question that is answered by none but these, and those expansions. What is searched in a small
-corpus is easier to find: figures of a cut compare with each other alone.
+With ``--untitled`` nothing is cut off but the titles of all passages. Else it has the passages that are
+relevant to the first ``--expanded`` questions with expansions, the first ``--others`` of the others, every
+question that is answered by none but these, and those expansions. What is searched in a small corpus is easier
+to find: figures of a cut compare with each other alone.
 """
 
 import argparse
@@ -24,7 +26,12 @@ def main() -> None:
     arguments.add_argument("out", type=Path)
     arguments.add_argument("--expanded", type=int, default=60)
     arguments.add_argument("--others", type=int, default=500)
+    arguments.add_argument("--untitled", action="store_true", help="The whole data set without titles.")
     given = arguments.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    if given.untitled:
+        untitled(given.dataset, given.out)
+        return
     labels = [line.split("\t") for line in (given.dataset / "qrels.tsv").read_text().splitlines()]
     relevant: dict[str, set[str]] = {}
     for question, passage, score in labels[1:]:
@@ -43,7 +50,6 @@ def main() -> None:
         if context:
             row["metadata"]["context_ids"] = [passage for passage in context if passage in held]
     asked = {row["_id"] for row in questions}
-    given.out.mkdir(parents=True, exist_ok=True)
     write(given.out / "corpus.jsonl.gz", passages)
     write(given.out / "queries.jsonl.gz", questions)
     write(given.out / "expansions.jsonl.gz", widened)
@@ -52,6 +58,15 @@ def main() -> None:
     print(
         f"{given.out}: {len(passages):,} passages, {len(questions):,} questions, {len(widened):,} of them expanded"
     )
+
+
+def untitled(dataset: Path, out: Path) -> None:
+    """The data set with no title on any passage."""
+    passages = common.read_jsonl(common.dataset_file(dataset, "corpus"))
+    write(out / "corpus.jsonl.gz", ({**row, "title": ""} for row in passages))
+    write(out / "queries.jsonl.gz", common.read_jsonl(common.dataset_file(dataset, "queries")))
+    (out / "qrels.tsv").write_text((dataset / "qrels.tsv").read_text())
+    print(f"{out}: {len(passages):,} passages without titles")
 
 
 def write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
