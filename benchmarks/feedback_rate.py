@@ -121,7 +121,7 @@ def seconds(threads: int, work: Callable[[Any], object], items: Sequence[Any]) -
 def updates(connection: "psycopg.Connection[Any]") -> NDArray[np.float64]:
     """Updates of memories so far, and those that were HOT, (2,), as the server's statistics have them."""
     connection.execute("SELECT pg_stat_force_next_flush()")
-    time.sleep(1.5)  # within which the backends tell what they did
+    time.sleep(11)  # within which backends that have nothing to do tell what they did
     row = connection.execute(
         "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'sentence_memory'"
     ).fetchone()

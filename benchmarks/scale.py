@@ -179,7 +179,7 @@ def _is_named(app: Application, source: str, question: str) -> bool:
 
 def draw(file: Path, costs: Mapping[int, Mapping[str, float]]) -> None:
     """Postgres' milliseconds a query, stage on stage, by the number of sentences."""
-    figure = Figure(figsize=(6.4, 3.8), layout="constrained")
+    figure = Figure(figsize=(7.6, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
     sizes = sorted(costs)
@@ -191,7 +191,7 @@ def draw(file: Path, costs: Mapping[int, Mapping[str, float]]) -> None:
     axes.stackplot(sizes, *stages.values(), labels=kinds, alpha=0.8)
     axes.set(xscale="log", xlabel="sentences in the collection", ylabel="Postgres, ms a query", ylim=(0, None))
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes], minor=False)
-    axes.legend(loc="upper left", reverse=True)
+    figure.legend(loc="outside right upper", reverse=True)
     figure.savefig(file, dpi=120, metadata={"Software": None})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from app.core.coverage import coverage
 from app.core.pool_ranking import order
 from app.core.session import Note, PoolSentence, StopReason
+from app.core.sufficiency import FIRST
 from app.services.sessions.state import SessionState
 from app.services.sessions.tools import AskedQuery
 
@@ -64,7 +65,9 @@ def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) 
         by_planner: what the planner itself would stop by.
     """
     rule = state.asked.stop
-    is_enough = ordered.enough is not None and ordered.enough >= state.asked.at_least
+    # It is said of the first five, whoever read fewer: what is among the others may be what is missing.
+    told = ordered.enough if state.asked.top_k >= FIRST else None
+    is_enough = told is not None and told >= state.asked.at_least
     if rule in ("rounds", "llm", "published"):
         return None
     if rule == "enough":
