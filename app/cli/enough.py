@@ -21,6 +21,9 @@ def enough(
         list[Path] | None,
         typer.Option(help="Another data set, whose questions this corpus cannot answer; repeatable."),
     ] = None,
+    lacking: Annotated[
+        int, typer.Option(min=0, help="Of so many questions one relevant passage goes, and they are asked again.")
+    ] = 0,
     verdicts: Annotated[
         list[int] | None,
         typer.Option(min=0, help="Given to other questions than are then asked, 50; with --draws several numbers."),
@@ -50,8 +53,8 @@ def enough(
     given = verdicts or [50]
     if draws is None and len(given) > 1:
         raise InvalidRequestError("Several numbers of verdicts go with --draws.")
-    if draws is not None and (foreign or seed):
-        raise InvalidRequestError("--foreign and --seed do not go with --draws.")
+    if draws is not None and (foreign or seed or lacking):
+        raise InvalidRequestError("--foreign, --seed and --lacking do not go with --draws.")
     loaded, others = load_dataset(dataset), [load_dataset(other) for other in foreign or []]
     settings = Settings()
     if prior is not None:
@@ -66,7 +69,15 @@ def enough(
         else:
             judge = choose("oracle", "full", None)
             found = measure(
-                harness, loaded, others, judge, begin, verdicts=given[0], seeds=seed or [0], limit=limit
+                harness,
+                loaded,
+                others,
+                judge,
+                begin,
+                verdicts=given[0],
+                seeds=seed or [0],
+                limit=limit,
+                lacking=lacking,
             )
         found["prior"] = [services.prior.enough_name, *services.prior.fitted]
     folder.mkdir(parents=True, exist_ok=True)

@@ -107,6 +107,7 @@ def measure(
     verdicts: int,
     seeds: Sequence[int],
     limit: int | None = None,
+    lacking: int = 0,
 ) -> dict[str, Any]:
     """All of it as plain JSON. What the collection had learned is forgotten, before and after.
 
@@ -115,6 +116,8 @@ def measure(
         verdicts: given to questions other than those that are then asked.
         seeds: orders in which questions are drawn to be judged; figures after verdicts are means over them.
         limit: questions asked at most, of each data set.
+        lacking: of so many of the questions one relevant passage is deleted in the end; to open the harness again
+            brings it back.
     """
     questions = list(dataset.questions[:limit])
     harness.reset()
@@ -139,7 +142,31 @@ def measure(
     after = [_after(harness, questions, judge, begin, verdicts, seed) for seed in seeds if verdicts]
     if after:
         found["after"] = {"verdicts": verdicts, "seeds": list(seeds)} | _means(after)
+    if lacking:
+        found["lacking"] = _lacking(harness, questions, begin, lacking)
     return found
+
+
+def _lacking(harness: Harness, questions: Sequence[Question], begin: Begin, most: int) -> dict[str, float | None]:
+    """How questions are told whose evidence is not all there from those whose is, and what was told while it was.
+
+    Others lack a passage as well, if it is one of those that were deleted, and are left out.
+    """
+    some = questions[:most]
+    gone = {min(question.relevant) for question in some}
+    whole = [question for question in questions if not question.relevant & gone]
+    before = _asked(harness, some, "off", begin, "before passages go")
+    for passage in sorted(gone):
+        harness.services.ingest.delete_passage(harness.scope, passage)
+    after = _asked(harness, some, "off", begin, "without a passage each")
+    others = _asked(harness, whole, "off", begin, "others")
+    return {
+        "questions": len(some),
+        "others": len(whole),
+        "auc": auc([one.probability for one in others], [one.probability for one in after]),
+        "told_before": statistics.fmean(one.probability for one in before),
+        "told_after": statistics.fmean(one.probability for one in after),
+    }
 
 
 def _after(

@@ -119,3 +119,23 @@ def test_the_sample_is_measured_and_left_as_it_was(application: Application) -> 
         "ranking_belief": [],
         "ranking_audit": [],
     }
+
+
+def test_what_is_not_there_is_told(application: Application) -> None:
+    sample = load_dataset(Path("sample"))
+
+    def begin(_label: str, _total: int) -> Callable[[], None]:
+        return lambda: None
+
+    harness = open_harness(application, sample, lambda _done, _total: None)
+    held = harness.scope.collection.passage_count
+    judge = choose("oracle", "full", None)
+    found = measure(harness, sample, [], judge, begin, verdicts=0, seeds=[0], lacking=3)["lacking"]
+    gone = {min(question.relevant) for question in sample.questions[:3]}
+
+    assert found["questions"] == 3
+    assert found["others"] == sum(not question.relevant & gone for question in sample.questions)
+    assert found["told_after"] < found["told_before"]
+    assert found["auc"] > 0.5
+    assert harness.scope.collection.passage_count == held - len(gone)
+    assert open_harness(application, sample, lambda _done, _total: None).scope.collection.passage_count == held
