@@ -59,6 +59,9 @@ class Reader:
 
     def _done(self, statement: str, parameters: Parameters) -> "CursorResult[Any]":
         deadline.check()
+        return self._send(statement, parameters)
+
+    def _send(self, statement: str, parameters: Parameters) -> "CursorResult[Any]":
         return self._connection.exec_driver_sql(
             of_one_node(statement) if self.distributed else statement, dict(parameters or {})
         )
@@ -69,8 +72,7 @@ class Writer(Reader):
 
     def execute(self, statement: str, parameters: Parameters = None) -> int:
         """Run a statement that returns no rows; the number of rows it touched."""
-        statement = of_one_node(statement) if self.distributed else statement
-        return self._connection.exec_driver_sql(statement, dict(parameters or {})).rowcount
+        return self._send(statement, parameters).rowcount
 
 
 class Administrator(Reader):
