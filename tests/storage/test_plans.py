@@ -1,13 +1,12 @@
 """What statements read in a collection that the planner has not heard of, beside one of thousands of passages."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
-from sqlalchemy import event
 from sqlalchemy.engine import make_url
 from structlog.testing import capture_logs
 
@@ -23,6 +22,7 @@ from tests.support import knowledge, large, workload
 from tests.support.databases import application_on, migrated, new_database
 from tests.support.keys import unit
 from tests.support.plans import TENANTS, Watch, watched
+from tests.support.statements import before_each
 
 FUNCTIONS = 180
 """Of the storage layer that are run, at least: so many that none is left out by mistake."""
@@ -47,6 +47,7 @@ WHOLE_COLLECTIONS = {
     "outcomes.beliefs": "a verification asks for all beliefs",
     "outcomes.left_behind": "a verification looks for what should not be there",
     "revocations.begin": "a job revokes all verdicts that match",
+    "claims._take": "of each open job, whether another of its collection is open",
     "generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
     "generations.open_next": "evolutions are few, and the next one has the next number",
     "generations.page": "evolutions are few, and listed",
@@ -71,6 +72,7 @@ WHOLE_COLLECTIONS = {
 }
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
+    "claims._take": "open jobs are few",
     "keyed._nearest_to_each": "for each of the verdicts that are applied together",
     "copied_facts.copy": "merges of entities are few",
     "copied_log.settle_restored": "evolutions are few",
@@ -101,7 +103,7 @@ def _connect(url: str) -> "psycopg.Connection[tuple[object, ...]]":
 
 
 def _watched(servers: Servers, settings: Settings, application: Application) -> Watch:
-    with application_on(servers, settings, application) as apart, watched(apart.database) as watch, capture_logs():
+    with application_on(servers, settings, application) as apart, watched() as watch, capture_logs():
         workload.run(apart, "fresh")
     assert len(watch.runs) > FUNCTIONS
     return watch
@@ -156,19 +158,16 @@ def test_a_new_collection_is_searched_through_its_vector_indexes(
 def _by_nearness(application: Application) -> list[str]:
     """The plan of each search in the new collection."""
     limits = GraphLimits(hub_limit=10, candidate_limit=10)
-    sent: list[tuple[str, dict[str, Any]]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: dict[str, Any], *_: Any) -> None:
-        sent.append((statement, parameters))
+    sent: list[tuple[str, Mapping[str, Any]]] = []
 
     with application.database.read() as reader:
         vector = unit(np.ones(application.embedder.dimension))
         focus = Focus(collections.find(reader, "new"), vector, use_memory=True, policy=DEFAULT.policy)
-        event.listen(reader._connection, "before_cursor_execute", note)
-        keyed.nearest_passages(reader, focus, 50, limits)
-        keyed.nearest_to_each(reader, focus.collection, [keyed.Search(focus.vector, 50)], limits)
-        entities.nearest_entity(reader, focus.collection, focus.vector, limits)
-        experience.recall(reader, focus, [], 0.5, 50)
+        with before_each(lambda _connection, *what: sent.append(what)):
+            keyed.nearest_passages(reader, focus, 50, limits)
+            keyed.nearest_to_each(reader, focus.collection, [keyed.Search(focus.vector, 50)], limits)
+            entities.nearest_entity(reader, focus.collection, focus.vector, limits)
+            experience.recall(reader, focus, [], 0.5, 50)
     with application.database.read() as reader:
         return [
             "\n".join(row[0] for row in reader.rows(f"EXPLAIN {statement}", given)) for statement, given in sent

@@ -10,13 +10,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from psycopg import ClientCursor
+from psycopg import ClientCursor, Connection
 from psycopg.adapt import PyFormat, Transformer
-from sqlalchemy import Engine, event
 
 import app.storage
-from app.storage.database import Database
 from app.storage.tables import metadata
+from tests.support.statements import before_each
 
 Plan = Mapping[str, Any]
 STORAGE = Path(app.storage.__file__).parent
@@ -26,7 +25,7 @@ EXPLAINED = 4
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sbt]")
 # What hands rows on as they come; all else between a scan and a LIMIT reads the scan to its end first.
 STREAMING = {"Nested Loop", "LockRows", "Result", "Subquery Scan", "Unique", "Append", "Merge Append", "ProjectSet"}
-# Partial indexes that hold what waits or is under way, and so are read whole without harm.
+# Partial indexes that hold what waits or is under way, and so are read whole without harm; once.
 OF_WHAT_WAITS = {
     "feedback_event_parked_idx",
     "feedback_event_pending_idx",
@@ -60,8 +59,8 @@ class Watch:
 
 
 @contextmanager
-def watched(database: Database) -> Iterator[Watch]:
-    """Explain what the storage layer asks ``database`` in the block, each statement just before it runs.
+def watched() -> Iterator[Watch]:
+    """Explain what the storage layer asks in the block, each statement just before it runs.
 
     Explained is the plan for any parameters, which is what the application has the server make.
     """
@@ -69,27 +68,21 @@ def watched(database: Database) -> Iterator[Watch]:
     texts: Counter[str] = Counter()
     indexes: dict[str, list[str]] = {}
 
-    def explain(_engine: Any, cursor: Any, text: str, parameters: Mapping[str, Any], *_: Any) -> None:
+    def explain(connection: "Connection[Any]", text: str, parameters: Mapping[str, Any]) -> None:
         statement = _caller(sys._getframe(1))
         texts[text] += 1
         if statement is None or texts[text] > EXPLAINED or not re.match(r"\s*(\(?SELECT|WITH|[IUD]\w+)\s", text):
             return
         watch.runs[statement] += 1
-        with ClientCursor(cursor.connection) as plain:
+        with ClientCursor(connection) as plain:
             indexes.update(indexes or _key_columns(plain))
             plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_numbered(plain, text, parameters)}")
             ((plans,),) = plain.fetchall()
         for scan, again in _end_to_end(plans[0]["Plan"], indexes):
             watch.readings.setdefault(Reading(statement, scan, again), text)
 
-    engines = {value for value in vars(database).values() if isinstance(value, Engine)}
-    for engine in engines:
-        event.listen(engine, "before_cursor_execute", explain)
-    try:
+    with before_each(explain):
         yield watch
-    finally:
-        for engine in engines:
-            event.remove(engine, "before_cursor_execute", explain)
 
 
 def _caller(frame: FrameType | None) -> str | None:
@@ -138,7 +131,7 @@ def _end_to_end(
         limited: whether it is left off when a LIMIT has its rows.
     """
     kind = plan["Node Type"]
-    scan = _bare_scan(plan, indexes, limited)
+    scan = _bare_scan(plan, indexes, again, limited)
     if scan:
         yield scan, again
     for child in plan.get("Plans", ()):
@@ -150,15 +143,17 @@ def _end_to_end(
         yield from _end_to_end(child, indexes, again or inner or correlated, left_off)
 
 
-def _bare_scan(plan: Plan, indexes: Mapping[str, list[str]], limited: bool) -> str | None:
-    """What the node scans, if nothing bounds that but the collection."""
+def _bare_scan(plan: Plan, indexes: Mapping[str, list[str]], again: bool, limited: bool) -> str | None:
+    """What the node scans, if nothing bounds that but the collection; or what waits, for each row of something."""
     kind, table, index = plan["Node Type"], plan.get("Relation Name"), plan.get("Index Name", "")
     if kind == "Seq Scan" and table in TENANTS:
         return f"all of {table}"
     columns = indexes.get(index, [])
+    condition = plan.get("Index Cond", "")
+    if index in OF_WHAT_WAITS and again and f"{columns[0]} =" not in condition:
+        return f"{index} {condition or 'without condition'}"
     if len(columns) < 2 or columns[0] != "collection_id" or index in OF_WHAT_WAITS:
         return None
-    condition = plan.get("Index Cond", "")
     bounds = re.findall(rf"\b{columns[1]} (=|>=|<=|<|>)|ROW\([^)]*\b{columns[1]}\b", condition)
     if "=" in bounds or (limited and (bounds or "Filter" not in plan)):
         return None

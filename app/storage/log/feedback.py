@@ -134,6 +134,11 @@ def page(
     return [stored(row) for row in rows]
 
 
+# Of an event that is looked up by its id. ``status = 'pending'`` could be answered by the index of what waits,
+# which knows no ids: each event of a batch would be looked for among all that wait.
+_PENDING = "status IS NOT DISTINCT FROM 'pending'"
+
+
 def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> list[PendingEvent]:
     """Those of the events that still wait, locked, in order of acceptance; others' locks are stepped over.
 
@@ -149,7 +154,7 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event
-            WHERE collection_id = %(collection)s AND id = wanted.id AND status = 'pending'
+            WHERE collection_id = %(collection)s AND id = wanted.id AND {_PENDING}
             FOR UPDATE SKIP LOCKED
         ) AS event
         {each("judged_query judged", "judged.id = event.query_id")}
@@ -266,10 +271,11 @@ def mark_revoked(writer: Writer, collection_id: int, events: Sequence[int]) -> N
 def record_failure(writer: Writer, collection_id: int, event: int, error: str, max_attempts: int) -> bool:
     """Note a failed try; whether it was the last one, which parks the event, so that it holds nobody else back."""
     status = writer.scalar(
-        """
+        f"""
         UPDATE feedback_event SET attempts = attempts + 1, error = %(error)s,
             status = CASE WHEN attempts + 1 >= %(max)s THEN 'parked' ELSE status END
-        WHERE collection_id = %(collection)s AND id = %(id)s AND status = 'pending' RETURNING status
+        WHERE collection_id = %(collection)s AND id = %(id)s AND {_PENDING}
+        RETURNING status
         """,
         {"collection": collection_id, "id": event, "error": error, "max": max_attempts},
     )
@@ -279,9 +285,9 @@ def record_failure(writer: Writer, collection_id: int, event: int, error: str, m
 def say_why(writer: Writer, collection_id: int, event: int, reason: str) -> None:
     """Note why an event goes on waiting, without counting a try."""
     writer.execute(
-        """
+        f"""
         UPDATE feedback_event SET error = %(reason)s
-        WHERE collection_id = %(collection)s AND id = %(id)s AND status = 'pending'
+        WHERE collection_id = %(collection)s AND id = %(id)s AND {_PENDING}
         """,
         {"collection": collection_id, "id": event, "reason": reason},
     )
