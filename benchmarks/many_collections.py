@@ -8,7 +8,8 @@ of its collection at hand. A NAME is a collection that was ingested before (`eng
 corpus.jsonl.gz`) or made by `scale.py`, asked without the small ones and beside them; of several the first is
 asked alone as well, and else each question of another. Recall is that of the service's dense search against an
 exact one, of the first ten. Costs are processor time, of this process and of the server's backends; the times
-of the clock are beside them. The small collections are removed again.
+of the clock are beside them. With ``--rounds`` all collections are asked other questions before, as in a service that has run
+for a while. The small collections are removed again.
 """
 
 import argparse
@@ -77,10 +78,11 @@ def ask(app: Application, question: str, collection: str) -> object:
     return app.ask.query(Query(text=question, scope=app.access.scope(collection), top_k=TOP_K))
 
 
-def cost(backends: Backends, asked: Sequence[str], way: Callable[[int, str], object]) -> list[float]:
+def cost(backends: Backends, asked: Sequence[str], way: Callable[[int, str], object], rounds: int) -> list[float]:
     """Milliseconds of this process and of Postgres a question, of both, and the median by the clock."""
-    for at, question in enumerate(asked[:10]):
-        way(at, question)
+    for shift in range(rounds, 0, -1):
+        for at, question in enumerate(asked if rounds > 1 else asked[:10]):
+            way(at + shift, question)
     took: list[float] = []
     before = time.process_time() * 1000, backends.milliseconds()
     for at, question in enumerate(asked):
@@ -99,6 +101,12 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=100)
     parser.add_argument("--large", nargs="+", default=[], help="Collections that are there.")
     parser.add_argument("--questions", type=int, default=100)
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=1,
+        help="In which all is asked before, of several collections each of another.",
+    )
     arguments = parser.parse_args()
     asked = common.questions(arguments.dataset, arguments.questions)
 
@@ -114,7 +122,9 @@ def main() -> None:
             def way(at: int, question: str) -> object:
                 return ask(app, question, collections[at % len(collections)])
 
-            rows.append([what, *cost(backends, asked, way), common.recall(app, collections, asked[:50])])
+            rows.append(
+                [what, *cost(backends, asked, way, arguments.rounds), common.recall(app, collections, asked[:50])]
+            )
             print(*rows[-1], flush=True)
 
         measured("a small one, alone", [first])

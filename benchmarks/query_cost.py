@@ -23,13 +23,13 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from sqlalchemy import Engine, event
 
 import common
 from app.composition import Application
 from app.services.retrieval import present, propagate, rank, retrieve
 from app.services.retrieval.query import Query
 from app.services.serving import ask
+from app.storage.database import Reader
 from query_latency import Floor, interleaved
 
 TOP_K = 10
@@ -103,27 +103,22 @@ def statements(way: Callable[[str], object], asked: Sequence[str]) -> dict[str, 
     """Print which functions send statements, how many, and what Postgres spends on each; the latter by function."""
     sent: Counter[str] = Counter()
     backend: dict[str, float] = defaultdict(float)
-    began: list[tuple[float, int]] = []
 
-    def before(connection: Any, *_: object) -> None:
-        pid = connection.connection.driver_connection.info.backend_pid
-        began.append((spent(pid), pid))
+    send = Reader._send
 
-    def after(*_: object) -> None:
-        was, pid = began.pop()
+    def measured(reader: Reader, statement: str, parameters: Any) -> Any:
+        pid = reader._driver.info.backend_pid
+        was = spent(pid)
+        answer = send(reader, statement, parameters)
         function = _sender()
         sent[function] += 1
         time.sleep(0.0002)  # until the backend sleeps, and has been charged
         backend[function] += spent(pid) - was
+        return answer
 
-    event.listen(Engine, "before_cursor_execute", before)
-    event.listen(Engine, "after_cursor_execute", after)
-    try:
+    with patch.object(Reader, "_send", measured):
         for question in asked:
             way(question)
-    finally:
-        event.remove(Engine, "before_cursor_execute", before)
-        event.remove(Engine, "after_cursor_execute", after)
     rows = [[name, sent[name] / len(asked), backend[name] / len(asked)] for name in sent]
     rows.sort(key=lambda row: -row[2])
     rows.append(["all", sum(sent.values()) / len(asked), sum(backend.values()) / len(asked)])

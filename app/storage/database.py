@@ -9,17 +9,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from psycopg import ClientCursor, Connection, Error
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import CursorResult, NullPool, QueuePool, create_engine, make_url
+from sqlalchemy import NullPool, QueuePool, create_engine, exc, make_url
 
 from app import deadline, tenancy
 from app.errors import ConfigurationError
 from app.storage import replica
-from app.storage.engines import CONNECT_TIMEOUT_SECONDS, DISTRIBUTED, pooled, with_driver
+from app.storage.engines import CONNECT_TIMEOUT_SECONDS, DISTRIBUTED, Sending, pooled, with_driver
 from app.storage.lookups import of_one_node
+from app.storage.parameters import placed
 from app.storage.refusals import explained
 from app.storage.replica import Replica
 from app.storage.timed import timed
@@ -34,10 +35,15 @@ _SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, 
 
 
 class Reader:
-    """Runs statements that change nothing."""
+    """Runs statements that change nothing.
+
+    It sends them by the driver: SQLAlchemy, which lends the connection and ends its transaction, would take as long
+    to describe the rows of each as the driver takes to fetch them.
+    """
 
     def __init__(self, connection: SqlConnection) -> None:
         self._connection = connection
+        self._driver: Connection[Any] = cast("Any", connection.connection.driver_connection)
 
     @property
     def distributed(self) -> bool:
@@ -45,34 +51,57 @@ class Reader:
         return bool(self._connection.info.get(DISTRIBUTED))
 
     def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
-        """All rows of ``statement``, whose parameters are written ``%(name)s``."""
-        return self._done(statement, parameters).all()
+        """All rows of ``statement``, named tuples, whose parameters are written ``%(name)s``."""
+        deadline.check()
+        with self._refusals(statement):
+            return self._send(statement, parameters).fetchall()
 
     def row(self, statement: str, parameters: Parameters = None) -> Any:
         """The first row, or None."""
-        return self._done(statement, parameters).first()
+        deadline.check()
+        with self._refusals(statement):
+            return self._send(statement, parameters).fetchone()
 
     def scalar(self, statement: str, parameters: Parameters = None) -> Any:
         """The first column of the first row, or None."""
         row = self.row(statement, parameters)
         return None if row is None else row[0]
 
-    def _done(self, statement: str, parameters: Parameters) -> "CursorResult[Any]":
-        deadline.check()
-        return self._send(statement, parameters)
+    def _send(self, statement: str, parameters: Parameters) -> Sending:
+        text, names = placed(of_one_node(statement) if self.distributed else statement)
+        given = parameters or {}
+        return Sending(self._driver).execute(text, [given[name] for name in names])
 
-    def _send(self, statement: str, parameters: Parameters) -> "CursorResult[Any]":
-        return self._connection.exec_driver_sql(
-            of_one_node(statement) if self.distributed else statement, dict(parameters or {})
-        )
+    @contextmanager
+    def _refusals(self, statement: str | None) -> Iterator[None]:
+        """What the driver raises in the block as SQLAlchemy does, which then knows of a connection that is lost."""
+        try:
+            yield
+        except Error as error:
+            lost = self._driver.closed
+            if lost:
+                self._connection.invalidate(error)
+            raise exc.DBAPIError.instance(statement, None, error, Error, connection_invalidated=lost) from error
 
 
 class Writer(Reader):
     """One transaction, or one statement that is a transaction."""
 
     def execute(self, statement: str, parameters: Parameters = None) -> int:
-        """Run a statement that returns no rows; the number of rows it touched."""
-        return self._send(statement, parameters).rowcount
+        """Run a statement that returns no rows; the number of rows it touched, -1 while that is not waited for."""
+        with self._refusals(statement):
+            return self._send(statement, parameters).rowcount
+
+    @contextmanager
+    def ahead(self) -> Iterator[None]:
+        """A block that does not wait for what it has executed: it goes on while Postgres is at that.
+
+        What it reads it waits for, and for all before it; so the block does before what is long in Postgres what
+        it has to read, and after it what is long here. A statement that is refused makes a later one raise, or the
+        end of the block.
+        """
+        with self._refusals(None), self._driver.pipeline():
+            yield
 
 
 class Administrator(Reader):
@@ -80,7 +109,8 @@ class Administrator(Reader):
 
     def execute(self, statement: str) -> None:
         """Run a statement that returns no rows."""
-        self._connection.exec_driver_sql(statement)
+        with self._refusals(statement):
+            self._send(statement, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +211,7 @@ class Database:
             timed(connection),
         ):
             self._serve(connection)
+            connection.begin()
             yield Reader(connection)
             # A rollback has the driver forget its prepared statements, which are then planned anew each time:
             # a third of what a query costs.
@@ -197,6 +228,7 @@ class Database:
         """
         with explained(writing=True), self._writers.connect() as connection:
             self._serve(connection)
+            connection.begin()
             yield Writer(connection)
             connection.commit()
 
@@ -226,6 +258,7 @@ class Database:
         """
         with explained(writing=True), self._long_writers.connect() as connection:
             driver: Any = connection.connection.driver_connection
+            connection.begin()
             with _cancelled_when(should_stop, driver):
                 yield Writer(connection)
             connection.commit()

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pgvector.psycopg import register_vector
-from psycopg import ClientCursor, Connection, Cursor, Error, ProgrammingError, pq
+from psycopg import ClientCursor, Connection, Error, ProgrammingError, RawCursor, pq
+from psycopg.rows import namedtuple_row
 from sqlalchemy import Engine, create_engine, event, exc
 
 from app.errors import ConfigurationError
@@ -29,11 +30,14 @@ _OF_A_COORDINATOR = """
 written to several tables goes to a node by one connection, which alone sees it before the end."""
 
 
-class _BinaryCursor(Cursor[Any]):
-    """Results in binary: parsing numbers and vectors from text costs more than the statements."""
+class Sending(RawCursor[Any]):
+    """One statement, with parameters by their places (see ``parameters.placed``); its rows are named tuples.
 
-    def __init__(self, connection: Connection[Any], **keywords: Any) -> None:
-        super().__init__(connection, **keywords)
+    Results come in binary: parsing numbers and vectors from text costs more than the statements.
+    """
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        super().__init__(connection, row_factory=namedtuple_row)
         self.format = pq.Format.BINARY
 
 
@@ -41,7 +45,7 @@ def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
     """Connections to ``url`` with ``settings`` in force; ``pool`` is what SQLAlchemy takes for its pool."""
     engine = create_engine(
         with_driver(url),
-        connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS, "cursor_factory": _BinaryCursor},
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS},
         **pool,
     )
 

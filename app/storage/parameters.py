@@ -5,6 +5,7 @@ import re
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ class Vectors:
     values: NDArray[np.float32]
 
 
+def vectors(values: Sequence[NDArray[np.float32]]) -> Vectors:
+    """A ``vector[]`` parameter of vectors that are apart."""
+    return Vectors(np.stack(values) if values else np.zeros((0, 0), dtype=np.float32))
+
+
 @dataclass(frozen=True, slots=True)
 class Documents:
     """A ``jsonb[]`` parameter of (n,) values with text for keys, finite floats to the bit."""
@@ -57,6 +63,7 @@ _ELEMENTS = {
 }
 """Postgres' oid and byte order of each type of element."""
 JSONB = 3802
+_PARAMETER = re.compile(r"%(?:%|\((\w+)\)s)")
 _LONG = re.compile(rb"[0-9]{19}")
 
 
@@ -88,6 +95,21 @@ def received_vectors(sent: bytes | None) -> NDArray[np.float32]:
     (dimension,) = struct.unpack_from(">h", sent)
     body = np.frombuffer(sent, dtype=[("dimension", ">i2"), ("unused", ">i2"), ("numbers", ">f4", (dimension,))])
     return body["numbers"].astype(np.float32)
+
+
+@lru_cache(maxsize=512)
+def placed(statement: str) -> tuple[bytes, Sequence[str]]:
+    """A statement with parameters by their places, as ``$1``, and their names in this order.
+
+    As it is written they are ``%(name)s``, and ``%%`` is a percent sign. What was parsed is remembered.
+    """
+    names: dict[str, int] = {}
+
+    def place(found: re.Match[str]) -> str:
+        name = found[1]
+        return "%" if name is None else f"${names.setdefault(name, len(names) + 1)}"
+
+    return _PARAMETER.sub(place, statement).encode(), tuple(names)
 
 
 class _NumbersDumper(Dumper):

@@ -1,7 +1,7 @@
 """That every request looks the collection that it names up once."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 from httpx import Response
-from sqlalchemy import event
 
 from app.composition import Application
 from app.services.access.scope import LOCAL
@@ -26,6 +25,7 @@ from tests.api.operations import (
 )
 from tests.conftest import CURIE, Ingest
 from tests.support import state
+from tests.support.statements import before_each
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
 
@@ -43,23 +43,16 @@ NAMING = [operation for operation in OPERATIONS if names_a_collection(operation)
 
 
 @contextmanager
-def looked_up(application: Application, name: str = "no-such-collection") -> Iterator[list[str]]:
+def looked_up(name: str = "no-such-collection") -> Iterator[list[str]]:
     """The statements of the block that find the collection by its name."""
     noted: list[str] = []
 
-    def note(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+    def note(_connection: object, statement: str, parameters: Mapping[str, Any]) -> None:
         if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
-    database: Any = application.database
-    engines = [database._readers, database._snapshots, database._writers, database._single_writers]
-    for engine in engines:
-        event.listen(engine, "before_cursor_execute", note)
-    try:
+    with before_each(note):
         yield noted
-    finally:
-        for engine in engines:
-            event.remove(engine, "before_cursor_execute", note)
 
 
 @pytest.mark.parametrize("operation", NAMING, ids=" ".join)
@@ -68,7 +61,7 @@ def test_each_request_resolves_its_collection_once(
 ) -> None:
     method, path = operation
     application.access._remembered.clear()
-    with looked_up(application, curie) as found:
+    with looked_up(curie) as found:
         answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
     assert answer.status_code < 500 or answer.status_code == 503, answer.text
@@ -80,7 +73,7 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
     application: Application, http: TestClient, operation: Operation
 ) -> None:
     method, path = operation
-    with looked_up(application) as found:
+    with looked_up() as found:
         answer = http.request(method, url(path), **well_formed(method, path))
 
     assert_problem(answer)
@@ -103,7 +96,7 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
         return http.post("/feedback", json=body, headers={"idempotency-key": key})
 
     before = application.access.scope(curie)
-    with looked_up(application, curie) as found:
+    with looked_up(curie) as found:
         assert judged("first").status_code == 202
     assert len(found) == 1  # the question's
 

@@ -63,6 +63,34 @@ def test_a_failed_statement_takes_the_whole_block_along(database: Database, coll
     assert not exists(database, collection)
 
 
+def test_what_is_executed_ahead_is_there_for_what_is_read_after_it(database: Database, collection: str) -> None:
+    with database.write() as writer:
+        with writer.ahead():
+            assert writer.execute(INSERT, {"n": collection}) == -1
+            count = writer.scalar("SELECT count(*) FROM collection WHERE name = %(n)s", {"n": collection})
+        assert count == 1
+        assert writer.execute("UPDATE collection SET space = 1 WHERE name = %(n)s", {"n": collection}) == 1
+
+    assert exists(database, collection)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_what_is_refused_ahead_raises_and_nothing_is_written(
+    database: Database, collection: str, reads: bool
+) -> None:
+    def write_twice() -> None:
+        with database.write() as writer, writer.ahead():
+            writer.execute(INSERT, {"n": collection})
+            writer.execute(INSERT, {"n": collection})
+            if reads:
+                writer.scalar("SELECT 1")
+                pytest.fail("it was read after a statement that was refused")
+
+    with pytest.raises(exc.IntegrityError, match="duplicate key"):
+        write_twice()
+    assert not exists(database, collection)  # by the one connection that there is
+
+
 def test_the_server_refuses_what_a_reader_writes(database: Database, collection: str) -> None:
     with pytest.raises(exc.DBAPIError) as refusal, database.read() as reader:
         reader.rows(f"{INSERT} RETURNING id", {"n": collection})
@@ -103,6 +131,21 @@ def test_a_backend_lost_in_the_middle_is_unavailable_and_writes_nothing(
             backend = writer.scalar("SELECT pg_backend_pid()")
             bystander.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
             writer.scalar("SELECT 1")
+
+    with pytest.raises(UnavailableError, match="Postgres"):
+        write_and_be_cut_off()
+    assert not exists(database, collection)
+
+
+def test_a_backend_lost_while_a_block_is_ahead_of_it_is_unavailable_and_writes_nothing(
+    database: Database, bystander: "psycopg.Connection[Any]", collection: str
+) -> None:
+    def write_and_be_cut_off() -> None:
+        with database.write() as writer:
+            backend = writer.scalar("SELECT pg_backend_pid()")
+            with writer.ahead():
+                writer.execute(INSERT, {"n": collection})
+                bystander.execute("SELECT pg_terminate_backend(%s, 5000)", (backend,))
 
     with pytest.raises(UnavailableError, match="Postgres"):
         write_and_be_cut_off()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.composition import Application
-from app.storage.parameters import Documents, Vectors, read_json, received_vectors, write_json
+from app.storage.parameters import Documents, Vectors, placed, read_json, received_vectors, write_json
 
 VALUES: list[Any] = [
     {"a": [1, 2.5, None, True], "ö": "–"},
@@ -16,6 +16,18 @@ VALUES: list[Any] = [
     "1234567890123456789012",
     {},
 ]
+
+
+def test_parameters_are_sent_by_their_places() -> None:
+    assert placed("SELECT %(b)s, %(a)s::text || '%%', %(b)s") == (b"SELECT $1, $2::text || '%', $1", ("b", "a"))
+    assert placed("SELECT 5 %% 3") == (b"SELECT 5 % 3", ())
+
+
+def test_one_parameter_may_be_named_twice_and_another_not_at_all(application: Application) -> None:
+    with application.database.read() as reader:
+        row = reader.row("SELECT %(a)s::int AS one, %(a)s::int + 1 AS two", {"a": 1, "b": object()})
+    assert row == (1, 2)
+    assert (row.one, row.two) == (1, 2)
 
 
 def test_vectors_come_as_they_were_sent(application: Application) -> None:

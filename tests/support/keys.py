@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import event
 
 from app.composition import Application
 from tests.support import state
+from tests.support.statements import before_each
 
 Vector = NDArray[np.float32]
 
@@ -55,18 +55,9 @@ def evolve(
 
 
 @contextmanager
-def statements(application: Application) -> Iterator[list[str]]:
+def statements() -> Iterator[list[str]]:
     """What readers send during the block, as it is written."""
     noted: list[str] = []
 
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        noted.append(" ".join(statement.split()))
-
-    engines = (application.database._readers, application.database._snapshots)
-    for engine in engines:
-        event.listen(engine, "before_cursor_execute", note)
-    try:
+    with before_each(lambda _connection, statement, _given: noted.append(" ".join(statement.split()))):
         yield noted
-    finally:
-        for engine in engines:
-            event.remove(engine, "before_cursor_execute", note)

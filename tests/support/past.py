@@ -36,7 +36,7 @@ def corpus(application: Application, collection: str) -> dict[str, Rows]:
 def rows_of_collection(application: Application, collection: str) -> Rows:
     with application.database.read() as reader:
         return [
-            dict(row._mapping)
+            dict(row._asdict())
             for row in reader.rows("SELECT * FROM collection WHERE name = %(name)s", {"name": collection})
         ]
 

@@ -72,7 +72,7 @@ def learned(application: Application, name: str) -> dict[str, list[dict[str, Any
     state = snapshot(application, name, ("sentence_memory", "memory_audit", *WEIGHTS), INCIDENTAL)
     with application.database.read() as reader:
         state["question_support"] = [
-            dict(row._mapping)
+            dict(row._asdict())
             for row in reader.rows(
                 """
                 SELECT q.text, known.sentence_id, known.support, known.perplexity, known.update_count

@@ -1,12 +1,16 @@
 """What goes to the database in a block: connections taken from a pool, and statements sent on each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
-from sqlalchemy import Connection, Engine, event
+from psycopg import Connection
+from sqlalchemy import event
 from sqlalchemy.pool import Pool
+
+from app.storage.database import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,19 @@ class Sent:
 
 
 @contextmanager
+def before_each(note: Callable[["Connection[Any]", str, Mapping[str, Any]], object]) -> Iterator[None]:
+    """Call ``note`` before each statement of the block is sent: where, as it is written, and its parameters."""
+    send = Reader._send
+
+    def noted(reader: Reader, statement: str, parameters: Mapping[str, Any] | None) -> Any:
+        note(reader._driver, statement, parameters or {})
+        return send(reader, statement, parameters)
+
+    with patch.object(Reader, "_send", noted):
+        yield
+
+
+@contextmanager
 def watched() -> Iterator[Sent]:
     """All that goes through any pool during the block, whatever thread sends it."""
     sent = Sent()
@@ -36,13 +53,12 @@ def watched() -> Iterator[Sent]:
         sent.connections.append([])
         on[id(connection)] = sent.connections[-1]
 
-    def note(connection: Connection, _cursor: object, statement: str, *_: object) -> None:
-        on[id(connection.connection.dbapi_connection)].append(statement.split(maxsplit=1)[0])
+    def note(connection: "Connection[Any]", statement: str, _parameters: object) -> None:
+        on[id(connection)].append(statement.split(maxsplit=1)[0])
 
     event.listen(Pool, "checkout", taken)
-    event.listen(Engine, "before_cursor_execute", note)
     try:
-        yield sent
+        with before_each(note):
+            yield sent
     finally:
         event.remove(Pool, "checkout", taken)
-        event.remove(Engine, "before_cursor_execute", note)

@@ -160,18 +160,20 @@ class LearnService:
                 raise _MovedError
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             noises = self._noises(writer, collection_id, pending, targets)
+            teaching = WEIGHTS not in self._noise.frozen
+            holders = self._holders(writer, collection_id, pending, targets) if teaching else {}
             application = Batch(writer, collection_id, noises, pending, targets)
-            questions, audit = application.run()
-            memories.record(writer, collection_id, audit)
+            with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
+                questions, audit = application.run()
+                memories.record(writer, collection_id, audit)
+                taught = self._terms(pending, targets, noises, holders) if teaching else {}
             if units:
                 known = [event for event in pending if not noises[event.id].is_new]
                 self._attribution.credit(writer, collection_id, known, targets, units)
-            if WEIGHTS not in self._noise.frozen:
-                taught = self.weight_terms(writer, collection_id, pending, targets, noises)
-                for believed, terms in taught.items():
-                    against = application.contested
-                    heard = [replace(term, contested=True) if term.event_id in against else term for term in terms]
-                    weights.add(writer, collection_id, believed, heard)
+            for believed, terms in taught.items():
+                against = application.contested
+                heard = [replace(term, contested=True) if term.event_id in against else term for term in terms]
+                weights.add(writer, collection_id, believed, heard)
             feedback.mark_applied(
                 writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
             )
@@ -229,8 +231,22 @@ class LearnService:
         noises: Mapping[int, Noise],
     ) -> dict[Believed, list[WeightTerm]]:
         """What the events say of the weights of each model, if any says something; in the order of locking."""
+        return self._terms(events, targets, noises, self._holders(writer, collection_id, events, targets))
+
+    def _holders(
+        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
+    ) -> dict[int, int]:
+        """Sentence -> its passage, of those that the events say something of weights by."""
         judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in targets[event.id]})
-        holders = passages.holders(writer, collection_id, judged)
+        return passages.holders(reader, collection_id, judged)
+
+    def _terms(
+        self,
+        events: Sequence[PendingEvent],
+        targets: Targets,
+        noises: Mapping[int, Noise],
+        holders: Mapping[int, int],
+    ) -> dict[Believed, list[WeightTerm]]:
         said = [
             Said.of(event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing))
             for event in events

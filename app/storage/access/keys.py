@@ -82,7 +82,7 @@ def insert(writer: Writer, key: NewKey) -> StoredKey:
             "expires_at": key.expires_at,
         },
     )
-    return StoredKey(**row._mapping)
+    return StoredKey(**row._asdict())
 
 
 def counting(reader: Reader, digest: bytes) -> StoredKey | None:
@@ -90,7 +90,7 @@ def counting(reader: Reader, digest: bytes) -> StoredKey | None:
     row = reader.row(
         f"SELECT {_COLUMNS} FROM access_key WHERE digest = %(digest)s AND {_COUNTS}", {"digest": digest}
     )
-    return None if row is None else StoredKey(**row._mapping)
+    return None if row is None else StoredKey(**row._asdict())
 
 
 def any_counts(reader: Reader) -> bool:
@@ -104,7 +104,7 @@ def find(reader: Reader, tenant: str, key: int) -> StoredKey | None:
         f"SELECT {_COLUMNS} FROM access_key WHERE tenant = %(tenant)s AND id = %(id)s",
         {"tenant": tenant, "id": key},
     )
-    return None if row is None else StoredKey(**row._mapping)
+    return None if row is None else StoredKey(**row._asdict())
 
 
 def judge_taken(reader: Reader, tenant: str, judge: str, name: str) -> bool:
@@ -129,7 +129,7 @@ def page(reader: Reader, tenant: str, after: int, limit: int) -> list[StoredKey]
         """,
         {"tenant": tenant, "after": after, "limit": limit},
     )
-    return [StoredKey(**row._mapping) for row in rows]
+    return [StoredKey(**row._asdict()) for row in rows]
 
 
 def revoke(writer: Writer, tenant: str, key: int) -> StoredKey | None:
@@ -141,7 +141,7 @@ def revoke(writer: Writer, tenant: str, key: int) -> StoredKey | None:
         """,
         {"tenant": tenant, "id": key},
     )
-    return None if row is None else StoredKey(**row._mapping)
+    return None if row is None else StoredKey(**row._asdict())
 
 
 def expire(writer: Writer, key: int, seconds: float) -> None:

@@ -227,5 +227,5 @@ def _tenant(row: Any) -> Tenant:
 
 
 def _quotas(row: Any) -> Quotas:
-    values: Mapping[str, Any] = row._mapping
+    values: Mapping[str, Any] = row._asdict()
     return Quotas(**{field.name: values[field.name] for field in fields(Quotas)})

@@ -383,4 +383,4 @@ def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -
 
 def of_row(row: Any) -> Collection:
     """What a row of ``COLUMNS`` says."""
-    return Collection(**row._mapping)
+    return Collection(**row._asdict())

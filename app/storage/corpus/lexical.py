@@ -116,9 +116,10 @@ def question(*, evolved: bool) -> str:
 def best_by_words(*, filtered: bool, evolved: bool) -> str:
     """The statement, after ``question``, of the %(limit)s passages with the highest score, best first.
 
-    The rarest terms are scanned, up to ``POSTINGS``; of the best that have one of them the other terms are looked
-    up. Where more passages share common words only than that, those are not found: they say little, and to read
-    all of them takes as long as the corpus is large. A filter, which may leave any passage, scans all terms.
+    The rarest terms are scanned, up to ``POSTINGS``; of the best that have one of them the other terms, if any are
+    left, are looked up. Where more passages share common words only than that, those are not found: they say
+    little, and to read all of them takes as long as the corpus is large. A filter, which may leave any passage,
+    scans all terms.
     """
     # Rounded, so that the order in which Postgres happens to add cannot part passages of equal score.
     score = "sum(score)::real AS score"
@@ -140,7 +141,8 @@ def best_by_words(*, filtered: bool, evolved: bool) -> str:
         SELECT passage_id, {score} FROM (
             WITH scanned AS MATERIALIZED (
                 SELECT passage_id, sum(score) AS score FROM ({scanned}) AS said GROUP BY passage_id
-                {_BEST_FIRST} LIMIT %(limit)s * {LOOKED_UP}
+                ORDER BY sum(score)::real DESC, passage_id
+                LIMIT %(limit)s * (SELECT CASE WHEN bool_and(scanned) THEN 1 ELSE {LOOKED_UP} END FROM asked)
             )
             SELECT passage_id, score FROM scanned UNION ALL SELECT passage_id, score FROM ({others}) AS said
         ) AS said GROUP BY passage_id {_BEST_FIRST} LIMIT %(limit)s

@@ -71,7 +71,7 @@ def by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> dict[i
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
-    return {row.id: StoredPassage(**row._mapping) for row in rows}
+    return {row.id: StoredPassage(**row._asdict()) for row in rows}
 
 
 def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:
@@ -86,7 +86,7 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
         """,
         {"collection": collection_id, "after": after or "", "limit": limit},
     )
-    return [StoredPassage(**row._mapping) for row in rows]
+    return [StoredPassage(**row._asdict()) for row in rows]
 
 
 def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
@@ -100,7 +100,7 @@ def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) 
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [StoredSentence(**row._mapping) for row in rows]
+    return [StoredSentence(**row._asdict()) for row in rows]
 
 
 def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]) -> dict[int, StoredSentence]:
@@ -111,7 +111,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )
-    return {row.id: StoredSentence(**row._mapping) for row in rows}
+    return {row.id: StoredSentence(**row._asdict()) for row in rows}
 
 
 def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, int]:

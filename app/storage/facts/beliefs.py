@@ -37,7 +37,7 @@ def keys_of(reader: Reader, collection_id: int, facts: Iterable[int]) -> set[Key
         """,
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
-    return {Key(**row._mapping) for row in rows}
+    return {Key(**row._asdict()) for row in rows}
 
 
 def groups(reader: Reader, collection_id: int, keys: Iterable[Key]) -> list[Group]:
@@ -245,7 +245,7 @@ def stored(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
-    return {row.fact_id: Fact(**row._mapping) for row in rows}
+    return {row.fact_id: Fact(**row._asdict()) for row in rows}
 
 
 def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[tuple[int, int], Move]:
@@ -258,7 +258,7 @@ def stored_moves(reader: Reader, collection_id: int, facts: Iterable[int]) -> di
         """,
         {"collection": collection_id, "ids": list(facts)},
     )
-    return {(row.fact_id, row.sequence): Move(**row._mapping) for row in rows}
+    return {(row.fact_id, row.sequence): Move(**row._asdict()) for row in rows}
 
 
 def following(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:

@@ -215,4 +215,4 @@ def remove_statements(writer: Writer, collection_id: int, statements: Iterable[i
 
 
 def _event(row: Any) -> StoredEvent:
-    return StoredEvent(**row._mapping)
+    return StoredEvent(**row._asdict())

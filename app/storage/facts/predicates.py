@@ -34,7 +34,7 @@ def find(reader: Reader, collection_id: int, graph_id: int) -> dict[str, Predica
         """,
         {"collection": collection_id, "graph": graph_id},
     )
-    return {row.predicate: Predicate(**row._mapping) for row in rows}
+    return {row.predicate: Predicate(**row._asdict()) for row in rows}
 
 
 def count(reader: Reader, collection_id: int, graph_id: int) -> dict[str, tuple[int, int]]:

@@ -69,7 +69,7 @@ def _held(reader: Reader, collection_id: int, condition: str, text: str, ids: Se
         """,
         {"collection": collection_id, "ids": list(ids)},
     )
-    return [Held(**row._mapping) for row in rows]
+    return [Held(**row._asdict()) for row in rows]
 
 
 def withdraw(writer: Writer, collection_id: int, sources: Sequence[Held]) -> set[int]:

@@ -110,7 +110,7 @@ def rows(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, 
         f"SELECT {_FACT} FROM {WANTED} {each('fact f', 'f.id = wanted.id')} {_NAMES}",
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
-    return {row.id: FactRow(**row._mapping) for row in found}
+    return {row.id: FactRow(**row._asdict()) for row in found}
 
 
 def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[SourceRow]:
@@ -129,7 +129,7 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
         """,
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
-    return [SourceRow(**row._mapping) for row in found]
+    return [SourceRow(**row._asdict()) for row in found]
 
 
 def told(
@@ -153,7 +153,8 @@ def told(
     found = reader.rows(
         f"""
         SELECT {_FACT}, held.sequence, p.external_id, held.sentence_id, held.statement_id, said.source,
-               coalesce(t.text, said.text), held.confidence, held.learned_at, left_by.received_at, at.believed
+               coalesce(t.text, said.text), held.confidence, held.learned_at AS said_at, left_by.received_at,
+               at.believed
         FROM {WANTED} {each("fact f", "f.id = wanted.id")} {_NAMES}
         CROSS JOIN LATERAL (
             SELECT held.* FROM fact_source held
@@ -205,7 +206,7 @@ def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int
         """,
         {"collection": collection_id, "ids": sorted({fact_id, *rivals}), "fact": fact_id},
     )
-    return [MoveRow(**row._mapping) for row in found]
+    return [MoveRow(**row._asdict()) for row in found]
 
 
 def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int, EntityRow]:
@@ -217,7 +218,7 @@ def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int
         """,
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
-    return {row.id: EntityRow(**row._mapping) for row in found}
+    return {row.id: EntityRow(**row._asdict()) for row in found}
 
 
 def names_after(reader: Reader, collection_id: int, graph_id: int, after: int, limit: int) -> dict[int, str]:

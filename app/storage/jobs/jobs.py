@@ -209,7 +209,7 @@ def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> 
         """,
         {"collection": collection_id, "before": 2**63 - 1 if before is None else before, "limit": limit},
     )
-    return [Job(**row._mapping) for row in rows]
+    return [Job(**row._asdict()) for row in rows]
 
 
 def ahead(reader: Reader, collection_id: int, queued: Sequence[UUID]) -> dict[UUID, int]:
@@ -242,4 +242,4 @@ def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
 
 def job_of(row: Any) -> Job | None:
     """The job that a row of ``COLUMNS`` is, if there is one."""
-    return None if row is None else Job(**row._mapping)
+    return None if row is None else Job(**row._asdict())

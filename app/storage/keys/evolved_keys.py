@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each
-from app.storage.parameters import floats, integers
+from app.storage.parameters import floats, integers, vectors
 
 Vector = NDArray[np.float32]
 
@@ -98,7 +98,7 @@ def lock(writer: Writer, collection_id: int) -> Progress:
         """,
         parameters,
     )
-    return Progress(**row._mapping)
+    return Progress(**row._asdict())
 
 
 def progress(reader: Reader, collection_id: int) -> Progress:
@@ -110,7 +110,7 @@ def progress(reader: Reader, collection_id: int) -> Progress:
         """,
         {"collection": collection_id},
     )
-    return Progress(0, 0.0, 0.0, 0, 0, None) if row is None else Progress(**row._mapping)
+    return Progress(0, 0.0, 0.0, 0, 0, None) if row is None else Progress(**row._asdict())
 
 
 def set_progress(writer: Writer, collection_id: int, state: Progress) -> None:
@@ -260,7 +260,7 @@ def _put_keys(writer: Writer, collection_id: int, keys: Sequence[EvolvedKey]) ->
             "collection": collection_id,
             "passages": integers(key.passage_id for key in keys),
             "generations": integers(key.generation for key in keys),
-            "vectors": [key.vector for key in keys],
+            "vectors": vectors([key.vector for key in keys]),
             "units": integers(unit for key in keys for unit in key.units),
             "scores": floats(score for key in keys for score in key.scores),
             "starts": integers([0, *ends[:-1]]),

@@ -42,7 +42,7 @@ def serving(reader: Reader, collection_id: int) -> int:
 def find(reader: Reader, collection_id: int, number: int) -> Generation | None:
     """The generation, or None."""
     row = reader.row(f"{_SELECT} AND number = %(number)s", {"collection": collection_id, "number": number})
-    return None if row is None else Generation(**row._mapping)
+    return None if row is None else Generation(**row._asdict())
 
 
 def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> list[Generation]:
@@ -51,7 +51,7 @@ def page(reader: Reader, collection_id: int, before: int | None, limit: int) -> 
         f"{_SELECT} AND (%(before)s::bigint IS NULL OR number < %(before)s) ORDER BY number DESC LIMIT %(limit)s",
         {"collection": collection_id, "before": before, "limit": limit},
     )
-    return [Generation(**row._mapping) for row in rows]
+    return [Generation(**row._asdict()) for row in rows]
 
 
 def open_next(

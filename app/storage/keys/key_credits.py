@@ -324,7 +324,7 @@ def standing(reader: Reader, collection_id: int, passages: Sequence[int], limit:
         """,
         {"collection": collection_id, "passages": list(passages), "limit": limit},
     )
-    return [Scored(**row._mapping) for row in rows]
+    return [Scored(**row._asdict()) for row in rows]
 
 
 def best(reader: Reader, collection_id: int, passages: Sequence[int], limit: int) -> dict[tuple[int, int], float]:

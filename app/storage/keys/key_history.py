@@ -185,7 +185,7 @@ def sources(reader: Reader, collection_id: int, passage_id: int, units: Sequence
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},
     )
-    return [Source(**row._mapping) for row in rows]
+    return [Source(**row._asdict()) for row in rows]
 
 
 def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> KeyEffect | None:

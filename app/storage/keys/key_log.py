@@ -164,7 +164,7 @@ def credits(reader: Reader, collection_id: int, passages: Sequence[int]) -> list
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [Credit(**row._mapping) for row in rows]
+    return [Credit(**row._asdict()) for row in rows]
 
 
 def text_hashes(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, bytes]:
@@ -208,4 +208,4 @@ def postings(reader: Reader, collection_id: int, passages: Sequence[int]) -> lis
         """,
         {"collection": collection_id, "ids": list(passages)},
     )
-    return [Posting(**row._mapping) for row in rows]
+    return [Posting(**row._asdict()) for row in rows]

@@ -60,7 +60,7 @@ def unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource
         """,
         _of(job) | {"after": after, "limit": limit},
     )
-    return [KeySource(**row._mapping) for row in rows]
+    return [KeySource(**row._asdict()) for row in rows]
 
 
 def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]:
@@ -69,7 +69,7 @@ def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]
         f"{SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s",
         _of(job) | {"after": after, "limit": limit},
     )
-    return [KeySource(**row._mapping) for row in rows]
+    return [KeySource(**row._asdict()) for row in rows]
 
 
 def count(reader: Reader, job: Job) -> int:

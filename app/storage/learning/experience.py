@@ -11,7 +11,7 @@ from app.core.state_rows import SupportRows
 from app.storage.database import Reader, Writer
 from app.storage.learning.memories import pulls_as_json, pulls_of
 from app.storage.lookups import WANTED, each, given, wanted
-from app.storage.parameters import Documents, Numbers, Vectors, integers, received
+from app.storage.parameters import Documents, Numbers, integers, received, vectors
 from app.storage.retrieval.focus import Focus
 from app.storage.retrieval.nearness import nearness
 
@@ -44,7 +44,7 @@ def recall(reader: Reader, focus: Focus, active: Sequence[int], gate: float, que
         recalling(focus, "%(entities)s::bigint[]"),
         focus.parameters(entities=list(active), gate=gate, questions=questions),
     )
-    return [PastSupport(**row._mapping) for row in rows]
+    return [PastSupport(**row._asdict()) for row in rows]
 
 
 def recalling(focus: Focus, active: str) -> str:
@@ -86,7 +86,7 @@ def lock_questions(
     writer.execute(
         """
         INSERT INTO question (collection_id, text_hash, text, embedding)
-        SELECT %(collection)s, new.* FROM unnest(%(hashes)s::bytea[], %(texts)s::text[], %(embeddings)b::vector[])
+        SELECT %(collection)s, new.* FROM unnest(%(hashes)s::bytea[], %(texts)s::text[], %(embeddings)s::vector[])
             AS new(hash, text, embedding)
         ORDER BY new.hash ON CONFLICT DO NOTHING
         """,
@@ -94,7 +94,7 @@ def lock_questions(
             "collection": collection_id,
             "hashes": hashes,
             "texts": [questions[key][0] for key in hashes],
-            "embeddings": Vectors(np.stack([questions[key][1] for key in hashes])),
+            "embeddings": vectors([questions[key][1] for key in hashes]),
         },
     )
     rows = writer.rows(
@@ -245,7 +245,7 @@ def put_questions(
             "collection": collection_id,
             "ids": list(put),
             "texts": [text for text, _ in put.values()],
-            "embeddings": [embedding for _, embedding in put.values()],
+            "embeddings": vectors([embedding for _, embedding in put.values()]),
         },
     )
     writer.execute(

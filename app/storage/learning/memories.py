@@ -165,7 +165,7 @@ _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
 _NEW = given(
     """
-    unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)b::vector[], %(perplexities)s::float8[],
+    unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)s::vector[], %(perplexities)s::float8[],
            %(counts)s::bigint[], %(pulled)s::jsonb[])
         AS given(sentence_id, channel, vector, perplexity, update_count, pulled)
     """

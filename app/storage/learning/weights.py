@@ -58,7 +58,7 @@ def find_all(reader: Reader, collection_id: int, asked: Collection[Believed]) ->
     """Of each of these what the collection learned, where there is anything, in one statement."""
     statement = of_all(asked)
     rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
-    return gathered([row._mapping for row in rows], asked)
+    return gathered([row._asdict() for row in rows], asked)
 
 
 def of_all(asked: Collection[Believed]) -> Aside:

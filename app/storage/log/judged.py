@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given
+from app.storage.parameters import vectors as sent
 
 JUDGED = each("judged_query judged", "judged.id = event.query_id")
 """Has ``judged`` be what the ``event`` judges."""
@@ -42,7 +43,7 @@ def of_other_spaces(reader: Reader, collection_id: int, events: Sequence[int], s
         """,
         {"collection": collection_id, "ids": list(events), "space": space},
     )
-    return [Asked(**row._mapping) for row in rows]
+    return [Asked(**row._asdict()) for row in rows]
 
 
 def put(
@@ -53,7 +54,7 @@ def put(
     space: int,
 ) -> None:
     """Give what was asked these vectors, by text, unless the collection has left their space meanwhile."""
-    new = "unnest(%(ids)s::uuid[], %(vectors)b::vector[], %(times)b::vector[]) AS given(id, vector, time)"
+    new = "unnest(%(ids)s::uuid[], %(vectors)s::vector[], %(times)s::vector[]) AS given(id, vector, time)"
     writer.execute(
         f"""
         UPDATE judged_query judged SET embedding = new.vector, space = %(space)s,
@@ -65,8 +66,8 @@ def put(
         {
             "collection": collection_id,
             "ids": [one.id for one in asked],
-            "vectors": [vectors[one.question] for one in asked],
-            "times": [vectors[one.time_constraint or one.question] for one in asked],
+            "vectors": sent([vectors[one.question] for one in asked]),
+            "times": sent([vectors[one.time_constraint or one.question] for one in asked]),
             "space": space,
         },
     )

@@ -10,7 +10,7 @@ from app.core.caps import contested
 from app.core.standing import Standing
 from app.storage.database import Reader
 from app.storage.lookups import each
-from app.storage.parameters import integers
+from app.storage.parameters import integers, vectors
 
 Vector = NDArray[np.float32]
 LATEST = 1_000
@@ -95,7 +95,7 @@ def against_near(reader: Reader, collection_id: int, verdicts: Sequence[Reworded
             SELECT %(collection)s::bigint AS collection_id, place, id
             FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(place, id)
         ) AS spoken
-        JOIN unnest(%(numbers)s::bigint[], %(hashes)s::bytea[], %(embeddings)b::vector[])
+        JOIN unnest(%(numbers)s::bigint[], %(hashes)s::bytea[], %(embeddings)s::vector[])
             AS asked(place, text_hash, embedding) USING (place)
         CROSS JOIN LATERAL (
             SELECT question_id, said FROM question_support
@@ -113,7 +113,7 @@ def against_near(reader: Reader, collection_id: int, verdicts: Sequence[Reworded
             "sentences": integers(sentence for _, sentence in named),
             "numbers": integers(range(len(verdicts))),
             "hashes": [one.text_hash for one in verdicts],
-            "embeddings": [one.embedding for one in verdicts],
+            "embeddings": vectors([one.embedding for one in verdicts]),
             "near": NEAR,
         },
     )

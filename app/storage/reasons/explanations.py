@@ -67,7 +67,7 @@ def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSente
         """,
         {"collection": collection_id, "id": sentence_id},
     )
-    return None if row is None else FoundSentence(**row._mapping)
+    return None if row is None else FoundSentence(**row._asdict())
 
 
 def supports(reader: Reader, collection_id: int, sentence_id: int, limit: int) -> tuple[list[QuestionSupport], int]:
@@ -121,4 +121,4 @@ def moves(reader: Reader, collection_id: int, sentence_id: int, after: int, limi
         """,
         {"collection": collection_id, "id": sentence_id, "after": after, "limit": limit},
     )
-    return [MoveRow(**row._mapping) for row in rows]
+    return [MoveRow(**row._asdict()) for row in rows]

@@ -135,7 +135,7 @@ def strongest_movers(
         """,
         {"collection": collection_id, "ids": list(sentences), "channels": list(channels), "limit": limit},
     )
-    return [Mover(**row._mapping) for row in rows]
+    return [Mover(**row._asdict()) for row in rows]
 
 
 def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences: Sequence[int]) -> list[Touched]:
@@ -150,7 +150,7 @@ def touched(reader: Reader, collection_id: int, events: Sequence[int], sentences
         """,
         {"collection": collection_id, "ids": list(sentences), "events": list(events)},
     )
-    return [Touched(**row._mapping) for row in rows]
+    return [Touched(**row._asdict()) for row in rows]
 
 
 def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> list[NearQuestion]:
@@ -176,7 +176,7 @@ def near_questions(reader: Reader, focus: Focus, gate: float, limit: int) -> lis
         """,
         focus.parameters(gate=gate, limit=limit),
     )
-    return [NearQuestion(**row._mapping) for row in rows]
+    return [NearQuestion(**row._asdict()) for row in rows]
 
 
 def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Sequence[int]) -> dict[int, Placed]:
@@ -194,7 +194,7 @@ def placed(reader: Reader, focus: Focus, entities: Sequence[int], sentences: Seq
         """,
         focus.parameters(entities=list(entities), ids=list(sentences)),
     )
-    return {row.sentence_id: Placed(**row._mapping) for row in rows}
+    return {row.sentence_id: Placed(**row._asdict()) for row in rows}
 
 
 def latest_terms(reader: Reader, collection_id: int, believed: Believed, limit: int) -> list[LoggedTerm]:
@@ -281,7 +281,7 @@ def served(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[Served
         """,
         focus.parameters(ids=list(passages)),
     )
-    return [Served(**row._mapping) for row in rows]
+    return [Served(**row._asdict()) for row in rows]
 
 
 def unit_texts(reader: Reader, collection_id: int, units: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -315,4 +315,4 @@ def bringers(
         """,
         {"collection": collection_id, "passages": list(passages), "units": list(units), "limit": limit},
     )
-    return [Brought(**row._mapping) for row in rows]
+    return [Brought(**row._asdict()) for row in rows]

@@ -73,7 +73,7 @@ def spans(reader: Reader, collection_id: int, until: datetime | None, most: int)
         """,
         {"collection": collection_id, "until": until, "most": most},
     )
-    return [Span(**row._mapping) for row in rows]
+    return [Span(**row._asdict()) for row in rows]
 
 
 def moved(reader: Reader, collection_id: int, until: datetime | None, limit: int) -> list[MovedState]:
@@ -95,7 +95,7 @@ def moved(reader: Reader, collection_id: int, until: datetime | None, limit: int
         """,
         {"collection": collection_id, "until": until, "limit": limit},
     )
-    return [MovedState(**row._mapping) for row in rows]
+    return [MovedState(**row._asdict()) for row in rows]
 
 
 def named(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, Any]:

@@ -157,7 +157,7 @@ def find(reader: Reader, collection_id: int, episode: UUID) -> StoredEpisode:
     )
     if row is None:
         raise missing(episode)
-    return StoredEpisode(**row._mapping)
+    return StoredEpisode(**row._asdict())
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int
         """,
         {"collection": collection_id, "seconds": window_hours * 3600.0, "limit": limit},
     )
-    return [StoredEpisode(**row._mapping) for row in rows]
+    return [StoredEpisode(**row._asdict()) for row in rows]
 
 
 def surfaces(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, str]:

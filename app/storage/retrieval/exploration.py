@@ -53,4 +53,4 @@ def nearest_sentences(
         """,
         {"collection": collection_id, "ids": list(passages), "q": question},
     )
-    return {row.passage_id: StoredSentence(**row._mapping) for row in rows}
+    return {row.passage_id: StoredSentence(**row._asdict()) for row in rows}

@@ -11,7 +11,7 @@ from app.core.temporal import agreement
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each
-from app.storage.parameters import Documents, integers
+from app.storage.parameters import Documents, integers, vectors
 from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 from app.storage.retrieval.hops import DAYS
 from app.storage.retrieval.nearness import nearness
@@ -153,7 +153,7 @@ def _nearest_to_each(
         """,
         {
             "collection": collection.id,
-            "vectors": [search.vector for search in searches],
+            "vectors": vectors([search.vector for search in searches]),
             "depths": integers(search.depth for search in searches),
             "metadata": Documents([dict(search.metadata or {}) for search in searches]),
         },

@@ -33,7 +33,7 @@ def page(
         """,
         {"collection": collection_id, "before": before, "status": status, "principal": principal, "limit": limit},
     )
-    return [Listed(**row._mapping) for row in rows]
+    return [Listed(**row._asdict()) for row in rows]
 
 
 def stopped(reader: Reader, collection_id: int, after: UUID | None, limit: int) -> list[UUID]:

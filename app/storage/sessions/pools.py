@@ -19,7 +19,7 @@ def relevance(
     """
     found = reader.scalar(
         f"""
-        SELECT -min(s.embedding <#> %(vector)b) FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
+        SELECT -min(s.embedding <#> %(vector)s) FROM {WANTED} {each("sentence s", "s.id = wanted.id")}
         WHERE (SELECT space FROM collection WHERE id = %(collection)s) = %(space)s
         """,
         {"collection": collection.id, "ids": list(sentences), "vector": vector, "space": collection.space},

@@ -156,7 +156,7 @@ def find(reader: Reader, collection_id: int, session: UUID) -> StoredSession | N
     row = reader.row(
         f"SELECT {_COLUMNS} FROM session WHERE {ONE}", {"collection": collection_id, "session": session}
     )
-    return None if row is None else StoredSession(**row._mapping)
+    return None if row is None else StoredSession(**row._asdict())
 
 
 def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) -> list[Round]:
@@ -168,7 +168,7 @@ def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) ->
         """,
         {"collection": collection_id, "session": session, "after": after},
     )
-    return [Round(**row._mapping) for row in rows]
+    return [Round(**row._asdict()) for row in rows]
 
 
 def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEvidence]:
@@ -181,7 +181,7 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
         """,
         {"collection": collection_id, "session": session},
     )
-    return [StoredEvidence(**row._mapping) for row in rows]
+    return [StoredEvidence(**row._asdict()) for row in rows]
 
 
 def write_round(writer: Writer, collection_id: int, session: UUID, written: Written) -> bool:

@@ -341,4 +341,4 @@ def learned(reader: Reader, copy: Copy) -> dict[str, int]:
     counts = ", ".join(
         f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s) AS {table}" for table in tables
     )
-    return dict(reader.row(f"SELECT {counts}", copy.parameters())._mapping)
+    return dict(reader.row(f"SELECT {counts}", copy.parameters())._asdict())

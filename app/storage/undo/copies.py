@@ -164,7 +164,7 @@ def census(reader: Reader, source: int, until: datetime) -> Corpus:
         """,
         {"source": source, "until": until},
     )
-    return Corpus(**row._mapping)
+    return Corpus(**row._asdict())
 
 
 def passages(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:

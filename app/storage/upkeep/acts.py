@@ -89,4 +89,4 @@ def page(reader: Reader, tenant: str, before: int | None, limit: int) -> Sequenc
         """,
         {"tenant": tenant, "before": 2**63 - 1 if before is None else before, "limit": limit},
     )
-    return [Act(**row._mapping) for row in rows]
+    return [Act(**row._asdict()) for row in rows]

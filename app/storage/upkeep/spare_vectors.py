@@ -18,6 +18,7 @@ from app.storage.corpus.collections import EncoderId
 from app.storage.database import Reader, Writer
 from app.storage.keys.staged_keys import SOURCE, KeySource
 from app.storage.lookups import WANTED, each, given, wanted
+from app.storage.parameters import vectors as sent
 
 Vector = NDArray[np.float32]
 Row = Literal["sentence", "entity", "time_expression"]
@@ -109,7 +110,7 @@ def passages_without(reader: Reader, collection_id: int, encoder: str, after: in
         """,
         {"collection": collection_id, "encoder": encoder, "after": after, "limit": limit},
     )
-    return [KeySource(**row._mapping) for row in rows]
+    return [KeySource(**row._asdict()) for row in rows]
 
 
 def texts_without(reader: Reader, collection_id: int, encoder: str, limit: int) -> list[str]:
@@ -146,9 +147,9 @@ def stage_rows(
         f"""
         INSERT INTO spare_vector (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {given("unnest(%(ids)s::bigint[], %(vectors)b::vector[]) AS new(id, embedding)")} {held} {locked}
+        FROM {given("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {held} {locked}
         """,
-        parameters | {"vectors": list(vectors)},
+        parameters | {"vectors": sent(vectors)},
     )
     writer.execute(
         f"""
@@ -188,12 +189,12 @@ def stage_passages(
         ON CONFLICT (collection_id, passage_id, encoder) WHERE passage_id IS NOT NULL
             DO UPDATE SET digest = excluded.digest, embedding = excluded.embedding
     """
-    columns = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[], %(vectors)b::vector[]) AS new(id, hash, embedding)"
+    columns = "unnest(%(ids)s::bigint[], %(hashes)s::bytea[], %(vectors)s::vector[]) AS new(id, hash, embedding)"
     writer.execute(
         f"""
         {insert} SELECT p.collection_id, %(encoder)s, p.id, {_CONTENT}, new.embedding FROM {given(columns)} {held}
         """,
-        parameters | {"vectors": list(vectors), "encoder": encoder.fingerprint},
+        parameters | {"vectors": sent(vectors), "encoder": encoder.fingerprint},
     )
     writer.execute(
         f"""
@@ -212,14 +213,14 @@ def stage_texts(
         f"""
         INSERT INTO spare_vector (collection_id, encoder, digest, embedding)
         SELECT new.collection_id, %(encoder)s, {_digest("new.text")}, new.embedding
-        FROM {given("unnest(%(texts)s::text[], %(vectors)b::vector[]) AS new(text, embedding)")}
+        FROM {given("unnest(%(texts)s::text[], %(vectors)s::vector[]) AS new(text, embedding)")}
         ON CONFLICT DO NOTHING
         """,
         {
             "collection": collection_id,
             "encoder": encoder.fingerprint,
             "texts": list(texts),
-            "vectors": list(vectors),
+            "vectors": sent(vectors),
         },
     )
 

@@ -290,12 +290,12 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
 
 def test_a_query_without_a_trace_asks_the_log_nothing(application: Application, curie: str) -> None:
     taught(application, curie)
-    with statements(application) as sent:
+    with statements() as sent:
         application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
     assert sent
     assert not any("audit" in statement or "feedback_event" in statement for statement in sent)
     plain = len(sent)
-    with statements(application) as sent:
+    with statements() as sent:
         asked(application, curie, top_k=5, max_hops=None)
     # The same search without memory, a dozen statements however many verdicts there are, and five for those behind
     # the probability that the answer is enough.

@@ -111,7 +111,7 @@ class TestStrategies:
         application.feedback.accept(
             Verdict(query_id=taught.query_id, scope=application.access.scope(curie), missed=support), "k", wait=True
         )
-        with statements(application) as sent:
+        with statements() as sent:
             ask(application, curie, strategy)
         answer = ask(application, curie, strategy, include=frozenset({"trace", "entities"}))
         assert (answer.hops, answer.stop_reason, answer.sufficiency) == (0, "no_hops", "none")
@@ -226,7 +226,7 @@ class TestEvolvedKeys:
         for strategy in (*PLAIN, "graph"):
             sent = {}
             for memory in ("off", "read"):
-                with statements(application) as sent[memory]:
+                with statements() as sent[memory]:
                     ask(application, curie, strategy, memory=memory, profile="paper")
             keyed = [
                 [statement for statement in sent[memory] if " passage p" in statement or "posting" in statement]

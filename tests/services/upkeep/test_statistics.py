@@ -1,5 +1,7 @@
 """Tables that grow are analysed, so that plans made while they were empty are made again."""
 
+from uuid import uuid4
+
 from app.composition import Application
 from app.storage.upkeep import statistics
 from tests.support import state
@@ -35,3 +37,22 @@ def test_a_table_that_outgrew_its_statistics_is_analysed_once(application: Appli
 def test_where_nothing_grew_nothing_is_done(application: Application) -> None:
     application.statistics.run()
     assert application.statistics.run() == []
+
+
+def test_a_table_that_was_empty_when_it_was_analysed_is_analysed_once_it_has_rows(application: Application) -> None:
+    table, insert = f"emptied_{uuid4().hex}", "INSERT INTO {} SELECT repeat('x', 2000) FROM generate_series(1, 200)"
+    with application.database.administer() as administrator:
+        administrator.execute(f"CREATE TABLE {table} (text text) WITH (autovacuum_enabled = off)")
+        try:
+            administrator.execute(insert.format(table))
+            administrator.execute(f"DELETE FROM {table}")
+            administrator.execute(f"ANALYZE {table}")
+            assert pages(application, table) >= statistics.LEAST_PAGES  # it has none more afterwards
+            assert table not in statistics.outgrown(administrator)
+            administrator.execute(insert.format(table))
+            administrator.execute("SELECT pg_stat_force_next_flush()")
+            assert table in statistics.outgrown(administrator)
+            assert table in application.statistics.run()
+            assert table not in application.statistics.run()
+        finally:
+            administrator.execute(f"DROP TABLE {table}")

@@ -352,7 +352,7 @@ class TestEvolvedKeys:
         self, application: Application, collection: str
     ) -> None:
         put(application, collection, counted({"a": ["ant"]}))
-        with statements(application) as sent:
+        with statements() as sent:
             search(application, collection, {"ant": 1.0})
         assert not [statement for statement in sent if "evolved_posting" in statement]
 
