@@ -21,6 +21,7 @@ UNITS = [
 APPLIED = [
     *["SELECT"] * 4,  # the collection, kept; learning; the events; what their verdicts say
     "SELECT",  # judges
+    "SELECT",  # the passages of what is judged
     *["INSERT", "SELECT"],  # questions
     *["SELECT", "INSERT", "WITH"],  # sentences, memories
     "WITH",  # supports
@@ -34,7 +35,6 @@ CREDITED = [
     *["INSERT", "SELECT"],  # units
     *["INSERT", "INSERT", "WITH", "UPDATE"],  # evidence, credits, memories, progress
 ]
-RANKED = "SELECT"  # the passages of what is judged
 # Of a model: its weights, locked; the judges' days; the sum; its terms.
 TAUGHT = ["SELECT", "SELECT", "INSERT", "INSERT"]
 MARKED = ["UPDATE"]
@@ -80,7 +80,7 @@ class TestOneVerdict:
         ids = state.all_sentences(application, curie)
         query_id = state.given_episode(application, curie, "Which river?", ids)
         sent = posted(http, query_id, curie, supporting=ids[:2], wait=True)
-        assert sent.written == [[*APPLIED, RANKED, *MARKED]]
+        assert sent.written == [[*APPLIED, *MARKED]]
 
 
 Given = Callable[[int], Sequence[int]]
@@ -125,9 +125,9 @@ class TestABatchOfVerdicts:
         target = state.collection_id(application, curie)
         application.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
         expected = {
-            "memories": [*APPLIED, RANKED, *MARKED],
-            "weights": [*APPLIED, RANKED, *TAUGHT, *TAUGHT, *MARKED],
-            "keys": [*APPLIED, *CREDITED, RANKED, *MARKED],
+            "memories": [*APPLIED, *MARKED],
+            "weights": [*APPLIED, *TAUGHT, *TAUGHT, *MARKED],
+            "keys": [*APPLIED, *CREDITED, *MARKED],
         }[teaches]
         totals = []
         for count in (1, 2, 7):

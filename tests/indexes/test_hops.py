@@ -165,7 +165,9 @@ def reader(own: Servers) -> Iterator[Reader]:
     """A reader whose planner takes the vector index wherever a statement lets it, however few the rows."""
     database = Database(own.database_url, pool_size=1)
     with database.read() as reader:
-        reader.row("SELECT set_config('enable_seqscan', 'off', false), set_config('enable_sort', 'off', false)")
+        reader.row(
+            "SELECT set_config('enable_seqscan', 'off', false) AS one, set_config('enable_sort', 'off', false) AS two"
+        )
         yield reader
     database.close()
 
@@ -305,7 +307,7 @@ class TestKeys:
         self, application: Application, collection: str, keys: Keys, limits: GraphLimits
     ) -> None:
         ids = list(keys.ids.values())
-        with application.database.read() as reader, statements(application) as sent:
+        with application.database.read() as reader, statements() as sent:
             for use_memory in (False, True):
                 focus = focused(reader, collection, keys.question, use_memory=use_memory)
                 keyed.nearest_passages(reader, focus, 5, limits)
@@ -320,7 +322,7 @@ def test_the_index_serves_the_keys_that_did_not_evolve(
 ) -> None:
     evolve(application, collection, keys.evolved)
     focus = focused(reader, collection, keys.question, metadata=metadata)
-    with statements(application) as sent, application.database.read() as other:
+    with statements() as sent, application.database.read() as other:
         keyed.nearest_passages(other, focus, 5, INDEXED)
     assert len(sent) == 1
     plan = "\n".join(row[0] for row in reader.rows(f"EXPLAIN {sent[0]}", focus.parameters(limit=5)))

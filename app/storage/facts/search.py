@@ -126,7 +126,7 @@ def around(
         WITH near AS MATERIALIZED (
             SELECT wanted.id, 0::bigint AS here FROM {WANTED} UNION ALL {_NAMESAKES}
         )
-        SELECT near.id, near.here, f.* FROM near LEFT JOIN LATERAL (
+        SELECT near.id AS entity, near.here, f.* FROM near LEFT JOIN LATERAL (
             {_along("subject_id", allowed)} UNION ALL {_along("object_id", allowed)}
         ) AS f ON true
         """,
