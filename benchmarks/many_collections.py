@@ -8,8 +8,8 @@ of its collection at hand. A NAME is a collection that was ingested before (`eng
 corpus.jsonl.gz`) or made by `scale.py`, asked without the small ones and beside them; of several the first is
 asked alone as well, and else each question of another. Recall is that of the service's dense search against an
 exact one, of the first ten. Costs are processor time, of this process and of the server's backends; the times
-of the clock are beside them. With ``--rounds`` all collections are asked other questions before, as in a service that has run
-for a while. The small collections are removed again.
+of the clock are beside them. With ``--rounds`` all collections are asked other questions before, as in a service
+that has run for a while. The small collections are removed again.
 """
 
 import argparse

@@ -165,9 +165,8 @@ def reader(own: Servers) -> Iterator[Reader]:
     """A reader whose planner takes the vector index wherever a statement lets it, however few the rows."""
     database = Database(own.database_url, pool_size=1)
     with database.read() as reader:
-        reader.row(
-            "SELECT set_config('enable_seqscan', 'off', false) AS one, set_config('enable_sort', 'off', false) AS two"
-        )
+        for name in ("enable_seqscan", "enable_sort"):
+            reader.scalar("SELECT set_config(%(name)s, 'off', false)", {"name": name})
         yield reader
     database.close()
 
