@@ -262,16 +262,21 @@ def copy_terms(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
 
 def settle_counts(writer: Writer, copy: Copy) -> None:
     """Have the copy say of itself what it holds."""
-    writer.execute(
+    held = writer.row(
         """
-        UPDATE collection SET
-            passage_count = (SELECT count(*) FROM passage WHERE collection_id = %(target)s),
-            sentence_count = (SELECT count(*) FROM sentence WHERE collection_id = %(target)s),
-            entity_count = (SELECT count(*) FROM entity WHERE collection_id = %(target)s),
-            lexical_length = (
-                SELECT coalesce(sum(length::float8), 0) FROM lexical_passage WHERE collection_id = %(target)s
-            )
-        WHERE id = %(target)s
+        SELECT (SELECT count(*) FROM passage WHERE collection_id = %(target)s) AS passages,
+               (SELECT count(*) FROM sentence WHERE collection_id = %(target)s) AS sentences,
+               (SELECT count(*) FROM entity WHERE collection_id = %(target)s) AS entities,
+               (SELECT coalesce(sum(length::float8), 0) FROM lexical_passage WHERE collection_id = %(target)s)
+                   AS length
         """,
         copy.parameters(),
+    )
+    writer.execute(
+        """
+        UPDATE collection SET passage_count = %(passages)s, sentence_count = %(sentences)s,
+            entity_count = %(entities)s, lexical_length = %(length)s
+        WHERE id = %(target)s
+        """,
+        copy.parameters() | held._asdict(),
     )
