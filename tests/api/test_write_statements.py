@@ -21,10 +21,10 @@ UNITS = [
 APPLIED = [
     *["SELECT"] * 4,  # the collection, kept; learning; the events; what their verdicts say
     "SELECT",  # judges
-    "SELECT",  # the passages of what is judged
     *["INSERT", "SELECT"],  # questions
     *["SELECT", "INSERT", "WITH"],  # sentences, memories
     "WITH",  # supports
+    "SELECT",  # the passages of what is judged
     *["UPDATE", "INSERT"],  # memories and supports, written
     "INSERT",  # the audit
 ]

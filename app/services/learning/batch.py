@@ -38,13 +38,21 @@ class Batch:
         self._noises = noises
         self._events = events
         self._targets = targets
+        self._questions: dict[int, int]
+        self._known: MemoryRows
+        self._supports: SupportRows
         self.contested: frozenset[int] = frozenset()
         """Events that go against what other judges said of a sentence, once it has run."""
 
+    def lock(self) -> None:
+        """Lock all states that the events speak of, and read them; what they name stays as long as they are."""
+        self._questions = self._lock_questions()
+        self._known = self._lock_memories()
+        self._supports = self._supports_of(self._questions, self._known)
+
     def run(self) -> tuple[dict[int, int], AuditRows]:
-        """Move every state the events speak of; event -> the question that it taught, and what moved."""
-        questions = self._lock_questions()
-        known = self._lock_memories()
+        """Move what is locked; event -> the question that it taught, and what moved."""
+        questions = self._questions
         moved = steps.steps(
             [
                 Saying(
@@ -59,8 +67,8 @@ class Batch:
                 for event in self._events
                 for noise in (self._noises[event.id],)
             ],
-            known,
-            self._supports(questions, known),
+            self._known,
+            self._supports,
         )
         self.contested = moved.contested
         memories.store(self._writer, self._collection_id, moved.memories)
@@ -85,7 +93,7 @@ class Batch:
         }
         return memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
 
-    def _supports(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
+    def _supports_of(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
         """What the questions know of the sentences that are there."""
         alive = np.unique(known.sentence_ids)
         return experience.supports_of(self._writer, self._collection_id, sorted(set(questions.values())), alive)

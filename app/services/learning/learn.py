@@ -161,8 +161,9 @@ class LearnService:
             targets = {event.id: event.verdict.targets(event.activated) for event in pending}
             noises = self._noises(writer, collection_id, pending, targets)
             teaching = WEIGHTS not in self._noise.frozen
-            holders = self._holders(writer, collection_id, pending, targets) if teaching else {}
             application = Batch(writer, collection_id, noises, pending, targets)
+            application.lock()
+            holders = self._holders(writer, collection_id, pending, targets) if teaching else {}
             with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
                 questions, audit = application.run()
                 memories.record(writer, collection_id, audit)
