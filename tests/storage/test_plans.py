@@ -47,7 +47,6 @@ WHOLE_COLLECTIONS = {
     "outcomes.beliefs": "a verification asks for all beliefs",
     "outcomes.left_behind": "a verification looks for what should not be there",
     "revocations.begin": "a job revokes all verdicts that match",
-    "claims._take": "of each open job, whether another of its collection is open",
     "generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
     "generations.open_next": "evolutions are few, and the next one has the next number",
     "generations.page": "evolutions are few, and listed",
@@ -72,7 +71,6 @@ WHOLE_COLLECTIONS = {
 }
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
-    "claims._take": "open jobs are few",
     "keyed._nearest_to_each": "for each of the verdicts that are applied together",
     "copied_facts.copy": "merges of entities are few",
     "copied_log.settle_restored": "evolutions are few",

@@ -1,6 +1,7 @@
 """A batch of verdicts: lock the states that they speak of, take the steps, write once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,21 @@ from app.storage.log.feedback import PendingEvent
 
 Targets = Mapping[int, Mapping[int, int]]
 """Event -> sentence -> y, see ``LoggedVerdict.targets``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """The states that a batch moves, as they were when it locked them.
+
+    Attributes:
+        questions: event -> the question that it teaches.
+        known: memories of the sentences that are there.
+        supports: what the questions know of these.
+    """
+
+    questions: Mapping[int, int]
+    known: MemoryRows
+    supports: SupportRows
 
 
 class Batch:
@@ -38,25 +54,21 @@ class Batch:
         self._noises = noises
         self._events = events
         self._targets = targets
-        self._questions: dict[int, int]
-        self._known: MemoryRows
-        self._supports: SupportRows
         self.contested: frozenset[int] = frozenset()
         """Events that go against what other judges said of a sentence, once it has run."""
 
-    def lock(self) -> None:
+    def lock(self) -> Locked:
         """Lock all states that the events speak of, and read them; what they name stays as long as they are."""
-        self._questions = self._lock_questions()
-        self._known = self._lock_memories()
-        self._supports = self._supports_of(self._questions, self._known)
+        questions = self._lock_questions()
+        known = self._lock_memories()
+        return Locked(questions, known, self._supports(questions, known))
 
-    def run(self) -> tuple[dict[int, int], AuditRows]:
-        """Move what is locked; event -> the question that it taught, and what moved."""
-        questions = self._questions
+    def run(self, locked: Locked) -> AuditRows:
+        """Move what is locked; what moved."""
         moved = steps.steps(
             [
                 Saying(
-                    event_of(event, questions[event.id], noise),
+                    event_of(event, locked.questions[event.id], noise),
                     self._targets[event.id],
                     directions(event),
                     (noise.of(0, event.verdict.confidence), noise.of(1, event.verdict.confidence)),
@@ -67,13 +79,13 @@ class Batch:
                 for event in self._events
                 for noise in (self._noises[event.id],)
             ],
-            self._known,
-            self._supports,
+            locked.known,
+            locked.supports,
         )
         self.contested = moved.contested
         memories.store(self._writer, self._collection_id, moved.memories)
         experience.store_supports(self._writer, self._collection_id, moved.supports)
-        return questions, moved.audit
+        return moved.audit
 
     def _lock_questions(self) -> dict[int, int]:
         hashed = {event.id: states.question_hash(event.question) for event in self._events}
@@ -93,7 +105,7 @@ class Batch:
         }
         return memories.lock(self._writer, self._collection_id, sorted(judged), sorted(timed))
 
-    def _supports_of(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
+    def _supports(self, questions: Mapping[int, int], known: MemoryRows) -> SupportRows:
         """What the questions know of the sentences that are there."""
         alive = np.unique(known.sentence_ids)
         return experience.supports_of(self._writer, self._collection_id, sorted(set(questions.values())), alive)

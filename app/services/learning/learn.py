@@ -162,10 +162,10 @@ class LearnService:
             noises = self._noises(writer, collection_id, pending, targets)
             teaching = WEIGHTS not in self._noise.frozen
             application = Batch(writer, collection_id, noises, pending, targets)
-            application.lock()
+            locked = application.lock()
             holders = self._holders(writer, collection_id, pending, targets) if teaching else {}
             with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
-                questions, audit = application.run()
+                audit = application.run(locked)
                 memories.record(writer, collection_id, audit)
                 taught = self._terms(pending, targets, noises, holders) if teaching else {}
             if units:
@@ -176,7 +176,7 @@ class LearnService:
                 heard = [replace(term, contested=True) if term.event_id in against else term for term in terms]
                 weights.add(writer, collection_id, believed, heard)
             feedback.mark_applied(
-                writer, collection_id, {event.id: questions[event.id] for event in pending}, noises
+                writer, collection_id, {event.id: locked.questions[event.id] for event in pending}, noises
             )
         _count(pending, audit, application.contested, noises)
         moved = dict(
