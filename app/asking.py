@@ -107,7 +107,9 @@ class Asking(Upkeep):
     def ask(self) -> AskService:
         """Answers queries as they were asked."""
         influences = Influences(self.prior, self.settings.recall_gate)
-        return AskService(self.database, self.reads, self.retrieve, influences)
+        return AskService(
+            self.database, self.reads, self.retrieve, influences, durable=self.settings.episodes_durable
+        )
 
     @cached_property
     def serving(self) -> ServingService:

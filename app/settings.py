@@ -290,6 +290,14 @@ class Settings(OperationSettings):
         le=1,
         description="With sufficiency 'learned' hops end once the answer is enough with this probability.",
     )
+    episodes_durable: bool = Field(
+        default=False,
+        description=(
+            "Whether a query is answered only once its episode is on disk. Else, when the Postgres server crashes, "
+            "those of its last half second may be lost, and with them the chance to judge them; a verdict that was "
+            "accepted never is, nor the episode that it is on."
+        ),
+    )
     hub_limit: int = Field(
         default=1000,
         ge=1,

@@ -144,9 +144,15 @@ def all_sentences(application: Application, name: str) -> list[int]:
     return sorted(row["id"] for row in rows(application, name, "sentence"))
 
 
-def given_episode(
+def given_episode(application: Application, name: str, question: str, *of: Any, **more: Any) -> UUID:
+    """A kept episode, see ``episode``."""
+    row = episode(application, question, *of, **more)
+    application.ask.keep(collection_id(application, name), row)
+    return row.id
+
+
+def episode(
     application: Application,
-    name: str,
     question: str,
     activated: Sequence[int],
     time_constraint: str | None = None,
@@ -154,15 +160,14 @@ def given_episode(
     features: NDArray[np.float32] | None = None,
     shown: Sequence[int] = (),
     enough: NDArray[np.float32] | None = None,
-) -> UUID:
+) -> EpisodeRow:
     """An episode as retrieval would have left it, with exactly these sentences activated and passages shown.
 
     Without ``ranked`` passages, which need ``features``, it says nothing about the ranking, nor of what is enough.
     """
-    query_id = new_query_id()
     vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
-    row = EpisodeRow(
-        id=query_id,
+    return EpisodeRow(
+        id=new_query_id(),
         question=question,
         embedding=vectors[0],
         time_constraint=time_constraint,
@@ -181,8 +186,6 @@ def given_episode(
         features=features,
         enough=some_answer(len(question)) if enough is None and ranked is not None else enough,
     )
-    application.ask.keep(collection_id(application, name), row)
-    return query_id
 
 
 def judge(

@@ -48,11 +48,21 @@ class Episode:
 class AskService:
     """Answers queries and reads episodes again."""
 
-    def __init__(self, database: Database, reads: Reads, retrieve: RetrieveService, influences: Influences) -> None:
+    def __init__(
+        self,
+        database: Database,
+        reads: Reads,
+        retrieve: RetrieveService,
+        influences: Influences,
+        *,
+        durable: bool = False,
+    ) -> None:
+        """``durable``: whether an answer waits until its episode is on disk."""
         self._database = database
         self._reads = reads
         self._retrieve = retrieve
         self._influences = influences
+        self._durable = durable
 
     def query(self, query: Query, served: Served | None = None, *, explained: bool = True) -> Answer:
         """Answer a question and keep the episode.
@@ -104,12 +114,12 @@ class AskService:
         """
         try:
             with self._database.write_once() as writer:
-                episodes.insert(writer, collection_id, episode)
+                episodes.insert(writer, collection_id, episode, durable=self._durable)
         except MissingPartitionError:
             with tenancy.of(None), self._database.write() as writer:
                 weeks.make(writer, monday_of(moment_of(episode.id)))
             with self._database.write_once() as writer:
-                episodes.insert(writer, collection_id, episode)
+                episodes.insert(writer, collection_id, episode, durable=self._durable)
 
     def episode(self, scope: Scope, query_id: UUID) -> Episode:
         """An answered query, read again, with the texts that there still are.

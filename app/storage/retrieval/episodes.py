@@ -87,8 +87,17 @@ class StoredEpisode:
     created_at: datetime
 
 
-def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
+_SOON = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
+"""Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
+statement of each query."""
+
+
+def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: bool = True) -> None:
     """Write an episode.
+
+    Args:
+        durable: whether its transaction ends once it is on disk. Else a crash of the server may lose it, until
+            something durable was committed after it, as a verdict on it is.
 
     Raises:
         NotFoundError: the collection is gone.
@@ -102,7 +111,8 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow) -> None:
                %(memory)s, %(profile)s, %(strategy)s, %(filter)s, %(activated)s, %(shown)s, %(explored)s, %(hops)s,
                %(total_ms)s, %(arm)s, %(principal)s, %(answer)s, %(trace)s, %(ranked)s, %(features)s, %(enough)s,
                %(space)s
-        FROM collection c WHERE c.id = %(collection)s AND {THERE} {row_lock(writer, KEPT)}
+        FROM collection c WHERE c.id = %(collection)s AND {THERE} {"" if durable else _SOON}
+        {row_lock(writer, KEPT)}
         """,
         {
             "collection": collection_id,
