@@ -148,6 +148,15 @@ class OperationSettings(BaseSettings):
     maintenance_dead_rows: int = Field(
         default=1000, ge=1, description="An index with fewer dead entries than this is left alone."
     )
+    maintenance_recall: float = Field(
+        default=0.98,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of the ten nearest that a vector index is to find, measured with the questions that were asked; "
+            "one that finds less is searched more broadly. 0: nothing is measured."
+        ),
+    )
     maintenance_memory_mb: int = Field(
         default=512,
         ge=1,

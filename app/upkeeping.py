@@ -85,6 +85,7 @@ class Upkeep(Parts):
             thresholds,
             memory_mb=settings.maintenance_memory_mb,
             exact_search_limit=settings.exact_search_limit,
+            least_recall=settings.maintenance_recall,
         )
 
     @cached_property

@@ -50,6 +50,18 @@ class EncoderOut(BaseModel):
     fingerprint: str = Field(description="SHA-256 of its weights: vectors are comparable only if these are equal.")
 
 
+class IndexRecallOut(BaseModel):
+    """What was measured of a vector index."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    recall: float = Field(ge=0, le=1, description="Share of the ten nearest that it finds.")
+    breadth: int = Field(description="How broadly it is searched for that (`hnsw.ef_search`).")
+    configured: int = Field(description="How broadly all indexes were searched when it was measured.")
+    rows: int = Field(description="How many the collection held then.")
+    measured_at: datetime
+
+
 class CollectionOut(BaseModel):
     """A collection and what it holds."""
 
@@ -69,5 +81,9 @@ class CollectionOut(BaseModel):
     indexed: list[str] = Field(
         description="Its tables that are searched by a vector index (passage, entity, question); the others are "
         "searched exactly."
+    )
+    index_recall: dict[str, IndexRecallOut] = Field(
+        description="What these indexes find, by table, as workers measure it; one that finds too little is "
+        "searched more broadly."
     )
     past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")

@@ -13,7 +13,7 @@ from app.errors import UnavailableError
 if TYPE_CHECKING:
     from app.services.upkeep.maintain import IndexHealth
 
-HEADINGS = ("index", "live", "dead", "share", "MiB before", "MiB after", "seconds", "")
+HEADINGS = ("index", "live", "dead", "share", "MiB before", "MiB after", "seconds", "recall", "breadth", "")
 
 
 @cli.command(rich_help_panel=RUN)
@@ -34,7 +34,7 @@ def maintain(
     if as_json:
         say_json({"indexes": [asdict(report) for report in reports]})
     else:
-        say_table([HEADINGS, *map(_cells, reports)], "<>>>>>><")
+        say_table([HEADINGS, *map(_cells, reports)], "<>>>>>>>><")
     if stopping.is_set():
         raise UnavailableError("Stopped before the end; the next run clears up what was begun.")
 
@@ -48,5 +48,7 @@ def _cells(report: "IndexHealth") -> tuple[str, ...]:
         f"{report.bytes_before / 2**20:.1f}",
         f"{report.bytes_after / 2**20:.1f}",
         f"{report.seconds:.1f}",
+        "" if report.recall is None else f"{report.recall:.3f}",
+        "" if report.breadth is None else str(report.breadth),
         "built anew" if report.healed else "left alone",
     )

@@ -100,6 +100,13 @@ DEAD_SHARE = Gauge(
     registry=_registry,
     multiprocess_mode="max",
 )
+INDEX_RECALL = Gauge(
+    "engram_index_recall",
+    "Of the worst vector index of a table, when a worker last measured: share of the ten nearest that it finds.",
+    ["table"],
+    registry=_registry,
+    multiprocess_mode="min",
+)
 REBUILT = _counter("indexes_rebuilt", "Vector indexes built anew.", "table")
 
 LLM_CALLS = _counter("llm_calls", "Questions put to the model, by what for.", "use", "outcome")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from app.composition import Application, Servers
 from app.core.profiles import DEFAULT
 from app.settings import Settings
 from app.storage.corpus import collections
+from app.storage.corpus.collections import IndexRecall
 from app.storage.learning import experience
 from app.storage.retrieval import entities, keyed
 from app.storage.retrieval.focus import Focus, GraphLimits
@@ -137,7 +139,7 @@ SELECT 2, id, text_hash, text, embedding FROM question WHERE collection_id = 1 A
 def test_a_new_collection_is_searched_through_its_vector_indexes(
     filled: Servers, settings: Settings, application: Application
 ) -> None:
-    taken: dict[str, list[str]] = {}
+    taken: dict[tuple[str, bool], list[str]] = {}
     with new_database(filled.database_url, copied=True) as url, _connect(url) as connection:
         knowledge.misinform(connection, "large")
         connection.execute(_NEW)
@@ -148,19 +150,25 @@ def test_a_new_collection_is_searched_through_its_vector_indexes(
             for kind in ("large", *(kind for kind in knowledge.KINDS if kind != "large")):
                 if kind != "large":  # after which the planner would know of the new one
                     knowledge.misinform(connection, kind)
-                taken[kind] = [name for plan in _by_nearness(apart) for name in re.findall(r"(\w+)_hnsw_2", plan)]
+                for broadly in (False, True):
+                    plans = _by_nearness(apart, broadly=broadly)
+                    taken[kind, broadly] = [name for plan in plans for name in re.findall(r"(\w+)_hnsw_2", plan)]
     expected = ["passage", "passage", "entity", "question"]
-    assert taken == dict.fromkeys(knowledge.KINDS, expected)
+    assert taken == {(kind, broadly): expected for kind in knowledge.KINDS for broadly in (False, True)}
 
 
-def _by_nearness(application: Application) -> list[str]:
-    """The plan of each search in the new collection."""
+def _by_nearness(application: Application, *, broadly: bool) -> list[str]:
+    """The plan of each search in the new collection; ``broadly``: as where its indexes find too little else."""
     limits = GraphLimits(hub_limit=10, candidate_limit=10)
     sent: list[tuple[str, Mapping[str, Any]]] = []
 
     with application.database.read() as reader:
         vector = unit(np.ones(application.embedder.dimension))
-        focus = Focus(collections.find(reader, "new"), vector, use_memory=True, policy=DEFAULT.policy)
+        target = collections.find(reader, "new")
+        if broadly:
+            measured = IndexRecall(recall=0.9, breadth=400, configured=100, rows=2000, measured_at="")
+            target = replace(target, index_recall=dict.fromkeys(maintenance.BUILDS, measured))
+        focus = Focus(target, vector, use_memory=True, policy=DEFAULT.policy)
         with before_each(lambda _connection, *what: sent.append(what)):
             keyed.nearest_passages(reader, focus, 50, limits)
             keyed.nearest_to_each(reader, focus.collection, [keyed.Search(focus.vector, 50)], limits)

@@ -17,7 +17,7 @@ from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.database import Database
 from app.storage.stream import WakeStream
-from app.storage.upkeep import contents, drift, maintenance, state, statistics
+from app.storage.upkeep import contents, drift, index_recall, maintenance, state, statistics
 from app.storage.upkeep.backlog import backlog
 from app.storage.upkeep.standing import standing
 
@@ -226,6 +226,7 @@ class DoctorService:
         with self._database.read() as reader:
             left, built = maintenance.leftovers(reader), maintenance.indexes(reader)
             held = maintenance.held(reader)
+            poor = index_recall.below(reader, self._settings.maintenance_recall)
         invalid = [index.name for index in built if not index.valid]
         have = {(index.collection_id, index.table) for index in built}
         limit = self._settings.exact_search_limit
@@ -233,6 +234,7 @@ class DoctorService:
         found = [f"not valid: {', '.join(invalid)}"] if invalid else []
         found += [f"left behind: {', '.join(left)}"] if left else []
         found += [f"{len(lacking)} large tables of collections have none"] if lacking else []
+        found += [f"that of {name}'s {table}s finds {recall:.3f} of the nearest" for name, table, recall in poor]
         if found:
             yield Finding("indexes", "wrong" if invalid else "warning", "; ".join(found), "engram maintain")
         else:

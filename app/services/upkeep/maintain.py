@@ -1,13 +1,17 @@
-"""Keeping the vector indexes: large collections get them, those with too many dead entries are built anew."""
+"""Keeping the vector indexes: large collections get them, those with too many dead entries are built anew.
+
+What they find is measured, see ``recall``.
+"""
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import structlog
 
 from app.errors import UnavailableError
+from app.services.upkeep.recall import RecallGuard
 from app.storage.corpus import collections
 from app.storage.database import Administrator, Database
 from app.storage.upkeep import maintenance
@@ -40,6 +44,7 @@ class IndexHealth:
         share: of the dead ones in both.
         seconds: from the look at the table to the end of what was done for it.
         healed: whether it was built anew.
+        recall: share of the ten nearest that it finds at this ``breadth`` of search; None: not measured.
     """
 
     index: str
@@ -51,16 +56,30 @@ class IndexHealth:
     bytes_after: int
     seconds: float
     healed: bool
+    recall: float | None = None
+    breadth: int | None = None
 
 
 class MaintainService:
     """Gives large collections HNSW indexes and builds those anew that need it; queries and writes go on."""
 
     def __init__(
-        self, database: Database, thresholds: Thresholds, *, memory_mb: int, exact_search_limit: int
+        self,
+        database: Database,
+        thresholds: Thresholds,
+        *,
+        memory_mb: int,
+        exact_search_limit: int,
+        least_recall: float = 0.0,
     ) -> None:
-        """``exact_search_limit``: rows of a collection's table up to which it is searched without an index."""
+        """A service.
+
+        Args:
+            exact_search_limit: rows of a collection's table up to which it is searched without an index.
+            least_recall: share of the ten nearest that an index is to find; 0: it is not measured.
+        """
         self._database = database
+        self._guard = RecallGuard(database, least_recall)
         self._thresholds = thresholds
         self._memory_mb = memory_mb
         self._exact_search_limit = exact_search_limit
@@ -110,7 +129,32 @@ class MaintainService:
             if should_stop():
                 return
             reports += self._look_after(administrator, table, list(group), force)
-        self._announce(administrator, maintenance.indexes(administrator))
+        indexes = maintenance.indexes(administrator)
+        self._announce(administrator, indexes)
+        self._measure(administrator, indexes, should_stop, reports)
+
+    def _measure(
+        self,
+        administrator: Administrator,
+        indexes: Sequence[VectorIndex],
+        should_stop: Callable[[], bool],
+        reports: list[IndexHealth],
+    ) -> None:
+        """Add to the reports what the indexes find."""
+        rows = {(held.collection_id, held.table): held.rows for held in maintenance.held(administrator)}
+        places = {report.index: place for place, report in enumerate(reports)}
+        least: dict[str, float] = {}
+        for index in (index for index in indexes if index.valid and index.name in places):
+            if should_stop():
+                return
+            report = reports[places[index.name]]
+            held = rows.get((index.collection_id, index.table), 0)
+            found = self._guard.look(administrator, index, held, anew=report.healed, should_stop=should_stop)
+            if found is not None:
+                reports[places[index.name]] = replace(report, recall=found.recall, breadth=found.breadth)
+                least[index.table] = min(found.recall, least.get(index.table, 1.0))
+        for table, recall in least.items():
+            metrics.INDEX_RECALL.labels(table).set(recall)
 
     def _fit(self, administrator: Administrator, should_stop: Callable[[], bool]) -> None:
         """Index what is large, and drop the indexes of what is gone or has become small.

@@ -1,7 +1,7 @@
 """Collections, and the encoders that their vectors are made with."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
@@ -29,6 +29,24 @@ class EncoderId:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexRecall:
+    """What was measured of a collection's vector index.
+
+    Attributes:
+        recall: share of the ten nearest that it finds, in [0, 1], at this ``breadth`` of search.
+        configured: the breadth that all indexes were searched with then.
+        rows: how many the collection held then.
+        measured_at: ISO 8601.
+    """
+
+    recall: float
+    breadth: int
+    configured: int
+    rows: int
+    measured_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
     """One tenant's corpus and what it holds.
 
@@ -43,6 +61,7 @@ class Collection:
             its ``report``; None: it is none.
         tenant: whose it is; names are unique within it.
         indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
+        index_recall: by table, what was measured of these indexes, if it was.
     """
 
     id: int
@@ -61,6 +80,7 @@ class Collection:
     indexed: Sequence[str] = ()
     tenant: str = LOCAL_TENANT
     space: int = 0
+    index_recall: Mapping[str, IndexRecall] = field(default_factory=dict)
 
     @property
     def encoder(self) -> EncoderId:
@@ -78,7 +98,8 @@ class Opened:
 
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
-    "key_building, serving, experiment, exploration, past, indexed, tenant, space"
+    "key_building, serving, experiment, exploration, past, indexed, tenant, space, "
+    "index_recall"
 )
 
 
@@ -215,10 +236,33 @@ def lock_graph_in(writer: Writer, collection_id: int) -> int | None:
 
 
 def set_indexed(writer: Writer, collection_id: int, tables: Sequence[str]) -> None:
-    """Record which tables have a vector index of the collection's rows that can be searched."""
+    """Record which tables have a vector index of the collection's rows that can be searched.
+
+    What was measured of an index that was there before goes with it.
+    """
     writer.execute(
-        "UPDATE collection SET indexed = %(tables)s WHERE id = %(id)s",
+        """
+        UPDATE collection SET indexed = %(tables)s,
+            index_recall = index_recall - ARRAY(SELECT unnest(indexed) EXCEPT SELECT unnest(%(tables)s::text[]))
+        WHERE id = %(id)s
+        """,
         {"id": collection_id, "tables": list(tables)},
+    )
+
+
+def set_index_recall(writer: Writer, collection: Collection, table: str, measured: IndexRecall | None) -> None:
+    """Record what was ``measured`` of an index, unless its vectors were exchanged since; None: nothing yet."""
+    writer.execute(
+        """
+        UPDATE collection SET index_recall = index_recall - %(table)s::text || %(measured)s::jsonb
+        WHERE id = %(id)s AND space = %(space)s AND %(table)s = ANY(indexed)
+        """,
+        {
+            "id": collection.id,
+            "space": collection.space,
+            "table": table,
+            "measured": Jsonb({} if measured is None else {table: asdict(measured)}),
+        },
     )
 
 
@@ -383,4 +427,6 @@ def of_other_encoders(reader: Reader, fingerprints: Sequence[str], limit: int) -
 
 def of_row(row: Any) -> Collection:
     """What a row of ``COLUMNS`` says."""
-    return Collection(**row._asdict())
+    columns = row._asdict()
+    measured = columns.pop("index_recall")
+    return Collection(**columns, index_recall={table: IndexRecall(**one) for table, one in measured.items()})

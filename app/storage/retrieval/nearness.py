@@ -39,4 +39,16 @@ def nearness(
     distance = f"{alias}{column} <#> {vector}"
     if exact or table not in collection.indexed:
         return Nearness(f"{alias}collection_id = %(collection)s", f"({distance}) + 0")  # which no index can serve
-    return Nearness(indexed_rows(collection.id, alias), distance)
+    return Nearness(indexed_rows(collection.id, alias) + _breadth(collection, table), distance)
+
+
+def _breadth(collection: Collection, table: str) -> str:
+    """A condition that always holds, and has the index searched as broadly as it takes to find enough.
+
+    It is seen to once, before the index is opened, and goes wherever the statement goes: to a replica, to a node.
+    """
+    measured = collection.index_recall.get(table)
+    if measured is None or measured.breadth <= measured.configured:
+        return ""
+    wanted = f"greatest({int(measured.breadth)}, current_setting('hnsw.ef_search')::int)::text"
+    return f" AND (SELECT set_config('hnsw.ef_search', {wanted}, true)) IS NOT NULL"

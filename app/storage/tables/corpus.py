@@ -84,6 +84,13 @@ collection = Table(
         server_default=text("0"),
         comment="Counts its encoders: another number, other vectors.",
     ),
+    Column(
+        "index_recall",
+        JSONB,
+        nullable=False,
+        server_default=text("'{}'"),
+        comment="Of its vector indexes, by table: how much they find, and the breadth of search that it takes.",
+    ),
     now("created_at"),
     Column(
         "going_since",

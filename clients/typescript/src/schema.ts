@@ -2220,6 +2220,13 @@ export interface components {
             experiment: components["schemas"]["ExperimentOut"] | null;
             exploration: components["schemas"]["ExplorationOut"] | null;
             /**
+             * Index Recall
+             * @description What these indexes find, by table, as workers measure it; one that finds too little is searched more broadly.
+             */
+            index_recall: {
+                [key: string]: components["schemas"]["IndexRecallOut"];
+            };
+            /**
              * Indexed
              * @description Its tables that are searched by a vector index (passage, entity, question); the others are searched exactly.
              */
@@ -3976,6 +3983,37 @@ export interface components {
             published?: components["schemas"]["PublishedOut"] | null;
             /** Sentences */
             sentences: components["schemas"]["SentenceTraceOut"][];
+        };
+        /**
+         * IndexRecallOut
+         * @description What was measured of a vector index.
+         */
+        IndexRecallOut: {
+            /**
+             * Breadth
+             * @description How broadly it is searched for that (`hnsw.ef_search`).
+             */
+            breadth: number;
+            /**
+             * Configured
+             * @description How broadly all indexes were searched when it was measured.
+             */
+            configured: number;
+            /**
+             * Measured At
+             * Format: date-time
+             */
+            measured_at: string;
+            /**
+             * Recall
+             * @description Share of the ten nearest that it finds.
+             */
+            recall: number;
+            /**
+             * Rows
+             * @description How many the collection held then.
+             */
+            rows: number;
         };
         /**
          * JobAccepted

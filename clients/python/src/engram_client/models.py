@@ -729,6 +729,30 @@ class Health(Struct):
     status: str
 
 
+class IndexRecallOut(Struct):
+    """
+    What was measured of a vector index.
+    """
+
+    breadth: int
+    """
+    How broadly it is searched for that (`hnsw.ef_search`).
+    """
+    configured: int
+    """
+    How broadly all indexes were searched when it was measured.
+    """
+    measured_at: str
+    recall: float
+    """
+    Share of the ten nearest that it finds.
+    """
+    rows: int
+    """
+    How many the collection held then.
+    """
+
+
 class JobAccepted(Struct):
     """
     Where to look for progress.
@@ -1763,6 +1787,10 @@ class CollectionOut(Struct):
     entity_count: int
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None
+    index_recall: dict[str, IndexRecallOut]
+    """
+    What these indexes find, by table, as workers measure it; one that finds too little is searched more broadly.
+    """
     indexed: list[str]
     """
     Its tables that are searched by a vector index (passage, entity, question); the others are searched exactly.

@@ -1,0 +1,228 @@
+"""The recall of vector indexes on the real Postgres: what is measured, and what queries make of it."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from app.composition import Application
+from app.services.retrieval.dense import EXACT
+from app.services.upkeep import recall
+from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
+from app.storage.corpus import collections
+from app.storage.corpus.collections import Collection, IndexRecall
+from app.storage.database import Reader
+from app.storage.parameters import vectors
+from app.storage.retrieval import keyed
+from app.storage.retrieval.focus import Focus, GraphLimits
+from app.storage.upkeep import index_recall, maintenance
+from tests.support import state
+
+ROWS = 1500
+NEVER = Thresholds(dead_share=0.999, dead_rows=10**9)
+PLAIN = GraphLimits(hub_limit=1000, candidate_limit=2000)
+POOR = "WITH (m = 4, ef_construction = 8)"
+
+
+def draw(count: int, seed: int) -> NDArray[np.float32]:
+    """Unit vectors in all directions, which no graph finds easily, (count, 384)."""
+    drawn = np.random.default_rng(seed).normal(size=(count, 384))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
+
+
+def maintained(application: Application, least: float, *, force: bool = False) -> Mapping[str, IndexHealth]:
+    """Index -> what a run of maintenance found."""
+    service = MaintainService(
+        application.database, NEVER, memory_mb=64, exact_search_limit=ROWS - 1, least_recall=least
+    )
+    reports = service.run(force=force)
+    assert reports is not None
+    return {report.index: report for report in reports}
+
+
+def read(application: Application, name: str) -> Collection:
+    with application.database.read() as reader:
+        return collections.find(reader, name)
+
+
+def grow(application: Application, name: str, rows: int, seed: int) -> None:
+    """Write as many passages with drawn vectors, each with a sentence of another vector."""
+    with application.database.write() as writer:
+        target = collections.open_for_writing(writer, name, application.encoder.id).collection.id
+        given = {
+            "c": target,
+            "seed": seed,
+            "passages": vectors(list(draw(rows, seed))),
+            "sentences": vectors(list(draw(rows, seed + 1))),
+        }
+        writer.execute(
+            """
+            WITH written AS (
+                INSERT INTO passage (collection_id, external_id, text, content_hash, embedding)
+                SELECT %(c)s, %(seed)s || '-' || n, 'A text.', ''::bytea, v
+                FROM unnest(%(passages)s::vector[]) WITH ORDINALITY AS drawn(v, n) RETURNING id, external_id
+            )
+            INSERT INTO sentence (collection_id, passage_id, position, text, embedding)
+            SELECT %(c)s, written.id, 0, 'A text.', v
+            FROM unnest(%(sentences)s::vector[]) WITH ORDINALITY AS drawn(v, n)
+            JOIN written ON written.external_id = %(seed)s || '-' || n
+            """,
+            given,
+        )
+        collections.add_counts(writer, target, passages=rows, sentences=rows, entities=0, lexical_length=0.0)
+
+
+def searched(reader: Reader, target: Collection) -> float:
+    """The share of the ten nearest that a query finds of 40 directions drawn."""
+    found = 0
+    for vector in draw(40, seed=77):
+        focus = Focus(target, vector)
+        exact = set(keyed.nearest_passages(reader, focus, 10, EXACT))
+        found += len(exact & set(keyed.nearest_passages(reader, focus, 10, PLAIN)))
+    return found / 400
+
+
+@pytest.fixture
+def poor(application: Application, collection: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A collection whose index finds little with the breadth of search that is configured."""
+    monkeypatch.setitem(maintenance.BUILDS, "passage", POOR)
+    grow(application, collection, ROWS, seed=1)
+    maintained(application, least=0.0)
+    assert read(application, collection).indexed == ["passage"]
+    return collection
+
+
+def of(application: Application, name: str) -> str:
+    return f"passage_hnsw_{read(application, name).id}"
+
+
+class TestMeasuring:
+    def test_nothing_is_measured_where_nothing_is_wanted(self, application: Application, poor: str) -> None:
+        report = maintained(application, least=0.0)[of(application, poor)]
+        assert (report.recall, report.breadth) == (None, None)
+        assert read(application, poor).index_recall == {}
+
+    def test_an_index_that_finds_too_little_is_searched_more_broadly(
+        self, application: Application, poor: str
+    ) -> None:
+        report = maintained(application, least=0.75)[of(application, poor)]
+        measured = read(application, poor).index_recall["passage"]
+        assert (report.recall, report.breadth) == (measured.recall, measured.breadth)
+        assert measured.configured == application.settings.hnsw_ef_search < measured.breadth
+        assert measured.recall >= 0.75
+        assert measured.rows == ROWS
+
+    def test_an_index_that_finds_enough_is_searched_as_before(self, application: Application, poor: str) -> None:
+        report = maintained(application, least=0.01)[of(application, poor)]
+        assert report.breadth == application.settings.hnsw_ef_search
+        assert report.recall is not None
+        assert 0.01 <= report.recall < 0.75  # or the other tests would show nothing
+
+    def test_more_than_there_is_to_be_had_is_said(self, application: Application, poor: str) -> None:
+        report = maintained(application, least=0.9999)[of(application, poor)]
+        measured = read(application, poor).index_recall["passage"]
+        assert report.breadth == recall.MOST
+        with application.database.read() as reader:
+            assert [row[:2] for row in index_recall.below(reader, 1.0) if row[0] == poor] == [(poor, "passage")]
+            assert [row for row in index_recall.below(reader, measured.recall) if row[0] == poor] == []
+
+    def test_questions_that_were_asked_come_before_what_is_drawn(
+        self, application: Application, curie: str
+    ) -> None:
+        for question in ("Who?", "Where?", "Who?", "When?"):
+            state.given_episode(application, curie, question, [])
+        with application.database.read() as reader:
+            target = collections.find(reader, curie)
+            asked = index_recall.asked(reader, target, 10)
+            assert len(index_recall.asked(reader, target, 2)) == 2
+            drawn = index_recall.drawn(reader, target, "passage", 7, seed=3)
+        own = application.embedder.embed(["Who?", "Where?", "When?"])
+        assert np.allclose(np.sort(np.stack(asked) @ own.T, axis=1)[:, -1], 1.0, atol=1e-5)
+        assert len(asked) == 3
+        held = np.stack([json.loads(row["embedding"]) for row in state.rows(application, curie, "sentence")])
+        assert len(drawn) == 7
+        assert np.allclose(np.max(np.stack(drawn) @ held.T, axis=1), 1.0, atol=1e-5)
+
+    def test_equals_may_stand_for_each_other(self) -> None:
+        assert index_recall.found([-0.9, -0.5, -0.5], [-0.9, -0.5, -0.5]) == 3
+        assert index_recall.found([-0.9, -0.5], [-0.9, -0.5 + 1e-8]) == 2
+        assert index_recall.found([-0.9, -0.5], [-0.9, -0.4]) == 1
+        assert index_recall.found([], []) == 0
+
+
+class TestSearching:
+    def test_queries_find_what_the_guard_has_seen_to(self, application: Application, poor: str) -> None:
+        with application.database.read() as reader:
+            before = searched(reader, collections.find(reader, poor))
+        maintained(application, least=0.75)
+        with application.database.read() as reader:
+            after = searched(reader, collections.find(reader, poor))
+            assert reader.scalar("SHOW hnsw.ef_search") == str(application.settings.hnsw_ef_search)
+        assert before < 0.65
+        assert after > 0.7
+
+    def test_a_greater_breadth_that_is_configured_holds(self, application: Application, poor: str) -> None:
+        target = read(application, poor)
+        vector = draw(1, seed=5)[0]
+        with application.database.snapshot() as reader:
+            reader.scalar("SELECT set_config('hnsw.ef_search', '600', true)")
+            index_recall.nearest(reader, index_recall.at(target, "passage", 200), "passage", vector, exact=False)
+            assert index_recall.breadth(reader) == 600
+            index_recall.nearest(reader, index_recall.at(target, "passage", 800), "passage", vector, exact=False)
+            assert index_recall.breadth(reader) == 800
+
+
+class TestWhatHolds:
+    @pytest.fixture
+    def measured(self, application: Application, poor: str) -> IndexRecall:
+        maintained(application, least=0.75)
+        return read(application, poor).index_recall["passage"]
+
+    def again(
+        self, application: Application, name: str, least: float = 0.75, *, force: bool = False
+    ) -> IndexRecall:
+        maintained(application, least, force=force)
+        return read(application, name).index_recall["passage"]
+
+    def test_it_is_not_measured_twice(self, application: Application, poor: str, measured: IndexRecall) -> None:
+        assert self.again(application, poor) == measured
+        assert self.again(application, poor, least=0.5) == measured
+
+    def test_it_is_measured_again_where_more_is_wanted(
+        self, application: Application, poor: str, measured: IndexRecall
+    ) -> None:
+        assert self.again(application, poor, least=measured.recall + 0.001).breadth > measured.breadth
+
+    def test_it_is_measured_again_once_the_collection_has_grown(
+        self, application: Application, poor: str, measured: IndexRecall
+    ) -> None:
+        grow(application, poor, ROWS // 5, seed=20)
+        assert self.again(application, poor) == measured
+        grow(application, poor, ROWS // 5, seed=30)
+        assert self.again(application, poor).rows == ROWS + 2 * (ROWS // 5)
+
+    def test_an_index_built_anew_is_measured_anew(
+        self, application: Application, poor: str, measured: IndexRecall, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.again(application, poor, force=True).measured_at > measured.measured_at
+
+    def test_it_is_measured_again_after_a_week(
+        self, application: Application, poor: str, measured: IndexRecall
+    ) -> None:
+        long_ago = (datetime.now(UTC) - timedelta(days=8)).isoformat()
+        with application.database.write() as writer:
+            old = IndexRecall(measured.recall, measured.breadth, measured.configured, measured.rows, long_ago)
+            collections.set_index_recall(writer, read(application, poor), "passage", old)
+        assert self.again(application, poor).measured_at >= measured.measured_at
+
+    def test_what_was_measured_goes_with_the_index(
+        self, application: Application, poor: str, measured: IndexRecall
+    ) -> None:
+        target = read(application, poor)
+        with application.database.write() as writer:
+            collections.set_indexed(writer, target.id, [])
+            collections.set_index_recall(writer, target, "passage", measured)  # too late
+        assert read(application, poor).index_recall == {}
