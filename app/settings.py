@@ -291,7 +291,7 @@ class Settings(OperationSettings):
         description="With sufficiency 'learned' hops end once the answer is enough with this probability.",
     )
     episodes_durable: bool = Field(
-        default=False,
+        default=True,
         description=(
             "Whether a query is answered only once its episode is on disk. Else, when the Postgres server crashes, "
             "those of its last half second may be lost, and with them the chance to judge them; a verdict that was "

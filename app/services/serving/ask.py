@@ -55,7 +55,7 @@ class AskService:
         retrieve: RetrieveService,
         influences: Influences,
         *,
-        durable: bool = False,
+        durable: bool = True,
     ) -> None:
         """``durable``: whether an answer waits until its episode is on disk."""
         self._database = database

@@ -2,9 +2,13 @@
 
 import pytest
 
-from app.composition import Application
+from app.composition import Application, Servers
+from app.services.retrieval.query import Query
+from app.settings import Settings
 from app.storage.retrieval import episodes
 from tests.support import state
+from tests.support.databases import application_on
+from tests.support.statements import before_each
 
 COMMIT = "SELECT current_setting('synchronous_commit')"
 # Not what the tests' server has, which waits for no disk at all.
@@ -26,17 +30,26 @@ def test_an_episode_says_whether_its_own_transaction_waits_for_the_disk(
 def test_what_is_written_after_an_episode_by_the_same_connection_waits_as_before(
     application: Application, curie: str
 ) -> None:
-    assert application.settings.episodes_durable is False
+    state.given_episode(application, curie, "Who?", [])
+    row = state.episode(application, "Where?", [])
     with application.database.write_once() as writer:
+        before = writer.scalar(COMMIT)
         writer.scalar("SELECT set_config('synchronous_commit', 'local', false)")
-        asked = writer.scalar("SELECT pg_backend_pid()")
-    try:
-        state.given_episode(application, curie, "Who?", [])
-        with application.database.write_once() as writer:
-            assert (writer.scalar("SELECT pg_backend_pid()"), writer.scalar(COMMIT)) == (asked, "local")
-    finally:
-        with application.database.write_once() as writer:
-            writer.scalar(
-                "SELECT set_config('synchronous_commit', reset_val, false) FROM pg_settings "
-                "WHERE name = 'synchronous_commit'"
-            )
+        episodes.insert(writer, state.collection_id(application, curie), row, durable=False)
+        after = writer.scalar(COMMIT)
+        writer.scalar("SELECT set_config('synchronous_commit', %(before)s, false)", {"before": before})
+    assert after == "local"
+
+
+@pytest.mark.parametrize(("durable", "soon"), [(True, False), (False, True)])
+def test_a_query_waits_unless_the_settings_say_otherwise(
+    application: Application, settings: Settings, addresses: Servers, curie: str, durable: bool, soon: bool
+) -> None:
+    sent: list[str] = []
+    own = settings.model_copy(update={"episodes_durable": durable})
+    with application_on(addresses, own, application) as apart:
+        scope = apart.access.scope(curie)
+        with before_each(lambda _connection, statement, _given: sent.append(statement)):
+            apart.ask.query(Query(text="Where was Marie Curie born?", scope=scope))
+    (written,) = [statement for statement in sent if "INSERT INTO episode" in statement]
+    assert ("synchronous_commit" in written) is soon
