@@ -37,7 +37,7 @@ class AwayError(ClientError):
 def _httpx() -> "ModuleType":
     """httpx, imported when first needed, and without its own command line, which takes longer than the rest."""
     if "httpx" not in sys.modules:
-        sys.modules["httpx._main"] = None  # type: ignore[assignment]
+        sys.modules["httpx._main"] = None  # type: ignore[assignment] # so that an import of it fails
         try:
             import httpx
         finally:

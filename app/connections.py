@@ -66,7 +66,7 @@ class Guarded(HttpToolsProtocol):
                 return
             waiting.connections.discard(waiting)
             waiting.transport.abort()
-        super().connection_made(transport)  # type: ignore[arg-type]
+        super().connection_made(transport)  # type: ignore[arg-type] # as above
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

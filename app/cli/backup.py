@@ -16,6 +16,8 @@ from app.cli.requests import progress_bar
 from app.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from app.composition import Application
     from app.services.upkeep.backup import Manifest, Progress
     from app.settings import Settings
@@ -124,11 +126,11 @@ def _described(manifest: "Manifest") -> str:
 def _shown() -> "Iterator[Progress]":
     """Progress as bars, one for each thing that is done."""
     with progress_bar() as bars:
-        tasks: dict[str, object] = {}
+        tasks: "dict[str, TaskID]" = {}
 
         def show(what: str, done: int, of: int) -> None:
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=of)
-            bars.update(tasks[what], completed=done, total=of)  # type: ignore[arg-type]
+            bars.update(tasks[what], completed=done, total=of)
 
         yield show
