@@ -75,11 +75,15 @@ def test_the_command_heals_and_reports(cli: Cli, application: Application, curie
     assert report["healed"]
     assert report["dead"] >= 5
     assert dead_passages(application) == 0
+    assert (report["recall"], report["breadth"]) == (1.0, application.settings.hnsw_ef_search)
 
     left = cli("maintain", **env).stdout.splitlines()
-    assert left[0].split() == ["index", "live", "dead", "share", "MiB", "before", "MiB", "after", "seconds"]
+    headings = "index live dead share MiB before MiB after seconds recall breadth"
+    assert left[0].split() == headings.split()
     assert [line.split()[0] for line in left[1:]] == [row["index"] for row in healed]
     assert all(line.endswith("left alone") for line in left[1:])
+    (measured,) = [line for line in left if line.startswith(f"{of_passages(application, curie)} ")]
+    assert measured.split()[-4:-2] == ["1.000", "100"]
 
     forced = cli("maintain", "--force", **env).stdout.splitlines()
     assert len(forced) == len(left)
