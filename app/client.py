@@ -79,10 +79,13 @@ class Client:
         self._base_url = base_url
         try:
             # A proxy of the environment leads away from this machine, not to it.
-            trust_env = httpx.URL(base_url).host not in LOOPBACK
+            url = httpx.URL(base_url)
+            trust_env = url.host not in LOOPBACK
             headers = {} if key is None else {"authorization": f"Bearer {key}"}
+            # To read the certificates of this machine takes longer than most requests; plain HTTP asks for none.
+            verify = trust_env or url.scheme == "https"
             self._http = httpx.Client(
-                base_url=base_url, timeout=timeout_seconds, trust_env=trust_env, headers=headers
+                base_url=base_url, timeout=timeout_seconds, trust_env=trust_env, headers=headers, verify=verify
             )
         except (httpx.InvalidURL, ValueError) as error:
             raise ClientError(f"{base_url!r} is not a URL: {error}") from error

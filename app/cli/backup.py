@@ -126,7 +126,7 @@ def _described(manifest: "Manifest") -> str:
 def _shown() -> "Iterator[Progress]":
     """Progress as bars, one for each thing that is done."""
     with progress_bar() as bars:
-        tasks: "dict[str, TaskID]" = {}
+        tasks: dict[str, TaskID] = {}
 
         def show(what: str, done: int, of: int) -> None:
             if what not in tasks:

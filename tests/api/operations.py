@@ -128,6 +128,8 @@ def provoking(method: str, path: str, status: int) -> Arguments:
     """A request that ``status`` answers, wherever the application itself is in order."""
     json_type = KEY | {"content-type": "application/json"}
     match status:
+        case 400 if method not in WITH_BODIES:
+            return {"headers": {"idempotency-key": "two words"}}
         case 400:
             return {"content": b'{"query": ', "headers": json_type}
         case 413:

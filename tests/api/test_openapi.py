@@ -50,6 +50,17 @@ def test_every_reference_leads_somewhere() -> None:
     follow(DOCUMENT)
 
 
+def test_a_key_that_cannot_be_one_is_documented_wherever_one_may_be_sent() -> None:
+    taking = [
+        operation["responses"]
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+        if "idempotency-key" in {parameter["name"].lower() for parameter in operation.get("parameters", ())}
+    ]
+    assert len(taking) > 5
+    assert all("400" in responses for responses in taking)
+
+
 def test_nothing_is_left_unsaid() -> None:
     for method, path in OPERATIONS:
         operation = DOCUMENT["paths"][path][method.lower()]

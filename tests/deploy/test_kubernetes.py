@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import kubernetes_validate
 import pytest
 import yaml
 
@@ -47,10 +46,14 @@ def container(pod: str) -> Mapping[str, Any]:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=NAMES)
 def test_it_agrees_with_its_schema(manifest: dict[str, Any], version: str) -> None:
+    import kubernetes_validate  # three seconds, which whoever only collects tests need not spend
+
     kubernetes_validate.validate(manifest, version, strict=True)
 
 
 def test_the_schemas_notice_a_mistake() -> None:
+    import kubernetes_validate
+
     (api,) = (one for one in of("Deployment") if one["metadata"]["name"] == "engram-api")
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate({**api, "spec": {**api["spec"], "replica": 2}}, VERSIONS[-1], strict=True)

@@ -49,7 +49,7 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
     status_code=status.HTTP_202_ACCEPTED,
     response_model=JobAccepted,
     dependencies=[needs(ADMIN, takes="jobs")],
-    responses=responses(404, 409, 422, 503),
+    responses=responses(400, 404, 409, 422, 503),
     summary="Give up vectors that do not serve",
 )
 def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> JobAccepted:
