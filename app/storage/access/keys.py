@@ -136,12 +136,12 @@ def revoke(writer: Writer, tenant: str, key: int) -> StoredKey | None:
     """Have the key count no more; when it was revoked first stays."""
     row = writer.row(
         f"""
-        UPDATE access_key SET revoked_at = coalesce(revoked_at, now())
-        WHERE tenant = %(tenant)s AND id = %(id)s RETURNING {_COLUMNS}
+        UPDATE access_key SET revoked_at = now()
+        WHERE tenant = %(tenant)s AND id = %(id)s AND revoked_at IS NULL RETURNING {_COLUMNS}
         """,
         {"tenant": tenant, "id": key},
     )
-    return None if row is None else StoredKey(**row._asdict())
+    return find(writer, tenant, key) if row is None else StoredKey(**row._asdict())
 
 
 def expire(writer: Writer, key: int, seconds: float) -> None:

@@ -151,11 +151,12 @@ def spend(writer: Writer, tenant: str, principal: str, kind: str, amount: int, q
 
     ``principal`` is empty for what the whole tenant spends; ``quota`` None counts without a bound.
     """
+    if quota is not None and amount > quota:
+        return None
     spent: int | None = writer.scalar(
         """
         INSERT INTO spent (tenant, principal, day, kind, amount)
-        SELECT %(tenant)s, %(principal)s, (now() AT TIME ZONE 'UTC')::date, %(kind)s, %(amount)s
-        WHERE %(quota)s::bigint IS NULL OR %(amount)s <= %(quota)s
+        VALUES (%(tenant)s, %(principal)s, (now() AT TIME ZONE 'UTC')::date, %(kind)s, %(amount)s)
         ON CONFLICT (tenant, principal, day, kind) DO UPDATE SET amount = spent.amount + excluded.amount
             WHERE %(quota)s::bigint IS NULL OR spent.amount + excluded.amount <= %(quota)s
         RETURNING amount

@@ -23,15 +23,15 @@ def touches(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict
         ), recent AS (
             SELECT id, activated, explored FROM episode WHERE collection_id = %(collection)s
             ORDER BY created_at DESC LIMIT %(recent)s
-        ), touch(passage_id, times) AS (
-            SELECT passage_id, sum(support.update_count) FROM candidate
+        ), touch AS (
+            SELECT passage_id, sum(support.update_count) AS times FROM candidate
             {each("question_support support", "support.sentence_id = candidate.sentence_id")} GROUP BY passage_id
             UNION ALL
-            SELECT passage_id, count(DISTINCT recent.id)
+            SELECT passage_id, count(DISTINCT recent.id) AS times
             FROM recent, unnest(recent.activated) AS activated(sentence_id) JOIN candidate USING (sentence_id)
             GROUP BY passage_id
             UNION ALL
-            SELECT passage_id, count(*) FROM recent, unnest(recent.explored) AS explored(passage_id)
+            SELECT passage_id, count(*) AS times FROM recent, unnest(recent.explored) AS explored(passage_id)
             WHERE passage_id = ANY(%(ids)s) GROUP BY passage_id
         )
         SELECT passage_id, sum(times)::bigint AS times FROM touch GROUP BY passage_id
