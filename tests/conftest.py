@@ -41,6 +41,7 @@ NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 Heavy = tuple[Embedder, Language]
 FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 FIRST = (
+    "tests/api/test_contract.py",
     "tests/evaluation/test_real_data.py",
     "tests/evaluation/test_adapt.py",
     "tests/evaluation/test_protocols.py",

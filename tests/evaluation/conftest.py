@@ -1,6 +1,7 @@
 """The sample corpus as a data set, and a way to run a protocol on a part of it."""
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -21,6 +22,8 @@ from app.evaluation.run import evaluate
 from app.evaluation.variations import Variation
 
 Evaluate = Callable[..., Report]
+FULL = pytest.mark.skipif(os.environ.get("ENGRAM_EVALUATION_FULL") != "1", reason="ENGRAM_EVALUATION_FULL is not 1")
+"""What takes long and is for whoever changes what is found."""
 
 
 @pytest.fixture(scope="session")

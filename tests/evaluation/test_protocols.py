@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +24,7 @@ from app.providers.embedder.folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from app.providers.llm import Llm
 from app.providers.prior import as_json
 from app.services.learning.verdict import Named
-from tests.evaluation.conftest import Evaluate
+from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
 from tests.support.scopes import ANYWHERE
 
@@ -253,9 +252,6 @@ def test_frozen_scopes_are_part_of_the_command_in_one_order() -> None:
     assert one.slug("x").endswith("-freeze-task-freeze-weights")
 
 
-FULL = os.environ.get("ENGRAM_EVALUATION_FULL") == "1"
-
-
 def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights: Path | None = None) -> None:
     options = expected.options.as_json()
     report = run_protocol(options.pop("protocol"), dataset, weights=weights, **options)
@@ -271,7 +267,7 @@ def test_published_figures_of_the_sample(
 
 @pytest.mark.evaluation_data
 @pytest.mark.timeout(3600)
-@pytest.mark.skipif(not FULL, reason="ENGRAM_EVALUATION_FULL is not 1")
+@FULL
 @pytest.mark.parametrize("expected", [run for run in published() if not run.quick], ids=lambda run: run.command)
 def test_published_figures(
     application: Application, run_protocol: Evaluate, evaluation_data: Path, tmp_path: Path, expected: Expected

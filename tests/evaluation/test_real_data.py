@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from app.evaluation.dataset import Dataset, load
-from tests.evaluation.conftest import Evaluate
+from tests.evaluation.conftest import FULL, Evaluate
 
 QUESTIONS = 40
 JUDGED = 20
@@ -14,7 +14,7 @@ OTHERS = 120
 """Passages, at most, that are no question's evidence: most of the time goes into embedding them."""
 
 
-@pytest.fixture(scope="module", params=["2wiki", "hotpotqa"])
+@pytest.fixture(scope="module", params=["2wiki", pytest.param("hotpotqa", marks=FULL)])
 def part(request: pytest.FixtureRequest, evaluation_data: Path) -> Dataset:
     """The first questions of a data set, over all of their passages and some of every part of it."""
     whole = load(evaluation_data / request.param)

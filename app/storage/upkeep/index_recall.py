@@ -40,13 +40,16 @@ def breadth(reader: Reader) -> int:
 
 
 def asked(reader: Reader, collection: Collection, count: int) -> list[Vector]:
-    """Vectors (d,) of the latest ``count`` questions that differ, of those asked lately."""
+    """Vectors (d,) of the latest ``count`` questions that differ, latest first, of ten times as many queries."""
     rows = reader.rows(
         """
-        SELECT DISTINCT ON (question) embedding FROM (
-            SELECT question, embedding FROM episode WHERE collection_id = %(collection)s AND space = %(space)s
-            ORDER BY created_at DESC LIMIT 10 * %(count)s
-        ) AS late LIMIT %(count)s
+        SELECT embedding FROM (
+            SELECT DISTINCT ON (question) embedding, created_at FROM (
+                SELECT question, embedding, created_at FROM episode
+                WHERE collection_id = %(collection)s AND space = %(space)s
+                ORDER BY created_at DESC LIMIT 10 * %(count)s
+            ) AS late ORDER BY question, created_at DESC
+        ) AS apart ORDER BY created_at DESC LIMIT %(count)s
         """,
         {"collection": collection.id, "space": collection.space, "count": count},
     )
