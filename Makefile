@@ -93,9 +93,11 @@ $(STAMP): pyproject.toml weights.txt
 	@$(PIP) --editable '.[import]'
 	@echo "$(CURDIR)" > $@
 
+# What builds them is installed once, and not for each of them in an environment of its own.
 $(DEVELOPING): $(STAMP) $(BESIDE:%=%/pyproject.toml)
 	@echo "Installing what tests and checks need, torch among it: a few minutes the first time ..."
-	@$(PIP) --editable '.[dev]' $(BESIDE:%=--editable %)
+	@$(PIP) 'setuptools>=77'
+	@$(PIP) --no-build-isolation --editable '.[dev]' $(BESIDE:%=--editable %)
 	@touch $@
 
 clean:
