@@ -4,7 +4,7 @@ What they find is measured, see ``recall``.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -19,6 +19,8 @@ from app.storage.upkeep.maintenance import RowCounts, VectorIndex
 from app.telemetry import metrics
 
 log = structlog.get_logger(__name__)
+Rows = Mapping[tuple[int, str], int]
+"""(Collection, table) -> how many rows it holds of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +126,24 @@ class MaintainService:
         for name in maintenance.leftovers(administrator):
             maintenance.drop(administrator, name)
             log.info("dropped what an interrupted build or an earlier version left", index=name)
-        self._fit(administrator, should_stop)
+        rows = self._fit(administrator, should_stop)
         for table, group in groupby(maintenance.indexes(administrator), key=lambda index: index.table):
             if should_stop():
                 return
             reports += self._look_after(administrator, table, list(group), force)
         indexes = maintenance.indexes(administrator)
         self._announce(administrator, indexes)
-        self._measure(administrator, indexes, should_stop, reports)
+        self._measure(administrator, indexes, rows, should_stop, reports)
 
     def _measure(
         self,
         administrator: Administrator,
         indexes: Sequence[VectorIndex],
+        rows: Rows,
         should_stop: Callable[[], bool],
         reports: list[IndexHealth],
     ) -> None:
         """Add to the reports what the indexes find."""
-        rows = {(held.collection_id, held.table): held.rows for held in maintenance.held(administrator)}
         places = {report.index: place for place, report in enumerate(reports)}
         least: dict[str, float] = {}
         for index in (index for index in indexes if index.valid and index.name in places):
@@ -156,8 +158,8 @@ class MaintainService:
         for table, recall in least.items():
             metrics.INDEX_RECALL.labels(table).set(recall)
 
-    def _fit(self, administrator: Administrator, should_stop: Callable[[], bool]) -> None:
-        """Index what is large, and drop the indexes of what is gone or has become small.
+    def _fit(self, administrator: Administrator, should_stop: Callable[[], bool]) -> Rows:
+        """Index what is large, and drop the indexes of what is gone or has become small; how large all is.
 
         Small is half of what is large, or a collection at the limit would have its index built again and again.
         """
@@ -175,6 +177,7 @@ class MaintainService:
                 maintenance.build(administrator, table, collection_id, self._memory_mb)
                 log.info("index built", table=table, collection_id=collection_id, rows=rows[collection_id, table])
         self._announce(administrator, maintenance.indexes(administrator))
+        return rows
 
     def _announce(self, administrator: Administrator, indexes: Sequence[VectorIndex]) -> None:
         """Have queries search through these indexes and no others."""

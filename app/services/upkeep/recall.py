@@ -8,7 +8,7 @@ import structlog
 from app.errors import NotFoundError
 from app.storage.corpus import collections
 from app.storage.corpus.collections import Collection, IndexRecall
-from app.storage.database import Administrator, Database
+from app.storage.database import Administrator, Database, Reader
 from app.storage.retrieval.focus import Vector
 from app.storage.upkeep import index_recall
 from app.storage.upkeep.index_recall import SAMPLES
@@ -104,21 +104,18 @@ class RecallGuard:
             return None
         breadth = configured
         while True:
-            found = self._found(administrator, index_recall.at(collection, table, breadth), table, vectors, exact)
+            found = _found(administrator, index_recall.at(collection, table, breadth), table, vectors, exact)
             if found >= self._least * wanted or breadth >= MOST or should_stop():
                 break
             breadth = min(2 * breadth, MOST)
         return IndexRecall(found / wanted, breadth, configured, rows, datetime.now(UTC).isoformat())
 
-    def _found(
-        self,
-        administrator: Administrator,
-        collection: Collection,
-        table: str,
-        vectors: Sequence[Vector],
-        exact: Sequence[Sequence[float]],
-    ) -> int:
-        return sum(
-            index_recall.found(nearest, index_recall.nearest(administrator, collection, table, vector, exact=False))
-            for vector, nearest in zip(vectors, exact, strict=True)
-        )
+
+def _found(
+    reader: Reader, collection: Collection, table: str, vectors: Sequence[Vector], exact: Sequence[Sequence[float]]
+) -> int:
+    """How many of the exact nearest of each vector the collection's index finds."""
+    return sum(
+        index_recall.found(nearest, index_recall.nearest(reader, collection, table, vector, exact=False))
+        for vector, nearest in zip(vectors, exact, strict=True)
+    )
