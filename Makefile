@@ -34,6 +34,7 @@ check: develop
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@MYPYPATH=benchmarks $(BIN)/mypy --explicit-package-bases benchmarks/*.py
 	@$(BIN)/lint-imports
 	@$(BIN)/engram openapi --check
 	@$(BIN)/python docs/settings.py --check

@@ -20,6 +20,7 @@ from app.services.facts.withdraw import WithdrawService
 from app.services.reasons.influence import Influences
 from app.services.retrieval.dense import DenseService
 from app.services.retrieval.expand import ExpandService
+from app.services.retrieval.kept_keys import KeptKeys
 from app.services.retrieval.plan import Planner
 from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.retrieve import RetrieveService
@@ -87,12 +88,18 @@ class Asking(Upkeep):
         )
 
     @cached_property
+    def kept_keys(self) -> KeptKeys:
+        """Keys that are searched in this process."""
+        return KeptKeys(self.settings.keys_memory_mb * 2**20)
+
+    @cached_property
     def retrieve(self) -> RetrieveService:
         """Finds what questions ask for."""
         return RetrieveService(
             self.database,
             self.planner,
             self.prior,
+            self.kept_keys,
             self.llm,
             threshold=self.settings.sufficiency_threshold,
             classifier=lambda: self.classifier,

@@ -311,6 +311,14 @@ class Settings(OperationSettings):
         ge=0,
         description="Collections up to this many rows are searched exactly, larger ones with HNSW.",
     )
+    keys_memory_mb: int = Field(
+        default=64,
+        ge=0,
+        description=(
+            "Memory, in MB, that each process keeps keys of passages in, to search collections that have no vector "
+            "index without reading all of their rows for each question; 0: Postgres searches them."
+        ),
+    )
     hnsw_ef_search: int = Field(default=100, ge=10, le=1000, description="HNSW search breadth.")
 
     # Learning

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -95,7 +96,7 @@ def main() -> None:
         app.runner.run_ready()
         target = app.access.scope("large").collection
         quiet, meanwhile, transactions = list[float](), list[float](), list[float]()
-        for took, work in ((quiet, lambda: time.sleep(20)), (meanwhile, None)):
+        for took, work in ((quiet, partial(time.sleep, 20)), (meanwhile, None)):
             over = threading.Event()
             asking = threading.Thread(target=ask, args=(app, "small", asked, over, took))
             asking.start()

@@ -225,7 +225,8 @@ def processors(backends: Backends, work: Callable[[Any], object], items: Sequenc
     before = np.array([time.process_time() * 1000, backends.milliseconds()])
     for item in items:
         work(item)
-    return np.array([time.process_time() * 1000, backends.milliseconds()]) - before
+    spent: NDArray[np.float64] = np.array([time.process_time() * 1000, backends.milliseconds()]) - before
+    return spent
 
 
 def main() -> None:

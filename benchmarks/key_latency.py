@@ -34,6 +34,7 @@ import common
 from app.composition import Application, Servers
 from app.core.verdict import Expansion
 from app.services.reasons.influence import Influences
+from app.services.retrieval.kept_keys import KeptKeys
 from app.services.retrieval.query import Memory, Query
 from app.services.retrieval.retrieve import RetrieveService
 from app.services.serving.ask import AskService
@@ -57,13 +58,12 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 def copy(connection: Connection, source: int, name: str) -> int:
-    """A new collection with the passages and terms of ``source``; its id."""
+    """Give the empty collection ``name`` the passages and terms of ``source``; its id."""
     with connection.transaction():
         (target,) = connection.execute(
             """
-            INSERT INTO collection (name, encoder_model, encoder_fingerprint, passage_count, lexical_length)
-            SELECT %s, encoder_model, encoder_fingerprint, passage_count, lexical_length
-            FROM collection WHERE id = %s RETURNING id
+            UPDATE collection SET passage_count = given.passage_count, lexical_length = given.lexical_length
+            FROM collection given WHERE collection.name = %s AND given.id = %s RETURNING collection.id
             """,
             (name, source),
         ).fetchall()[0]
@@ -98,8 +98,16 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
 def retrieval(app: Application, database: Database, *, exact: bool) -> AskService:
     """The service, with vector indexes or without."""
     limits = replace(app.limits, exact=exact)
-    retrieve = RetrieveService(database, replace(app.planner, limits=limits), app.prior, threshold=1.0)
-    return AskService(database, retrieve, Influences(app.prior, app.settings.recall_gate))
+    retrieve = RetrieveService(
+        database,
+        replace(app.planner, limits=limits),
+        app.prior,
+        KeptKeys(0),
+        threshold=1.0,
+        classifier=lambda: app.classifier,
+    )
+    influences = Influences(app.prior, app.settings.recall_gate)
+    return AskService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 
 def asking(app: Application, ask: AskService, collection: str, memory: Memory) -> Way:
@@ -148,10 +156,10 @@ def measure(app: Application, addresses: Servers, source: str, asked: list[str],
             given = {question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in asked}
             exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {
-                "exact, base keys": asking(exact, name, "off"),
-                "exact, evolved keys": asking(exact, name, "read"),
-                "HNSW, base keys": asking(hnsw, name, "off"),
-                "HNSW, evolved keys": asking(hnsw, name, "read"),
+                "exact, base keys": asking(app, exact, name, "off"),
+                "exact, evolved keys": asking(app, exact, name, "read"),
+                "HNSW, base keys": asking(app, hnsw, name, "off"),
+                "HNSW, evolved keys": asking(app, hnsw, name, "read"),
                 "exact, base keys, expansions given": expanding(app, exact, name, given),
                 "exact, base keys, expansions made": expanding(app, exact, name, {}),
             }

@@ -36,11 +36,12 @@ def sizes(app: Application) -> dict[str, int]:
 
 def asked(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
     """The questions, answered, each with what is to be said of its answer."""
-    answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in questions]
+    scope = app.access.scope(collection)
+    answers = [app.ask.query(Query(text=text, scope=scope)) for text in questions]
     return [
         Verdict(
             query_id=answer.query_id,
-            collection=collection,
+            scope=scope,
             supporting=[Named(sentence.sentence_id) for sentence in islice(answer.passages[0].sentences, 2)],
             judge="judge",
         )

@@ -17,13 +17,14 @@ import threading
 import time
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 PORT = 28_700
 
 
-def lines(folder: Path, name: str, count: int) -> list[dict]:
+def lines(folder: Path, name: str, count: int) -> list[dict[str, Any]]:
     """The first rows of a file of the data set."""
     with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in islice(file, count)]

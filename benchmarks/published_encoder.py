@@ -14,6 +14,7 @@ import argparse
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.numpy import load_file
@@ -40,7 +41,7 @@ def main() -> None:
     pieces = Tokenizer.from_str(json.dumps(plain | {"post_processor": None, "truncation": None, "padding": None}))
     by_id = [piece for piece, _ in sorted(pieces.get_vocab().items(), key=lambda item: item[1])]
     words = WordEmbeddings(WhitespaceTokenizer(vocab=by_id), torch.from_numpy(vectors), max_seq_length=WINDOW)
-    modules = []
+    modules: list[dict[str, Any]] = []
     for at, (name, module) in enumerate((("WordEmbeddings", words), ("Pooling", Pooling(vectors.shape[1])))):
         folder = out / f"{at}_{name}"
         folder.mkdir(parents=True, exist_ok=True)

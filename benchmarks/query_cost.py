@@ -119,8 +119,8 @@ def statements(way: Callable[[str], object], asked: Sequence[str]) -> dict[str, 
     with patch.object(Reader, "_send", measured):
         for question in asked:
             way(question)
-    rows = [[name, sent[name] / len(asked), backend[name] / len(asked)] for name in sent]
-    rows.sort(key=lambda row: -row[2])
+    dearest = sorted(sent, key=lambda name: -backend[name])
+    rows = [[name, sent[name] / len(asked), backend[name] / len(asked)] for name in dearest]
     rows.append(["all", sum(sent.values()) / len(asked), sum(backend.values()) / len(asked)])
     common.table(["statements of", "a query", "Postgres ms a query"], rows)
     return {name: spent / len(asked) for name, spent in backend.items()}

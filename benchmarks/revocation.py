@@ -35,7 +35,7 @@ from app.composition import Application
 from app.core.verdict import Expansion
 from app.errors import UnavailableError
 from app.services.learning.verdict import Named, Verdict
-from app.services.retrieval.query import Query
+from app.services.retrieval.query import Include, Query
 from app.storage.corpus import collections
 
 JUDGES = 20
@@ -112,7 +112,7 @@ def corpus(folder: Path | None, limit: int | None) -> tuple[list[dict[str, Any]]
 
 def episodes(app: Application, collection: str, asked: Sequence[str]) -> list[Any]:
     """The answers to these questions, each with its sentences."""
-    include = ("sentences",)
+    include: frozenset[Include] = frozenset({"sentences"})
     return [app.ask.query(Query(text=text, scope=app.access.scope(collection), include=include)) for text in asked]
 
 

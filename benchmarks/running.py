@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ class Service:
     def faults(self) -> Mapping[str, Callable[[random.Random], None]]:
         """What can be killed, and how; whatever it is, it runs again afterwards."""
         ways: dict[str, Callable[[random.Random], None]] = {
-            part.name: lambda _, part=part: self._kill_part(part) for part in self._parts
+            part.name: partial(self._kill_part, part) for part in self._parts
         }
         return ways | {
             "redis": lambda _: self._kill_server(self.redis),
@@ -156,7 +157,7 @@ class Service:
             "postmaster": lambda _: self._kill_server(self.postgres),
         }
 
-    def _kill_part(self, part: Part) -> None:
+    def _kill_part(self, part: Part, _: random.Random) -> None:
         part.kill()
         if part.process is not None:
             part.process.wait()

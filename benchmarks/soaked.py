@@ -133,11 +133,12 @@ def _states(rows: Rows, wanted: Mapping[str, Body], events: Sequence[Any]) -> li
         """
     )[0].n
     wrong = []
-    for name, found, expected in (
+    counts: list[tuple[str, Mapping[Any, int], Mapping[Any, int]]] = [
         ("audit rows", audit, judged),
         ("memories", stored, tasks),
         ("supports", known, supports),
-    ):
+    ]
+    for name, found, expected in counts:
         differing = sum(found.get(key) != expected.get(key) for key in found.keys() | expected.keys())
         if differing:
             wrong.append(f"{differing} {name} do not count the verdicts on them, of {len(expected)}")

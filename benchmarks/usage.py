@@ -1,7 +1,7 @@
 """Where the processor's time went, by process."""
 
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 import psutil
@@ -22,7 +22,7 @@ class Usage:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self._seen: dict[int, float] = {}
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
 
     def __enter__(self) -> "Usage":
         for pid in self._processes():

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import psycopg
@@ -13,6 +14,7 @@ from structlog.testing import capture_logs
 
 from app.composition import Application, Servers
 from app.core.profiles import DEFAULT
+from app.services.retrieval import kept_keys
 from app.settings import Settings
 from app.storage.corpus import collections
 from app.storage.corpus.collections import IndexRecall
@@ -26,6 +28,7 @@ from tests.support.keys import unit
 from tests.support.plans import TENANTS, Watch, watched
 from tests.support.statements import before_each
 
+KEPT_AFTER = 20
 FUNCTIONS = 180
 """Of the storage layer that are run, at least: so many that none is left out by mistake."""
 # Everything else looks up what it needs, whatever the planner knows.
@@ -39,6 +42,7 @@ WHOLE_COLLECTIONS = {
     "hops.all_sentences": "a question that names nothing may be about any sentence",
     "keyed.nearest_passages": "exact search: a collection without a vector index is small",
     "keyed._nearest_to_each": "exact search, as well",
+    "keyed.all_keys": "a process keeps them all",
     "candidates.find": "exact search, as well",
     "experience.recall": "exact search, as well",
     "opening.read": "exact search, as well",
@@ -103,8 +107,11 @@ def _connect(url: str) -> "psycopg.Connection[tuple[object, ...]]":
 
 
 def _watched(servers: Servers, settings: Settings, application: Application) -> Watch:
-    with application_on(servers, settings, application) as apart, watched() as watch, capture_logs():
+    # Keys are kept after a few questions, so that they are searched in either way.
+    kept = patch.multiple(kept_keys, LEAST_PASSAGES=1, ASKED=KEPT_AFTER)
+    with application_on(servers, settings, application) as apart, watched() as watch, capture_logs(), kept:
         workload.run(apart, "fresh")
+    assert "keyed.all_keys" in watch.runs
     assert len(watch.runs) > FUNCTIONS
     return watch
 

@@ -25,7 +25,7 @@ UNITS = (
 )
 JUDGES = ("careful", "careless")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
-INCIDENTAL = ("created_at", "updated_at")
+INCIDENTAL = ("created_at", "updated_at", "keys_version")
 PASSAGES_ONLY = ("sentence_memory", "memory_audit", "ranking_belief", "ranking_audit", "key_evidence")
 KEYED = ("key_credit", "expansion_memory", "passage_key", "evolved_posting", "key_generation", "key_evolution")
 GONE = range(2**40, 2**40 + 6)

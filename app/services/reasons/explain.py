@@ -11,7 +11,7 @@ from app.core.states import Vector
 from app.errors import NotFoundError
 from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
-from app.storage.corpus import collections
+from app.storage.corpus import current
 from app.storage.database import Database
 from app.storage.learning import memories
 from app.storage.learning.memories import Standing
@@ -124,7 +124,7 @@ class ExplainService:
         towards = None if query is None else self.direction(scope, query)
         with self._database.snapshot() as reader:
             if towards is not None:
-                collections.same_space(reader, target)
+                current.same_space(reader, target)
             found = explanations.sentence(reader, target.id, sentence)
             if found is None:
                 raise NotFoundError(f"There is no sentence {sentence} in collection {target.name!r}.")

@@ -2,7 +2,7 @@
 
 from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
-from app.storage.corpus import collections, passages
+from app.storage.corpus import current, passages
 from app.storage.database import Database
 from app.storage.retrieval import keyed
 from app.storage.retrieval.focus import Focus, GraphLimits
@@ -25,7 +25,7 @@ class DenseService:
         """
         vector = self._encoder.embed(scope.collection, [text])[0]
         with self._database.snapshot() as reader:
-            collections.same_space(reader, scope.collection)
+            current.same_space(reader, scope.collection)
             focus = Focus(scope.collection, vector)
             nearest = keyed.nearest_passages(reader, focus, limit, EXACT)
             found = passages.by_id(reader, scope.collection.id, nearest)

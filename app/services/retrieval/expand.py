@@ -16,7 +16,7 @@ from app.services.access.encoder import Encoder
 from app.services.access.scope import Scope
 from app.services.retrieval.fallback import Fallback
 from app.services.retrieval.search import search
-from app.storage.corpus import collections, lexical, passages
+from app.storage.corpus import current, lexical, passages
 from app.storage.corpus.collections import Collection
 from app.storage.database import Database
 from app.storage.retrieval.focus import Focus, GraphLimits
@@ -94,7 +94,7 @@ class ExpandService:
         vector = self._encoder.embed(collection, [question])[0]
         words = Counter(terms(question))
         with self._database.snapshot() as reader:
-            collections.same_space(reader, collection)
+            current.same_space(reader, collection)
             found = search(reader, Focus(collection, vector), "hybrid", words, limit, self._limits)
             best = [passage for passage, _ in found]
             stored = passages.by_id(reader, collection.id, best)

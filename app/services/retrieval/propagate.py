@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from app.core import coverage, propagation
 from app.core.recall import nearness, net_support, recall_priors, ungated_support
+from app.services.retrieval.kept_keys import Known
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.walk import Frontier, Hop, Walk
 from app.storage.database import Reader
@@ -43,18 +44,19 @@ def opening(reader: Reader, plan: Plan) -> Opening:
     )
 
 
-def begin(reader: Reader, plan: Plan, start: Frontier, opened: Opening | None = None) -> Walk:
+def begin(reader: Reader, plan: Plan, start: Frontier, known: Known, opened: Opening | None = None) -> Walk:
     """A walk before its first hop, with what past questions recall and what a session's pool holds.
 
     Where the question resumes an earlier walk, it goes on from where that would have gone as well.
 
     Args:
+        known: tells which passages are nearest to the question, where the process knows them.
         opened: what was read already for a walk from this start.
     """
     past = plan.query.walk
     walk = Walk(start) if past is None else resumed(plan, _named(reader, plan, past), start)
     same = opened if past is None else None
-    near = _near(reader, plan, walk.frontier or start) if same is None else same.near
+    near = _near(reader, plan, walk.frontier or start, known) if same is None else same.near
     walk = replace(walk, near=near, reached=None if same is None or plan.query.pool else same.reached)
     if not recalls(plan):
         return replace(walk, joining=plan.query.pool)
@@ -89,7 +91,7 @@ def _named(reader: Reader, plan: Plan, walk: Walk) -> Walk:
     return replace(walk, frontier=Frontier({entity: onward.activation[entity] for entity in names}, names))
 
 
-def _near(reader: Reader, plan: Plan, start: Frontier) -> Sequence[int] | None:
+def _near(reader: Reader, plan: Plan, start: Frontier, known: Known) -> Sequence[int] | None:
     """Passages near the question, best first, where there is too much to read of all; None where there is not.
 
     Hubs are read in them, since a large collection names a country in more sentences than can be read; and a
@@ -99,7 +101,9 @@ def _near(reader: Reader, plan: Plan, start: Frontier) -> Sequence[int] | None:
         wanted = NEAR_PASSAGES if _hubs_near(plan) else 0
     else:
         wanted = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
-    return list(keyed.nearest_passages(reader, plan.focus, wanted, plan.limits)) if wanted else None
+    if not wanted:
+        return None
+    return known(wanted) or list(keyed.nearest_passages(reader, plan.focus, wanted, plan.limits))
 
 
 def _hubs_near(plan: Plan) -> bool:

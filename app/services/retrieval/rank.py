@@ -15,6 +15,7 @@ from app.core.second_look import Pool
 from app.providers.language import normalise_entity, title_entities
 from app.providers.prior import RankingPrior
 from app.services.retrieval.enough import Enough, enough
+from app.services.retrieval.kept_keys import Known
 from app.services.retrieval.look import look_again
 from app.services.retrieval.plan import Plan
 from app.services.retrieval.search import search
@@ -83,32 +84,33 @@ class Ranking:
 _NO_FEATURES = np.zeros(0, dtype=np.int64), np.zeros((0, len(ranking.FEATURES))), np.zeros(len(ranking.FEATURES))
 
 
-def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int) -> Ranking:
+def rank(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, depth: int, known: Known) -> Ranking:
     """The passages that a walk touched and those nearest to the question; without a walk those that a search finds.
 
     Args:
         prior: what is believed before any verdict.
         depth: how many passages a search has to find.
+        known: tells which passages are nearest to the question, where the process knows them.
     """
     top_k = plan.query.top_k
     if plan.served.strategy != "graph":
-        ordered = search(reader, plan.focus, plan.served.strategy, plan.terms, depth, plan.limits)
+        ordered = search(reader, plan.focus, plan.served.strategy, plan.terms, depth, plan.limits, known)
         return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=False, beyond=ordered[top_k:])
     if plan.profile.by_features:
-        return _by_features(reader, plan, walk, prior)
+        return _by_features(reader, plan, walk, prior, known)
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
     touched = {passage for bonus in bonuses for passage in bonus}
     touched.update(found.passage_id for found in walk.evidence.values())
-    near = keyed.nearest_passages(reader, plan.focus, top_k, plan.limits, touched)
+    near = keyed.nearest_passages(reader, plan.focus, top_k, plan.limits, touched, known(top_k))
     similarities = {passage: key.similarity for passage, key in near.items()}
     scores = ranking.passage_scores(similarities, bonuses, plan.profile.prior_weight)
     ordered = ranking.best(scores, len(scores))
     return Ranking(ordered[:top_k], *_NO_FEATURES, recalled=bool(walk.priors), beyond=ordered[top_k:])
 
 
-def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) -> Ranking:
+def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior, known: Known) -> Ranking:
     profile, top_k = plan.profile, plan.query.top_k
-    found = _candidates(reader, plan, walk)
+    found = _candidates(reader, plan, walk, known)
     titles = [_names(title) for title in found.titles]
     first = _first_look(reader, plan, walk, found, titles)
     taught = list(prior.of_answers) if plan.focus.use_memory else []
@@ -143,7 +145,7 @@ def _by_features(reader: Reader, plan: Plan, walk: Walk, prior: RankingPrior) ->
     )
 
 
-def _candidates(reader: Reader, plan: Plan, walk: Walk) -> Found:
+def _candidates(reader: Reader, plan: Plan, walk: Walk, known: Known) -> Found:
     """What the walk reached and what either key is near to."""
     wanted = max(plan.query.top_k, plan.profile.ranked_passages)
     touched = {found.passage_id for found in walk.evidence.values()}
@@ -153,7 +155,8 @@ def _candidates(reader: Reader, plan: Plan, walk: Walk) -> Found:
         searches = [keyed.Search(gap, GAP_PASSAGES, plan.focus.metadata) for gap in plan.focus.gaps]
         for found_in in keyed.nearest_to_each(reader, plan.collection, searches, plan.limits):
             touched.update(found_in)
-    return candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched), walk.near or ())
+    near = walk.near or known(wanted) or ()
+    return candidates.find(reader, plan.focus, plan.terms, wanted, plan.limits, sorted(touched), near)
 
 
 @lru_cache(maxsize=TITLES)

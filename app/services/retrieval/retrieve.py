@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,13 +14,14 @@ from app.providers.prior import RankingPrior
 from app.services.retrieval import propagate
 from app.services.retrieval.explore import Explored, depth, explore
 from app.services.retrieval.fallback import Fallback
+from app.services.retrieval.kept_keys import KeptKeys, Known
 from app.services.retrieval.plan import Plan, Planner, Served, milliseconds
 from app.services.retrieval.published import PoolClassifier, suffices
 from app.services.retrieval.query import Query
 from app.services.retrieval.rank import Ranking, rank
 from app.services.retrieval.trace import EntityAnswer
 from app.services.retrieval.walk import Frontier, Walk
-from app.storage.corpus import collections, passages
+from app.storage.corpus import current, passages
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database, Reader
 from app.storage.learning.opening import Opening
@@ -66,6 +67,7 @@ class RetrieveService:
         database: Database,
         planner: Planner,
         prior: RankingPrior,
+        kept_keys: KeptKeys,
         llm: Llm | None = None,
         *,
         threshold: float,
@@ -74,12 +76,14 @@ class RetrieveService:
         """Find by these parts.
 
         Args:
+            kept_keys: what the process keeps of passages' keys.
             threshold: from which probability on an answer is enough for hops to end (sufficiency "learned").
             classifier: what ends them by sufficiency "published"; made when it is first asked.
         """
         self._classifier = classifier
         self._threshold = threshold
         self._database = database
+        self._kept_keys = kept_keys
         self._planner = planner
         self._prior = prior
         self._llm = llm
@@ -90,6 +94,7 @@ class RetrieveService:
             self._database,
             self._planner,
             prior,
+            self._kept_keys,
             self._llm,
             threshold=self._threshold,
             classifier=self._classifier,
@@ -123,21 +128,19 @@ class RetrieveService:
         unknown: list[str] = []
         while True:
             with self._database.snapshot() as reader:
-                if walk is not None:
-                    moved = collections.moved(reader, plan.collection, None)
-                else:
-                    with stage("align"):
-                        opened = _opened(reader, plan)
-                        space = None if opened is None else opened.space
-                        moved = collections.moved(reader, plan.collection, space)
-                        if moved is None:
-                            aligned, unknown, opened = _aligned(reader, plan, opened)
-                            frontier = first_frontier(aligned)
-                            walk = None if unknown else propagate.begin(reader, plan, frontier, opened)
+                with stage("align") if walk is None else nullcontext():
+                    opened = _opened(reader, plan) if walk is None else None
+                    now = current.of(reader, plan.collection.id) if opened is None else opened.current
+                    moved = current.moved(reader, plan.collection, now)
+                    known = self._kept_keys.known(reader, plan.focus, now)
+                    if moved is None and walk is None:
+                        aligned, unknown, opened = _aligned(reader, plan, opened)
+                        frontier = first_frontier(aligned)
+                        walk = None if unknown else propagate.begin(reader, plan, frontier, known, opened)
                 if moved is None and walk is not None:
-                    walk, ranking = self._advanced(reader, plan, walk)
+                    walk, ranking = self._advanced(reader, plan, walk, known)
                     if walk.stop_reason is not None:
-                        yield reader, self._found(reader, plan, aligned, walk, ranking, began)
+                        yield reader, self._found(reader, plan, aligned, walk, ranking, known, began)
                         return
             if moved is not None:  # other vectors have taken the place of those that the plan was made for
                 plan, walk, began = self._planner.again(plan, moved), start, time.perf_counter()
@@ -163,14 +166,14 @@ class RetrieveService:
         kept = [at for at, passage in enumerate(candidates) if passage in stored]
         return [stored[candidates[at]].external_id for at in kept], found.ranking.features[kept]
 
-    def _advanced(self, reader: Reader, plan: Plan, walk: Walk) -> tuple[Walk, Ranking | None]:
+    def _advanced(self, reader: Reader, plan: Plan, walk: Walk, known: Known) -> tuple[Walk, Ranking | None]:
         """The walk until it stops or an endpoint has to be asked, and the ranking of all of it if there is one yet.
 
         Sufficiency "learned" ranks after every hop; "published" needs others only where a cross-encoder reads.
         """
         walk = self._walked(reader, plan, walk)
         while plan.sufficiency == "learned" and walk.stop_reason is None:
-            ranking = self._ranked(reader, plan, walk)
+            ranking = self._ranked(reader, plan, walk, known)
             if ranking.enough is not None and ranking.enough.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
             walk = self._walked(reader, plan, walk)
@@ -191,9 +194,9 @@ class RetrieveService:
         with stage("walk"):
             return propagate.advance(reader, plan, walk)
 
-    def _ranked(self, reader: Reader, plan: Plan, walk: Walk) -> Ranking:
+    def _ranked(self, reader: Reader, plan: Plan, walk: Walk, known: Known) -> Ranking:
         with stage("rank"):
-            return rank(reader, plan, walk, self._prior, depth(plan))
+            return rank(reader, plan, walk, self._prior, depth(plan), known)
 
     def _found(
         self,
@@ -202,10 +205,11 @@ class RetrieveService:
         aligned: Sequence[EntityAnswer],
         walk: Walk,
         ranking: Ranking | None,
+        known: Known,
         began: float,
     ) -> Retrieved:
         """The rest of what is read once the walk has stopped."""
-        ranking = ranking or self._ranked(reader, plan, walk)
+        ranking = ranking or self._ranked(reader, plan, walk, known)
         with stage("read"):
             return self._texts(reader, plan, aligned, walk, ranking, began)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from app.core import fusion, ranking
+from app.services.retrieval.kept_keys import Known, unknown
 from app.services.retrieval.query import Strategy
 from app.storage.corpus import lexical
 from app.storage.database import Reader
@@ -11,7 +12,13 @@ from app.storage.retrieval.focus import Focus, GraphLimits
 
 
 def search(
-    reader: Reader, focus: Focus, strategy: Strategy, terms: Mapping[str, float], limit: int, limits: GraphLimits
+    reader: Reader,
+    focus: Focus,
+    strategy: Strategy,
+    terms: Mapping[str, float],
+    limit: int,
+    limits: GraphLimits,
+    known: Known = unknown,
 ) -> list[tuple[int, float]]:
     """Passage and score of the ``limit`` passages whose keys are most like the question, best first.
 
@@ -19,15 +26,16 @@ def search(
 
     Args:
         terms: what the question is matched by word for word: term -> weight > 0.
+        known: tells which passages are nearest, where the process knows them.
     """
     match strategy:
         case "dense":
-            return list(_dense(reader, focus, limit, limits).items())
+            return list(_dense(reader, focus, limit, limits, known).items())
         case "lexical":
             return list(by_words(reader, focus, terms, limit).items())
         case "hybrid":
             depth = max(fusion.DEPTH, limit)
-            near = _dense(reader, focus, depth, limits)
+            near = _dense(reader, focus, depth, limits, known)
             matching = by_words(reader, focus, terms, depth)
             return ranking.best(fusion.reciprocal_rank_fusion([list(near), list(matching)]), limit)
         case "graph":
@@ -41,6 +49,6 @@ def by_words(reader: Reader, focus: Focus, terms: Mapping[str, float], limit: in
     return lexical.search(reader, focus.collection, terms, limit, focus.metadata, evolved=focus.evolved)
 
 
-def _dense(reader: Reader, focus: Focus, limit: int, limits: GraphLimits) -> dict[int, float]:
-    nearest = keyed.nearest_passages(reader, focus, limit, limits)
+def _dense(reader: Reader, focus: Focus, limit: int, limits: GraphLimits, known: Known) -> dict[int, float]:
+    nearest = keyed.nearest_passages(reader, focus, limit, limits, known=known(limit))
     return {passage: key.similarity for passage, key in nearest.items()}

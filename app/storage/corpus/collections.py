@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from app.core.key_text import KeyBuilding
-from app.errors import ConfigurationError, GoneError, NotFoundError, UnavailableError
+from app.errors import ConfigurationError, GoneError, NotFoundError
 from app.storage.corpus.held import ALONE, CHANGED, KEPT, hold, locked, row_lock
 from app.storage.database import Reader, Writer
 from app.storage.lookups import THERE
@@ -185,34 +185,6 @@ def claim_learning(writer: Writer, collection_id: int) -> bool:
     """Be, until the transaction ends, the one worker that applies events to the collection; False if another is."""
     statement = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, 0))"
     return bool(writer.scalar(statement, {"name": f"worker-learning:{collection_id}"}))
-
-
-def space_of(reader: Reader, collection_id: int) -> int | None:
-    """The space that the collection's vectors are of now; None: it is gone."""
-    found: int | None = reader.scalar(
-        f"SELECT space FROM collection WHERE id = %(id)s AND {THERE}", {"id": collection_id}
-    )
-    return found
-
-
-def moved(reader: Reader, collection: Collection, found: int | None = None) -> Collection | None:
-    """The collection as it is now, if its vectors are of another space than they were; else None.
-
-    Args:
-        found: the space that they are of now, if it was read already.
-    """
-    found = space_of(reader, collection.id) if found is None else found
-    return None if found in {collection.space, None} else by_id(reader, collection.id)
-
-
-def same_space(reader: Reader, collection: Collection) -> None:
-    """See that the collection's vectors are still comparable with those that were made for it.
-
-    Raises:
-        UnavailableError: they were exchanged at this moment.
-    """
-    if space_of(reader, collection.id) not in {collection.space, None}:
-        raise UnavailableError(f"Collection {collection.name!r} was given other vectors at this moment; ask again.")
 
 
 def try_lock_graph(writer: Writer, collection_id: int) -> bool:

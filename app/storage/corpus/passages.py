@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
+from app.storage.corpus import current
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
 from app.storage.parameters import integers, received
@@ -152,6 +153,7 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             "embeddings": [row.embedding for row in passages],
         },
     )
+    current.base_keys_changed(writer, collection_id)
     return {row.external_id: row.id for row in rows}
 
 
@@ -178,3 +180,4 @@ def delete_passage(writer: Writer, collection_id: int, passage_id: int) -> None:
         "DELETE FROM passage WHERE collection_id = %(collection)s AND id = %(id)s",
         {"collection": collection_id, "id": passage_id},
     )
+    current.base_keys_changed(writer, collection_id)

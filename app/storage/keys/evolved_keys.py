@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.storage.corpus import current
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each
 from app.storage.parameters import floats, integers, vectors
@@ -201,6 +202,7 @@ def replace_keys(
     bases: Mapping[int, Base],
 ) -> None:
     """Make these the evolved keys of the passages; those given none have their base keys again."""
+    current.evolved_keys_changed(writer, collection_id)
     parameters = {"collection": collection_id, "ids": sorted(passages)}
     writer.execute(
         f"""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from app.storage.corpus import current
 from app.storage.database import Reader, Writer
 from app.storage.jobs.jobs import Job
 
@@ -122,6 +123,7 @@ def put_in_place(writer: Writer, job: Job, passages: Sequence[int]) -> None:
         """,
         _of(job) | {"passages": list(passages)},
     )
+    current.base_keys_changed(writer, job.collection_id)
 
 
 def _of(job: Job) -> dict[str, object]:

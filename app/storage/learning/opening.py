@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.storage.aside import as_rows
+from app.storage.corpus.current import CURRENT, Current
 from app.storage.database import Reader
 from app.storage.learning import experience
 from app.storage.learning.experience import PastSupport
@@ -19,7 +20,6 @@ from app.storage.retrieval.focus import Focus, GraphLimits
 from app.storage.retrieval.hops import Reached
 
 _GIVEN = "(SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)"
-_SPACE = "SELECT space FROM collection WHERE id = %(collection)s"
 _NEAR = "(SELECT id FROM nearest) AS wanted"
 
 
@@ -32,14 +32,14 @@ class Opening:
         recalled: see ``experience.recall``; None if past questions are not heard.
         near: passages nearest to the question, best first; None if they were not asked for.
         reached: by a hop from the entities called, where each has activation 1 and nothing is recalled.
-        space: that the collection's vectors are of, see ``collections.moved``; None: the collection is gone.
+        current: which vectors the snapshot has; None: the collection is gone.
     """
 
     called: dict[str, tuple[int, str]]
     recalled: Sequence[PastSupport] | None
     near: Sequence[int] | None
     reached: Reached
-    space: int | None
+    current: Current | None
 
 
 def read(
@@ -60,7 +60,7 @@ def read(
         near: passages near the question that hubs are read in; None where the collection is small.
     """
     before = f"called AS MATERIALIZED ({entities.CALLED}),"
-    besides = f", {as_rows('SELECT * FROM called')} AS called, ({_SPACE}) AS space"
+    besides = f", {as_rows('SELECT * FROM called')} AS called, {CURRENT} AS current"
     if near is not None:
         # As a number: of a parameter the planner would take a tenth of the collection for what comes of it.
         before += f" nearest AS MATERIALIZED ({keyed.nearest(focus, limits, str(near))}),"
@@ -86,5 +86,5 @@ def read(
         recalled=None if recall is None else [PastSupport(**past) for past in row.past or ()],
         near=None if near is None else received(row.near, np.int64).tolist(),
         reached=hops.reached(focus, row),
-        space=row.space,
+        current=None if row.current is None else Current(**row.current),
     )

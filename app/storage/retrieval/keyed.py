@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from app.core.temporal import agreement
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
 from app.storage.lookups import WANTED, each
-from app.storage.parameters import Documents, integers, vectors
+from app.storage.parameters import Documents, integers, received, received_vectors, vectors
 from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 from app.storage.retrieval.hops import DAYS
 from app.storage.retrieval.nearness import nearness
@@ -31,51 +32,78 @@ class Keyed:
 _KEY = each("passage_key key", "key.passage_id = p.id", outer=True)
 _PASSAGE_OF_KEY = each("passage p", "p.id = key.passage_id {scope}")
 
+# The evolved keys that are nearest: of all of them, unless the passages' metadata are asked for as well.
+_NEAREST_EVOLVED = f"""
+    SELECT p.id, key.similarity, p.title FROM (
+        SELECT key.passage_id, -(key.vector <#> %(key)s) AS similarity FROM passage_key key
+        WHERE key.collection_id = %(collection)s {{first}}
+    ) AS key {_PASSAGE_OF_KEY}
+"""
+
 # NOT IN is answered from a hash table of ids, whatever the planner thinks of their number. Vectors are compared
 # where they are read: to move them takes as long as all else takes.
-_EXACT_EVOLVED = f"""
+_EXACT_EVOLVED = """
     SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-    WHERE p.collection_id = %(collection)s {{scope}}
+    WHERE p.collection_id = %(collection)s {scope}
       AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
-    UNION ALL
-    SELECT p.id, -(key.vector <#> %(key)s), p.title FROM passage_key key {_PASSAGE_OF_KEY}
-    WHERE key.collection_id = %(collection)s
-    ORDER BY similarity DESC LIMIT {{count}}
+    UNION ALL {evolved}
+    ORDER BY similarity DESC LIMIT {count}
 """
 
 # The few evolved keys exactly, the others by their index. A sub-select that finds no key, and not NOT EXISTS: that
 # the planner would turn into a join, which keeps no order and so takes no vector index.
-_INDEXED_EVOLVED = f"""
-    WITH evolved AS (
-        SELECT p.id, -(key.vector <#> %(key)s) AS similarity, p.title FROM passage_key key {_PASSAGE_OF_KEY}
-        WHERE key.collection_id = %(collection)s ORDER BY similarity DESC LIMIT {{count}}
-    ), base AS (
+_INDEXED_EVOLVED = """
+    WITH evolved AS ({evolved} ORDER BY similarity DESC LIMIT {count}), base AS (
         SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-        WHERE {{rows}} {{scope}}
+        WHERE {rows} {scope}
           AND (SELECT key.passage_id FROM passage_key key
                WHERE key.collection_id = %(collection)s AND key.passage_id = p.id) IS NULL
-        ORDER BY {{order}} LIMIT {{count}}
+        ORDER BY {order} LIMIT {count}
     )
-    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT {{count}}
+    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT {count}
 """
 
+_GIVEN = f"""
+    SELECT p.id, -({{vector}} <#> %(key)s) AS similarity, p.title
+    FROM {{wanted}} {each("passage p", "p.id = wanted.id")} {{key}}
+"""
 # What is nearest, and those given besides, of a question whose statement has both.
 _AND_GIVEN = f"""
-    SELECT id, similarity, title FROM nearest
-    UNION ALL
-    SELECT p.id, -({{vector}} <#> %(key)s), p.title
-    FROM {{wanted}} {each("passage p", "p.id = wanted.id")} {{key}}
-    WHERE wanted.id NOT IN (SELECT id FROM nearest)
+    SELECT id, similarity, title FROM nearest UNION ALL {_GIVEN} WHERE wanted.id NOT IN (SELECT id FROM nearest)
+"""
+# A key is that of its passage as a search would have it.
+_ALL = """
+    SELECT array_send(array_agg(id)) AS ids, string_agg(vector_send(vector), ''::bytea) AS vectors FROM (
+        SELECT p.id, p.embedding AS vector FROM passage p WHERE p.collection_id = %(collection)s {evolved}
+    ) AS keys
+"""
+_EVOLVED = """
+          AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
+        UNION ALL
+        SELECT key.passage_id, key.vector FROM passage_key key WHERE key.collection_id = %(collection)s
 """
 
 
 def nearest_passages(
-    reader: Reader, focus: Focus, limit: int, limits: GraphLimits, given: Collected[int] = ()
+    reader: Reader,
+    focus: Focus,
+    limit: int,
+    limits: GraphLimits,
+    given: Collected[int] = (),
+    known: Sequence[int] | None = None,
 ) -> dict[int, Keyed]:
     """The ``limit`` passages whose keys are nearest to the question, best first, then those ``given`` besides.
 
     A passage's key is its evolved one, if it has one that may be read, else its base key.
+
+    Args:
+        known: the nearest ones, if they are known already: they are not looked for again.
     """
+    if known is not None:
+        best = set(known)
+        rows = reader.rows(_given(focus, WANTED), focus.parameters(ids=integers(best.union(given))))
+        ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
+        return {row.id: Keyed(row.similarity, row.title) for row in ordered}
     statement = nearest(focus, limits)
     if given:
         statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, WANTED)}"
@@ -94,18 +122,34 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
                 WHERE {near.rows} {scope} ORDER BY distance LIMIT {count}
             ) AS nearest ORDER BY distance
         """
+    first = "" if scope else f"ORDER BY similarity DESC LIMIT {count}"
+    evolved = _NEAREST_EVOLVED.format(scope=scope, first=first)
     if limits.exact or "passage" not in focus.collection.indexed:
-        return _EXACT_EVOLVED.format(scope=scope, count=count)
-    return _INDEXED_EVOLVED.format(scope=scope, rows=near.rows, order=near.order, count=count)
+        return _EXACT_EVOLVED.format(scope=scope, evolved=evolved, count=count)
+    return _INDEXED_EVOLVED.format(scope=scope, evolved=evolved, rows=near.rows, order=near.order, count=count)
 
 
 def and_given(focus: Focus, wanted: str) -> str:
     """The same of the rows ``nearest`` of a statement, and of those ``wanted`` besides."""
-    return _AND_GIVEN.format(
+    return _of_keys(_AND_GIVEN, focus, wanted)
+
+
+def _given(focus: Focus, wanted: str) -> str:
+    return _of_keys(_GIVEN, focus, wanted)
+
+
+def _of_keys(template: str, focus: Focus, wanted: str) -> str:
+    return template.format(
         wanted=wanted,
         vector="coalesce(key.vector, p.embedding)" if focus.evolved else "p.embedding",
         key=_KEY if focus.evolved else "",
     )
+
+
+def all_keys(reader: Reader, collection_id: int, *, evolved: bool) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """All passages of a collection, (n,), and their keys, (n, d): evolved ones where it has them, or base keys."""
+    row = reader.row(_ALL.format(evolved=_EVOLVED if evolved else ""), {"collection": collection_id})
+    return received(row.ids, np.int64), received_vectors(row.vectors)
 
 
 @dataclass(frozen=True, slots=True)

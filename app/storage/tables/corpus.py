@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    Uuid,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -90,6 +91,13 @@ collection = Table(
         nullable=False,
         server_default=text("'{}'"),
         comment="Of its vector indexes, by table: how much they find, and the breadth of search that it takes.",
+    ),
+    Column(
+        "keys_version",
+        Uuid,
+        nullable=False,
+        server_default=text("gen_random_uuid()"),
+        comment="Another one with each change of its passages' base keys.",
     ),
     now("created_at"),
     Column(

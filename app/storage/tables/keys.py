@@ -159,6 +159,13 @@ key_evolution = Table(
     Column("stale_batches", Integer, nullable=False, server_default=text("0")),
     Column("waiting", BigInteger, nullable=False, server_default=text("0"), comment="Events not taken in yet."),
     Column("due", Text, comment="Why an evolution is due; null if none is."),
+    Column(
+        "keys_version",
+        Uuid,
+        nullable=False,
+        server_default=text("gen_random_uuid()"),
+        comment="Another one with each change of evolved keys.",
+    ),
     PrimaryKeyConstraint("collection_id"),
     CheckConstraint("due IN ('saturated', 'pending')", name="due"),
     comment="How far a collection's batches have come (ERM, Eqs. 9-10). Its row is the lock on all key state.",

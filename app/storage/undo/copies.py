@@ -16,6 +16,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from app.storage.corpus import current
 from app.storage.database import Reader, Writer
 from app.storage.lookups import each, wanted
 from app.storage.tables import metadata
@@ -196,6 +197,7 @@ def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, lim
 def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy these passages, their sentences and what these say of times."""
     parameters = copy.parameters(ids=list(ids))
+    current.base_keys_changed(writer, copy.target)
     writer.execute(rows_of("passage", f"FROM {IDS} {of_source('passage held', 'held.id = wanted.id')}"), parameters)
     writer.execute(
         rows_of(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.key_text import KeyBuilding
+from app.storage.corpus import current
 from app.storage.corpus.collections import EncoderId
 from app.storage.database import Reader, Writer
 from app.storage.keys.staged_keys import SOURCE, KeySource
@@ -308,6 +309,7 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
         """,
         parameters,
     )
+    current.base_keys_changed(writer, collection_id)
     writer.execute("DELETE FROM staged_key WHERE collection_id = %(collection)s", parameters)
 
 

@@ -39,6 +39,7 @@ def believing(application: Application) -> Believing:
             application.database,
             application.planner,
             prior,
+            application.kept_keys,
             threshold=0.8,
             classifier=lambda: application.classifier,
         )
@@ -135,6 +136,7 @@ def classifying(application: Application) -> Callable[..., RetrieveService]:
             application.database,
             application.planner,
             application.prior,
+            application.kept_keys,
             threshold=1.0,
             classifier=lambda: classifier,
         )
