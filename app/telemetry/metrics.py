@@ -107,6 +107,13 @@ INDEX_RECALL = Gauge(
     registry=_registry,
     multiprocess_mode="min",
 )
+KEYS_KEPT = Gauge(
+    "engram_keys_kept_bytes",
+    "Memory that this process keeps keys of passages in.",
+    registry=_registry,
+    multiprocess_mode="livesum",
+)
+KEYS_READ = _counter("keys_read", "Times that all keys of a collection were read, to be kept.")
 REBUILT = _counter("indexes_rebuilt", "Vector indexes built anew.", "table")
 
 LLM_CALLS = _counter("llm_calls", "Questions put to the model, by what for.", "use", "outcome")

@@ -141,7 +141,7 @@ class TestABatchOfVerdicts:
 
 PLANNED = 1 + 3 + 2 + 1
 """A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
-WRITTEN = 22
+WRITTEN = 23
 ENDED = 2
 NAMED = 1 + 2 + 1
 """Where names wait, the first of them and their embeddings, the next: there are none."""

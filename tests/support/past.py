@@ -42,10 +42,9 @@ def rows_of_collection(application: Application, collection: str) -> Rows:
 
 
 def learned(application: Application, collection: str) -> dict[str, Rows]:
-    """To the last byte; only when states were written differs."""
-    found = {
-        table: state.rows(application, collection, table, ("collection_id", "updated_at")) for table in LEARNED
-    }
+    """To the last byte; only when states were written differs, and what tells this state of keys from others."""
+    without = ("collection_id", "updated_at", "keys_version")
+    found = {table: state.rows(application, collection, table, without) for table in LEARNED}
     return found | {"serves": [{"generation": rows_of_collection(application, collection)[0]["key_generation"]}]}
 
 

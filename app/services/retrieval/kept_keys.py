@@ -13,6 +13,7 @@ from app.storage.corpus.current import Current
 from app.storage.database import Reader
 from app.storage.retrieval import keyed
 from app.storage.retrieval.focus import Focus
+from app.telemetry import metrics
 
 Known = Callable[[int], Sequence[int] | None]
 """How many -> so many passages nearest to the question, best first; None where this process does not know them."""
@@ -67,12 +68,12 @@ class KeptKeys:
         self._lock = Lock()
         self._kept: OrderedDict[tuple[int, bool], _Kept] = OrderedDict()
         self._reading: set[tuple[int, bool]] = set()
+        self._size = 0
 
     @property
     def bytes(self) -> int:
         """What is kept now."""
-        with self._lock:
-            return sum(kept.bytes for kept in self._kept.values())
+        return self._size
 
     def known(self, reader: Reader, focus: Focus, now: Current | None) -> Known:
         """What is nearest to the question on this snapshot, as far as this process knows it.
@@ -106,10 +107,8 @@ class KeptKeys:
             kept = self._kept.get(which)
             if kept is None or kept.version != version:
                 kept = _Kept(version)
-            kept = self._kept[which] = replace(kept, asked=kept.asked + 1)
-            self._kept.move_to_end(which)
-            while len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
+            kept = replace(kept, asked=kept.asked + 1)
+            self._put(which, kept)
             if kept.keys is not None or kept.asked < ASKED or which in self._reading:
                 return kept
             self._reading.add(which)
@@ -118,17 +117,18 @@ class KeptKeys:
         finally:
             with self._lock:
                 self._reading.remove(which)
+        metrics.KEYS_READ.inc()
         kept = replace(kept, ids=ids, keys=keys)
         with self._lock:
-            self._kept[which] = kept
-            self._kept.move_to_end(which)
-            self._make_room()
+            self._put(which, kept)
         return kept
 
-    def _make_room(self) -> None:
-        """Let go of what was not asked for longest until the rest may be kept."""
-        size = sum(kept.bytes for kept in self._kept.values())
-        for which in list(self._kept):
-            if size <= self._most:
-                return
-            size -= self._kept.pop(which).bytes
+    def _put(self, which: tuple[int, bool], kept: _Kept) -> None:
+        """Have this be the latest that was asked for, and let go of the earliest as long as there is too much."""
+        before = self._kept.pop(which, None)
+        self._kept[which] = kept
+        self._size += kept.bytes - (0 if before is None else before.bytes)
+        while self._size > self._most or len(self._kept) > REMEMBERED:
+            _, earliest = self._kept.popitem(last=False)
+            self._size -= earliest.bytes
+        metrics.KEYS_KEPT.set(self._size)
