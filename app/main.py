@@ -13,6 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from app import __version__
 from app.api import console, documentation, problems
 from app.api.access import keys as access
+from app.api.aside import Aside
 from app.api.authenticated import Authenticated
 from app.api.corpus import passages
 from app.api.corpus.passage_schemas import PassagesIn
@@ -95,6 +96,7 @@ def create_app(application: Application | None) -> FastAPI:
     )
     app.state.services = application
     app.state.draining = False
+    app.state.answering = Aside("engram-questions", _settings(application).answering)
     app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
     _throttle(app, application)
@@ -103,8 +105,13 @@ def create_app(application: Application | None) -> FastAPI:
     for router in (*ROUTERS, documentation.router, console.router):
         app.include_router(router)
     _describe(app)
-    _guard(app, Settings(_env_file=None) if application is None else application.settings)
+    _guard(app, _settings(application))
     return app
+
+
+def _settings(application: Application | None) -> Settings:
+    """Those of the application; the defaults where there is none."""
+    return Settings(_env_file=None) if application is None else application.settings
 
 
 EACH_ELSEWHERE = 16
@@ -113,7 +120,7 @@ EACH_ELSEWHERE = 16
 
 def _throttle(app: FastAPI, application: Application | None) -> None:
     """Put limits around the routes."""
-    settings = Settings(_env_file=None) if application is None else application.settings
+    settings = _settings(application)
     each = settings.concurrency
     if each is None:
         each = 0 if settings.on_loopback else EACH_ELSEWHERE

@@ -37,6 +37,15 @@ class OperationSettings(BaseSettings):
     )
     wait_seconds: float = Field(default=10.0, gt=0, description="How long they wait before they are answered 503.")
 
+    answering: int = Field(
+        default=8,
+        ge=0,
+        description=(
+            "Questions that a process answers at once, of the requests it works on, but for those that ask a "
+            "language model: more would take turns at its interpreter and be answered no sooner; 0: any number."
+        ),
+    )
+
     # Seen from outside
     metrics_port: int | None = Field(
         default=None,

@@ -13,6 +13,7 @@ from fastapi import Depends, Header, Path, Query, Request, params
 from starlette.concurrency import run_in_threadpool
 
 from app import deadline
+from app.api.aside import Aside
 from app.api.authenticated import PRINCIPAL
 from app.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from app.core.access_keys import ANYWHERE
@@ -189,7 +190,13 @@ def _checked(key: str) -> str:
     return key
 
 
+async def _answering(request: Request) -> Aside:
+    answering: Aside = request.app.state.answering
+    return answering
+
+
 App = Annotated[Services, Depends(_services)]
+Answering = Annotated[Aside, Depends(_answering)]
 
 
 async def timed(app: App) -> None:

@@ -7,15 +7,14 @@ many values.
 
 import json
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
-from anyio import CapacityLimiter, to_thread
-from anyio.lowlevel import RunVar
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from app.api.acts import is_act, recorded
+from app.api.aside import Aside
 from app.errors import InvalidRequestError
 
 LARGE_BYTES = 64 * 1024
@@ -25,18 +24,8 @@ AT_ONCE = 2
 MAX_VALUES = 20_000
 """Values in a JSON body, keys not counted. The longest verdict has some 10,000."""
 
-T = TypeVar("T")
-_limiters: RunVar[CapacityLimiter] = RunVar("engram-bodies")
-
-
-async def aside(work: Callable[..., T], *arguments: Any) -> T:
-    """Do ``work`` in one of the few threads that read bodies."""
-    try:
-        limiter = _limiters.get()
-    except LookupError:
-        limiter = CapacityLimiter(AT_ONCE)
-        _limiters.set(limiter)
-    return await to_thread.run_sync(work, *arguments, limiter=limiter)
+BODIES = Aside("engram-bodies", AT_ONCE)
+"""What reads them."""
 
 
 class Body(Request):
@@ -50,7 +39,7 @@ class Body(Request):
             HTTPException: it holds too many values. FastAPI lets no other exception through.
         """
         body = await self.body()
-        return await aside(_parsed, body) if len(body) > LARGE_BYTES else _parsed(body)
+        return await BODIES.do(_parsed, body) if len(body) > LARGE_BYTES else _parsed(body)
 
 
 class Route(APIRoute):

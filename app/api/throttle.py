@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from anyio import CapacityLimiter, to_thread
-from anyio.lowlevel import RunVar
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api import console, problems
+from app.api.aside import Aside
 from app.api.asker import asker, client
 from app.core.bucket import Taken
 from app.errors import TooManyRequestsError, UnavailableError
@@ -32,7 +31,7 @@ ASKING_AT_ONCE = 8
 """Threads that ask Redis."""
 BUSY_SECONDS = 2
 """When to come again after a refusal that does not know better."""
-_limiters: RunVar[CapacityLimiter] = RunVar("engram-rates")
+_ASKING = Aside("engram-rates", ASKING_AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ class Throttle:
         if self._rates is None:
             await self._slotted(scope, receive, send)
             return
-        taken = await to_thread.run_sync(self._rates.take, who, limiter=_asking())
+        taken = await _ASKING.do(self._rates.take, who)
         told = _headers(self._rates, taken)
         if not taken.allowed:
             error = TooManyRequestsError(
@@ -221,12 +220,3 @@ async def _refuse(
         answer.headers["Retry-After"] = str(BUSY_SECONDS)
     answer.headers.update(told)
     await answer(scope, receive, send)
-
-
-def _asking() -> CapacityLimiter:
-    try:
-        return _limiters.get()
-    except LookupError:
-        limiter = CapacityLimiter(ASKING_AT_ONCE)
-        _limiters.set(limiter)
-        return limiter

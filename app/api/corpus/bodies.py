@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from app.api.corpus.passage_schemas import PassageIn, PassagesIn
-from app.api.reading import aside
+from app.api.reading import BODIES
 from app.errors import InvalidRequestError, MalformedRequestError, PayloadTooLargeError
 from app.services.corpus.ingest import Reception
 
@@ -48,11 +48,11 @@ async def receive_document(
                 raise PayloadTooLargeError(f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
     except ClientDisconnect as error:
         raise MalformedRequestError("The body did not arrive whole.") from error
-    named, lines = await aside(_read_document, bytes(body))
+    named, lines = await BODIES.do(_read_document, bytes(body))
     if None not in (named, collection) and named != collection:
         raise InvalidRequestError(f"body.collection: the query says {collection!r}, the body {named!r}")
     reception = receive(collection or named)
-    await aside(reception.digest, bytes(body))
+    await BODIES.do(reception.digest, bytes(body))
     await run_in_threadpool(_stage_document, lines, reception)
     return reception
 
@@ -109,12 +109,12 @@ async def _stage_lines(request: Request, reception: Reception) -> None:
     reader = _LineReader(reception)
     async for chunk in request.stream():
         if len(chunk) > INLINE_BYTES:
-            batches = await aside(reader.take, chunk)
+            batches = await BODIES.do(reader.take, chunk)
         else:
             batches = reader.take(chunk)
         for lines, errors in batches:
             await run_in_threadpool(reception.add, lines, errors)
-    for lines, errors in await aside(reader.end):
+    for lines, errors in await BODIES.do(reader.end):
         await run_in_threadpool(reception.add, lines, errors)
     if not reader.found:
         raise InvalidRequestError("The body holds no line.")

@@ -2,9 +2,23 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Response
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
 
-from app.api.dependencies import App, Asker, Need, Posted, QueryAt, Services, json_body, needs, posted, timed
+from app.api.dependencies import (
+    Answering,
+    App,
+    Asker,
+    Need,
+    Posted,
+    QueryAt,
+    Services,
+    json_body,
+    needs,
+    posted,
+    timed,
+)
 from app.api.problems import Problem, content, responses
 from app.api.reading import Route
 from app.api.retrieval.expansion_schemas import WarningOut
@@ -34,11 +48,15 @@ router = APIRouter(tags=["queries"], route_class=Route)
     responses=responses(400, 404, 413, 415, 422, 503, embeds=True),
     summary="Retrieve passages for a question",
 )
-def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App) -> QueryOut:
+async def post_query(
+    sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App, answering: Answering
+) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
-    if sent.body.sufficiency == "llm":
-        sent.scope.need(LLM, "A language model that says whether the evidence suffices")
-    return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
+
+    def answer() -> Response:
+        return _written(_answered(app, sent))
+
+    return await (run_in_threadpool(answer) if _asks_model(app, sent.body) else answering.do(answer))
 
 
 @router.post(
@@ -48,11 +66,20 @@ def post_query(sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: 
     responses=responses(400, 413, 415, 422, 503),
     summary="Retrieve passages for several questions",
 )
-def post_queries(body: BatchIn, app: App, asker: Asker, need: Need) -> BatchOut:
+async def post_queries(body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering) -> Response:
     """Each question as by `POST /query`, one after the other, in the time that one request has.
 
     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
     """
+
+    def answer() -> Response:
+        return _written(_batch(body, app, asker, need))
+
+    asks = any(_asks_model(app, query) for query in body.queries)
+    return await (run_in_threadpool(answer) if asks else answering.do(answer))
+
+
+def _batch(body: BatchIn, app: Services, asker: Principal, need: str) -> BatchOut:
     answers: list[BatchedOut] = []
     away: UnavailableError | None = None
     for query in body.queries:
@@ -72,10 +99,23 @@ def _found(app: Services, asker: Principal, need: str, query: QueryIn) -> QueryO
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.quotas.take(asker, "queries")
-    scope = app.access.asked(query.collection, asker, need)
-    if query.sufficiency == "llm":
-        scope.need(LLM, "A language model that says whether the evidence suffices")
-    return QueryOut.model_validate(app.serving.query(query.to_query(scope)))
+    return _answered(app, Posted(query, app.access.asked(query.collection, asker, need)))
+
+
+def _answered(app: Services, sent: Posted[QueryIn]) -> QueryOut:
+    if sent.body.sufficiency == "llm":
+        sent.scope.need(LLM, "A language model that says whether the evidence suffices")
+    return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
+
+
+def _asks_model(app: Services, query: QueryIn) -> bool:
+    """Whether answering it may be waiting for a language model for most of its time."""
+    return query.sufficiency == "llm" or app.settings.llm_time_extraction
+
+
+def _written(answer: BaseModel) -> Response:
+    """The answer as JSON, written where it was made: on the event loop all others would wait for it."""
+    return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
 
 
 @router.get(
