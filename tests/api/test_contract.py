@@ -47,7 +47,7 @@ from tests.support.databases import application_on, migrated
 from tests.support.live_server import LiveServer
 
 GIVEN = os.environ.get("CONTRACT_EXAMPLES")
-EXAMPLES = int(GIVEN or 3)
+EXAMPLES = int(GIVEN or 2)
 COLLECTION = "contract"
 SPARE = {"name": "spare", "passage_id": "tokyo"}
 """What requests may delete."""

@@ -83,18 +83,13 @@ def test_documented_problems_occur_and_have_one_shape(
     method: str,
     path: str,
     status: int,
-    http: TestClient,
-    with_llm: TestClient,
-    without_postgres: TestClient,
-    spent: TestClient,
     request: pytest.FixtureRequest,
 ) -> None:
     described = DOCUMENT["paths"][path][method.lower()]["responses"][str(status)]
     assert list(described["content"]) == ["application/problem+json"]
     assert described["content"]["application/problem+json"]["schema"]["$ref"].endswith("/Problem")
-    client = {429: spent, 502: with_llm, 503: without_postgres}.get(
-        status, with_llm if path in operations.WORDED else http
-    )
+    asked = {429: "spent", 502: "with_llm", 503: "without_postgres"}  # each is made where it is needed only
+    client = request.getfixturevalue(asked.get(status, "with_llm" if path in operations.WORDED else "http"))
     arguments = operations.provoking(method, path, status)
     target = operations.refused_path(path) if status == 422 else operations.url(path)
     if status == 502:

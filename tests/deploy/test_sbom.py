@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "sbom.json").read_text(encoding="utf-8")
@@ -20,6 +18,10 @@ COMPONENTS: dict[tuple[str, str], dict[str, Any]] = {
 
 
 def test_it_is_a_cyclonedx_document() -> None:
+    # Here, as it takes three seconds, which every process that collects tests would pay.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(TEXT) is None
     damaged = TEXT.replace('"type": "library"', '"type": "book"', 1)
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(damaged) is not None
