@@ -57,7 +57,7 @@ FIRST = (
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes more than there are cores, as tests often wait; half a GB each, so not for ever more of them."""
+    """Two processes more than there are cores, as tests often wait; half a GB each, so not for ever more."""
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 2
 
 

@@ -25,8 +25,8 @@ def unknown(count: int) -> None:
 
 LEAST_PASSAGES = 1_000
 """Of fewer Postgres finds the nearest in half a millisecond."""
-ASKED = 8
-"""Questions after which keys are read: to read them takes as long as to search for so many."""
+ASKED = 12
+"""Questions after which keys are read: to read them takes as long as Postgres searches for about as many."""
 MOST_BYTES = 2**29
 """Of one collection: half of what one value of a statement may be."""
 REMEMBERED = 1_000
