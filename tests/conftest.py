@@ -57,8 +57,8 @@ FIRST = (
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes more than there are cores, as tests often wait; half a GB each, so not for ever more."""
-    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 2
+    """One process more than there are cores, as tests often wait; half a GB each, so not for ever more of them."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

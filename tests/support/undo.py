@@ -135,5 +135,5 @@ def assert_same(one: Mapping[str, Rows], other: Mapping[str, Rows]) -> None:
 
 def assert_verified(application: Application, collection: str) -> None:
     report = application.verify.verify(application.access.scope(collection))
-    assert report.differences == []
+    assert report.differences == [], report.differences
     assert report.clean
