@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from fastapi.testclient import TestClient
 from pydantic import SecretStr
@@ -36,6 +37,10 @@ for _name in list(os.environ):  # the settings of the machine's own Engram must 
     ):
         del os.environ[_name]
 
+
+# Half of what Hypothesis would try; `--hypothesis-profile default` tries all.
+hypothesis.settings.register_profile("half", parent=hypothesis.settings(), max_examples=50)
+hypothesis.settings.load_profile("half")
 
 NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 Heavy = tuple[Embedder, Language]

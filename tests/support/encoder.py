@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -34,13 +35,15 @@ class Remembering:
 
     def __init__(self, encoder: Embedder) -> None:
         self._encoder = encoder
+        self._lock = threading.Lock()
         self._known: dict[str, NDArray[np.float32]] = {}
         self.model, self.fingerprint, self.dimension = encoder.model, encoder.fingerprint, encoder.dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As the encoder's."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        self._known.update(zip(new, self._encoder.embed(new), strict=True))
+        with self._lock:  # of what is embedded at once, what else is in its batch moves the last bits
+            new = [text for text in dict.fromkeys(texts) if text not in self._known]
+            self._known.update(zip(new, self._encoder.embed(new), strict=True))
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]

@@ -132,7 +132,8 @@ class Attribution:
         Raises:
             EmbeddingSpaceMismatchError: there are any, and the collection's vectors are of another encoder.
         """
-        # One by one: what else is in a batch moves the last bits of a vector, and a replay must not differ.
+        # One by one: what else is in a batch moves the last bits of a vector. What is embedded at the same moment
+        # may be in it all the same; so whatever was stored first is what is learned by, see ``credit``.
         return {digest: self._unit(collection, digest, expansion) for digest, expansion in expansions.items()}
 
     def _unit(self, collection: Collection, digest: bytes, expansion: Expansion) -> Unit:
@@ -155,6 +156,9 @@ class Attribution:
             units: what ``prepare`` gave.
         """
         state = evolved_keys.lock(writer, collection_id)
+        fresh = [digest for digest, unit in units.items() if not unit.stored]
+        if fresh:  # others may have stored the same texts since: what they are credited follows from what is stored
+            units = {**units, **key_credits.stored_units(writer, collection_id, fresh)}
         carried = [_Carried(event, _brought(event, units)) for event in events if event.verdict.expansions]
         evidence, credits = self._attribute(writer, collection_id, carried, targets)
         key_credits.add_evidence(writer, collection_id, evidence, credits)

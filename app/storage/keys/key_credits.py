@@ -6,7 +6,7 @@ those sums. ``keys.lock`` comes before everything here that writes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,17 @@ UNITS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """An expansion unit: its embedding has unit length, (d,); ``frequencies`` are its terms."""
+    """An expansion unit: its embedding has unit length, (d,); ``frequencies`` are its terms.
+
+    ``stored``: this is what the database has, and not what was made for it.
+    """
 
     text_hash: bytes
     method: str
     text: str
     embedding: Vector
     frequencies: Mapping[str, float]
+    stored: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ def stored_units(reader: Reader, collection_id: int, hashes: Sequence[bytes]) ->
             text=row.text,
             embedding=row.embedding.to_numpy(),
             frequencies=dict(zip(row.terms, row.frequencies, strict=True)),
+            stored=True,
         )
         for row in rows
     }

@@ -26,7 +26,8 @@ from app.services.retrieval.query import Query
 from app.storage.corpus import collections
 from app.storage.keys.evolved_keys import Progress
 from tests.conftest import CURIE, Ingest
-from tests.support import state
+from tests.support import state, undo
+from tests.support.keys import unit as unit_length
 
 KEYS = ("expansion_unit", "key_evidence", "key_credit", "expansion_memory", "passage_key", "evolved_posting")
 INCIDENTAL = ("created_at", "updated_at")
@@ -156,6 +157,26 @@ class TestCredits:
         verdict(application, curie, expansions=[RIVER])
         verdict(application, curie, ["warsaw"], [Expansion("other", f"  {RIVER.text} "), ELEMENT])
         assert len(rows(application, curie, "expansion_unit")) == 2
+
+    def test_a_unit_that_another_worker_stored_meanwhile_is_credited_as_it_is_stored(
+        self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The same text has other last bits in another batch, or on another machine."""
+        receipts = [verdict(application, curie, wait=False, question=text) for text in (QUESTION, "Which one?")]
+        first, second = (receipt.event.id for receipt in receipts)
+        target, attribution = state.collection_id(application, curie), application.learn._attribution
+        units, space = attribution.prepare(target, [second])
+        turned = {
+            digest: replace(
+                unit, embedding=unit_length(unit.embedding + 1e-3 * (np.arange(len(unit.embedding)) % 7))
+            )
+            for digest, unit in units.items()
+        }
+        assert application.learn.apply(target, [first]) == 1
+        with monkeypatch.context() as patch:
+            patch.setattr(attribution, "prepare", lambda *_: (turned, space))
+            assert application.learn.apply(target, [second]) == 1
+        undo.assert_verified(application, curie)
 
     def test_a_verdict_without_expansions_leaves_keys_alone(self, application: Application, curie: str) -> None:
         verdict(application, curie, expansions=[])
