@@ -35,6 +35,7 @@ from app.api.throttle import FREE, Bounds, Throttle
 from app.api.undo import past
 from app.api.upkeep import audit, health, metrics, reembed
 from app.composition import Application
+from app.services.access.rates import Rates
 from app.settings import Settings
 
 SCHEME = "accessKey"
@@ -96,36 +97,31 @@ def create_app(application: Application | None) -> FastAPI:
     )
     app.state.services = application
     app.state.draining = False
-    app.state.answering = Aside("engram-questions", _settings(application).answering)
+    settings = Settings(_env_file=None) if application is None else application.settings
+    app.state.answering = Aside("engram-questions", settings.answering)
     app.add_middleware(Drain)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
-    _throttle(app, application)
+    _throttle(app, settings, None if application is None else application.rates)
     app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
     problems.install(app)
     for router in (*ROUTERS, documentation.router, console.router):
         app.include_router(router)
     _describe(app)
-    _guard(app, _settings(application))
+    _guard(app, settings)
     return app
-
-
-def _settings(application: Application | None) -> Settings:
-    """Those of the application; the defaults where there is none."""
-    return Settings(_env_file=None) if application is None else application.settings
 
 
 EACH_ELSEWHERE = 16
 """Requests of each in hand, where nothing is configured and others can reach the API."""
 
 
-def _throttle(app: FastAPI, application: Application | None) -> None:
+def _throttle(app: FastAPI, settings: Settings, rates: Rates | None) -> None:
     """Put limits around the routes."""
-    settings = _settings(application)
     each = settings.concurrency
     if each is None:
         each = 0 if settings.on_loopback else EACH_ELSEWHERE
     bounds = Bounds(each, settings.working, settings.waiting, settings.wait_seconds)
-    app.add_middleware(Throttle, bounds=bounds, rates=None if application is None else application.rates)
+    app.add_middleware(Throttle, bounds=bounds, rates=rates)
 
 
 def _guard(app: FastAPI, settings: Settings) -> None:

@@ -69,7 +69,7 @@ def main() -> None:
                 moment[0] = "after"
 
         seconds: dict[str, float] = {}
-        app.reembed._cut_over = watched  # type: ignore[method-assign, assignment]
+        app.reembed._cut_over = watched  # type: ignore[method-assign, assignment] # to time it
         app.reembed.request(app.access.scope(collection))
         began = time.perf_counter()
 

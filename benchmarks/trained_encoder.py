@@ -25,7 +25,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 from tokenizers import Tokenizer
-from tokenizers.implementations import BertWordPieceTokenizer  # type: ignore[attr-defined]
+from tokenizers.implementations import BertWordPieceTokenizer  # type: ignore[attr-defined] # its stubs leave it out
 from torch.nn.functional import cross_entropy, normalize
 from transformers import BertConfig, BertModel, BertTokenizerFast
 

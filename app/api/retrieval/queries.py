@@ -1,11 +1,14 @@
 """Asking: queries, and answers in words."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
+from app.api.aside import Aside
 from app.api.dependencies import (
     Answering,
     App,
@@ -52,11 +55,7 @@ async def post_query(
     sent: Annotated[Posted[QueryIn], Depends(posted(QueryIn))], app: App, answering: Answering
 ) -> Response:
     """Memory-guided retrieval over the entity-sentence-passage graph."""
-
-    def answer() -> Response:
-        return _written(_answered(app, sent))
-
-    return await (run_in_threadpool(answer) if _asks_model(app, sent.body) else answering.do(answer))
+    return await _in_turn(app, answering, [sent.body], partial(_answered, app, sent))
 
 
 @router.post(
@@ -71,12 +70,7 @@ async def post_queries(body: BatchIn, app: App, asker: Asker, need: Need, answer
 
     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
     """
-
-    def answer() -> Response:
-        return _written(_batch(body, app, asker, need))
-
-    asks = any(_asks_model(app, query) for query in body.queries)
-    return await (run_in_threadpool(answer) if asks else answering.do(answer))
+    return await _in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need))
 
 
 def _batch(body: BatchIn, app: Services, asker: Principal, need: str) -> BatchOut:
@@ -108,14 +102,16 @@ def _answered(app: Services, sent: Posted[QueryIn]) -> QueryOut:
     return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope)))
 
 
-def _asks_model(app: Services, query: QueryIn) -> bool:
-    """Whether answering it may be waiting for a language model for most of its time."""
-    return query.sufficiency == "llm" or app.settings.llm_time_extraction
+async def _in_turn(
+    app: Services, answering: Aside, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
+) -> Response:
+    """What answers the queries, as JSON; what may wait for a language model for most of its time takes no turn."""
 
+    def written() -> Response:  # where it was made: on the event loop all others would wait for it
+        return Response(answer().model_dump_json(by_alias=True), media_type="application/json")
 
-def _written(answer: BaseModel) -> Response:
-    """The answer as JSON, written where it was made: on the event loop all others would wait for it."""
-    return Response(answer.model_dump_json(by_alias=True), media_type="application/json")
+    asks_model = app.settings.llm_time_extraction or any(query.sufficiency == "llm" for query in queries)
+    return await (run_in_threadpool(written) if asks_model else answering.do(written))
 
 
 @router.get(

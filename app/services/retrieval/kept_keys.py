@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from threading import Lock
 
 import numpy as np
@@ -82,6 +83,7 @@ class KeptKeys:
             now: the vectors that the snapshot has.
         """
 
+        @cache  # a walk that may end after each hop is ranked after each
         def nearest(count: int) -> Sequence[int] | None:
             kept = None if now is None or not self._serves(focus) else self._asked(reader, focus, now)
             if kept is None or kept.ids is None or kept.keys is None:

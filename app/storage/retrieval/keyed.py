@@ -101,7 +101,7 @@ def nearest_passages(
     """
     if known is not None:
         best = set(known)
-        rows = reader.rows(_given(focus, WANTED), focus.parameters(ids=integers(best.union(given))))
+        rows = reader.rows(_of_keys(_GIVEN, focus, WANTED), focus.parameters(ids=integers(best.union(given))))
         ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
         return {row.id: Keyed(row.similarity, row.title) for row in ordered}
     statement = nearest(focus, limits)
@@ -132,10 +132,6 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
 def and_given(focus: Focus, wanted: str) -> str:
     """The same of the rows ``nearest`` of a statement, and of those ``wanted`` besides."""
     return _of_keys(_AND_GIVEN, focus, wanted)
-
-
-def _given(focus: Focus, wanted: str) -> str:
-    return _of_keys(_GIVEN, focus, wanted)
 
 
 def _of_keys(template: str, focus: Focus, wanted: str) -> str:
