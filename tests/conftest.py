@@ -1,5 +1,6 @@
 """Shared fixtures: the real embedded Postgres and Redis, one application on them, a collection per test."""
 
+import gc
 import os
 import threading
 import uuid
@@ -44,6 +45,8 @@ hypothesis.settings.load_profile("half")
 
 NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 Heavy = tuple[Embedder, Language]
+PAGES_MB = 128
+"""What a Postgres of tests keeps in memory: to start, to empty a table and to end take longer the more it is."""
 FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 FIRST = (
     "tests/api/test_contract.py",
@@ -76,12 +79,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=turn)
 
 
+def pytest_collection_finish() -> None:
+    """What there is now stays: whoever looks for garbage need not look at it."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Defaults, on a data directory of this process."""
     data = tmp_path_factory.mktemp("engram")
     # Facts have tests of their own; here, what an ingest sends and leaves is counted without them.
-    return Settings(_env_file=None, data_dir=data, log_level="WARNING", allowed_hosts="testserver,x", facts=False)
+    return Settings(
+        _env_file=None,
+        data_dir=data,
+        log_level="WARNING",
+        allowed_hosts="testserver,x",
+        facts=False,
+        embedded_memory_mb=PAGES_MB,
+    )
 
 
 @pytest.fixture(scope="session")

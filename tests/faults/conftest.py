@@ -18,7 +18,7 @@ from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
 from app.settings import Settings
 from app.storage.schema import migrate
 from app.worker import Worker
-from tests.conftest import Heavy
+from tests.conftest import PAGES_MB, Heavy
 from tests.support.processes import PATIENCE_SECONDS, Process
 
 QUESTION = "Where was Marie Curie born?"
@@ -36,7 +36,7 @@ def short_tracebacks() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """A Postgres that a test may kill and start again."""
-    with EmbeddedPostgres(tmp_path_factory.mktemp("faults") / "postgres") as server:
+    with EmbeddedPostgres(tmp_path_factory.mktemp("faults") / "postgres", memory_mb=PAGES_MB) as server:
         migrate(server.url)
         yield server
 

@@ -144,13 +144,15 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
 ) -> None:
     """One collection has many jobs, others one each; the worker that is killed has some in hand."""
     names = [collection, *(f"{collection}-{n}" for n in range(3))]
+    workers = [start("worker", **QUICK) for _ in range(2)]
+    dying = start("worker", "app.storage.jobs.claims:advance", "after", "3", **QUICK)
+    for worker in (*workers, dying):
+        worker.ready()
     jobs: Mapping[str, list[UUID]] = {
         name: [state.staged(application, name, *NEW, {"id": "own", "text": f"It is {n}."}) for n in range(count)]
         for name, count in zip(names, (8, 1, 1, 1), strict=True)
     }
     revoking = application.revoke.request(application.access.scope(collection))
-    workers = [start("worker", **QUICK) for _ in range(2)]
-    dying = start("worker", "app.storage.jobs.claims:advance", "after", "3", **QUICK)
     assert dying.ended() == -signal.SIGKILL, dying.output
 
     def statuses() -> set[str]:

@@ -2,6 +2,7 @@
 
 import random
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import redis
 
@@ -40,6 +41,15 @@ def test_one_worker_at_a_time_learns_a_collection_and_the_other_goes_on_with_oth
     undo.assert_verified(application, curie)
 
 
+def _waiting(stream: "redis.Redis") -> int:
+    """How many wait for messages at this moment."""
+    return sum(client["cmd"] == "xreadgroup" and "b" in client["flags"] for client in stream.client_list())
+
+
+def _applied(application: Application, name: str, event: int) -> bool:
+    return state.event_statuses(application, name)[event] == "applied"
+
+
 def test_two_workers_share_a_stream_that_stutters(
     application: Application, curie: str, start: Start, stream: "redis.Redis"
 ) -> None:
@@ -49,11 +59,19 @@ def test_two_workers_share_a_stream_that_stutters(
     events = undo.stream(application, curie, VERDICTS, seed=31)
     stream.flushall()
     target = state.collection_id(application, curie)
-    workers = [
-        start("worker", ENGRAM_FEEDBACK_BATCH_SIZE="3", ENGRAM_FEEDBACK_GATHER_SECONDS="0") for _ in range(2)
-    ]
+    by_stream = {
+        "ENGRAM_FEEDBACK_BATCH_SIZE": "3",
+        "ENGRAM_FEEDBACK_GATHER_SECONDS": "0",
+        "ENGRAM_SWEEP_SECONDS": "3600",  # else whoever sweeps first applies all that wait
+    }
+    workers = [start("worker", **by_stream) for _ in range(2)]
     for worker in workers:
         worker.ready()
+    # A message goes to whoever waited longest: of two that come one after the other each worker has one.
+    eventually(lambda: _waiting(stream) == len(workers))
+    for event in events[: len(workers)]:
+        assert application.stream.wake([(target, event)])
+        eventually(partial(_applied, application, curie, event))
     draw = random.Random(5)
     for event in draw.sample(events * 2, 2 * VERDICTS):
         assert application.stream.wake([(target, event)])

@@ -85,6 +85,7 @@ REPEATED = {
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {
     "memories.withdraw", "graph._set_links", "weights.contest", "weights.recount", "copied_log.settle_restored",
+    "experience.replace_supports",
 }  # fmt: skip
 # Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.
 PAGES = {
