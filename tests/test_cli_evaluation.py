@@ -139,6 +139,7 @@ def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path)
 
 
 def test_weights_fitted_to_what_is_measured_are_told_once(cli: Cli, fitted: Path) -> None:
+    few_questions(cli.folder)
     again = ("evaluate", "sample", "--limit", "2", "--prior", str(fitted))
     done = cli(*again)
     assert done.returncode == 0, done.stderr

@@ -259,7 +259,7 @@ def check(run_protocol: Evaluate, expected: Expected, dataset: Dataset, weights:
 
 
 @pytest.mark.parametrize("expected", [run for run in published() if run.quick], ids=lambda run: run.command)
-def test_published_figures_of_the_sample(
+def test_published_figures_that_take_seconds(
     run_protocol: Evaluate, sample_dataset: Dataset, expected: Expected
 ) -> None:
     check(run_protocol, expected, sample_dataset)
@@ -270,7 +270,12 @@ def test_published_figures_of_the_sample(
 @FULL
 @pytest.mark.parametrize("expected", [run for run in published() if not run.quick], ids=lambda run: run.command)
 def test_published_figures(
-    application: Application, run_protocol: Evaluate, evaluation_data: Path, tmp_path: Path, expected: Expected
+    application: Application,
+    run_protocol: Evaluate,
+    sample_dataset: Dataset,
+    evaluation_data: Path,
+    tmp_path: Path,
+    expected: Expected,
 ) -> None:
     weights = None
     if expected.fitted:
@@ -279,7 +284,8 @@ def test_published_figures(
         first, prior = fit_looks(corpora, lambda *_: lambda: None)
         weights = tmp_path / "weights.json"
         weights.write_text(json.dumps(as_json(first, prior, expected.fitted)), encoding="utf-8")
-    check(run_protocol, expected, load(evaluation_data / expected.dataset), weights)
+    dataset = sample_dataset if expected.dataset == "sample" else load(evaluation_data / expected.dataset)
+    check(run_protocol, expected, dataset, weights)
 
 
 def test_a_figure_out_of_tolerance_is_named(run_protocol: Evaluate) -> None:

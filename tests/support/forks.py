@@ -14,12 +14,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from struct import Struct
-from typing import IO
+from typing import IO, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDE = {"COLUMNS": "300"}
@@ -160,10 +161,37 @@ def _kept(told: int, reports: int, out: int, err: int) -> list[str]:
     return arguments
 
 
+def _run(arguments: Sequence[str]) -> int | None:
+    """Run a script, or "-m" and a module; its exit code, None where an interrupt ended it."""
+    sys.argv = list(arguments)
+    try:
+        if sys.argv[0] == "-m":
+            del sys.argv[0]
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        return None if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _end(code: int | None) -> NoReturn:
+    """End as Python does, except that nothing is taken apart first: that would copy all that was imported."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    if code is None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    os._exit(code or 0)
+
+
 if __name__ == "__main__":
-    sys.argv = _serve()
-    if sys.argv[0] == "-m":
-        del sys.argv[0]
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(sys.argv[0], run_name="__main__")
+    _end(_run(_serve()))
