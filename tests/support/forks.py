@@ -161,8 +161,8 @@ def _kept(told: int, reports: int, out: int, err: int) -> list[str]:
     return arguments
 
 
-def _run(arguments: Sequence[str]) -> int | None:
-    """Run a script, or "-m" and a module; its exit code, None where an interrupt ended it."""
+def _run(arguments: Sequence[str]) -> int:
+    """Run a script, or "-m" and a module; its exit code, if it ends as it should."""
     sys.argv = list(arguments)
     try:
         if sys.argv[0] == "-m":
@@ -171,26 +171,19 @@ def _run(arguments: Sequence[str]) -> int | None:
         else:
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
-        if end.code is None or isinstance(end.code, int):
-            return end.code or 0
-        print(end.code, file=sys.stderr)
-        return 1
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        return None if isinstance(error, KeyboardInterrupt) else 1
+        if not isinstance(end.code, int | None):
+            raise
+        return end.code or 0
     return 0
 
 
-def _end(code: int | None) -> NoReturn:
+def _end(code: int) -> NoReturn:
     """End as Python does, except that nothing is taken apart first: that would copy all that was imported."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    if code is None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    os._exit(code or 0)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
