@@ -1,11 +1,12 @@
-"""Parts of statements that look rows up by their keys, one after the other.
+"""Parts of statements that look rows up by their keys.
 
 The planner knows from statistics how large collections are, which tell nothing of one that came since: it takes
 that for empty, and reads it from end to end where a few rows are to be looked up, in the worst case for each row of
 something else. So the form of a statement says how it is carried out. Ids come as rows (``wanted``), and what
 belongs to each is looked up in a sub-select of its own (``each``) that OFFSET 0 keeps from being merged into the
-statement: no order of joins is left to choose. The choice of the index is left, and is made without regard to which
-collection is asked for: see ``database`` and the migrations.
+statement: no order of joins is left to choose. Hundreds of rows are looked up together instead (``together``): one
+by one would be most of what such a statement costs. The choice of the index is left, and is made without regard to
+which collection is asked for: see ``database`` and the migrations.
 
 Statements that mean a collection as a whole (an exact search, a copy, a verification) name it as usual;
 tests/storage/test_plans.py lists them.
@@ -69,3 +70,23 @@ def each(table: str, condition: str, *, outer: bool = False, collection: str = "
             SELECT {alias}.* FROM {table} WHERE {alias}.collection_id = {collection} AND {condition} OFFSET 0
         ) AS {alias} ON true
     """
+
+
+def together(table: str, column: str, ids: str, *, condition: str = "true") -> str:
+    """Those rows of the collection whose column is among the ids, found by one pass through an index.
+
+    Where the ids come from rows, join it to those by FULL, which cannot be carried out row by row: one side is
+    hashed, whatever the planner takes their number for. Leave out what only one side has around a sub-select with
+    OFFSET 0 of the join: a condition beside it would make it another one.
+
+    Args:
+        table: with its alias, as "sentence s".
+        column: that one index begins with after the collection.
+        ids: an array.
+        condition: on further columns.
+    """
+    alias = table.rsplit(maxsplit=1)[-1]
+    return f"""(
+        SELECT {alias}.* FROM {table}
+        WHERE {alias}.collection_id = %(collection)s AND {alias}.{column} = ANY({ids}) AND {condition} OFFSET 0
+    ) AS {alias}"""

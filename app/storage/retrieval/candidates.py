@@ -62,7 +62,7 @@ def find(
         near: the nearest passages, best first, if they are known already: they are not looked for again.
     """
     known = list(near[:limit]) if len(near) >= limit else []
-    worded = "(SELECT passage_id AS id FROM worded UNION SELECT unnest(%(ids)s::bigint[])) AS wanted"
+    worded = "ARRAY(SELECT passage_id FROM worded UNION SELECT unnest(%(ids)s::bigint[]))"
     row = reader.row(
         f"""
         WITH {lexical.question(evolved=focus.evolved)},

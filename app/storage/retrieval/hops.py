@@ -12,7 +12,7 @@ from app.core.temporal import agreement
 from app.storage.aside import as_rows
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
-from app.storage.lookups import WANTED, each, wanted
+from app.storage.lookups import WANTED, each, together, wanted
 from app.storage.parameters import floats, integers, received
 from app.storage.retrieval.focus import Focus, GraphLimits
 
@@ -43,6 +43,7 @@ _UNGATED = "(CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END)::float8"
 _VECTORS = {"task": "q", "time": "q_time"}
 """Channel -> the parameter that its memories are compared with."""
 
+_REACHED = "ARRAY(SELECT sentence_id FROM reached)"
 _TIME = each("time_expression t", "t.id = s.time_expression_id", outer=True)
 
 _SCOPE = """(
@@ -166,16 +167,19 @@ def linked(focus: Focus, given: str, near: str | None) -> str:
             SELECT link.sentence_id, sum(active.score) AS activation
             FROM active CROSS JOIN LATERAL ({links}) AS link
             GROUP BY link.sentence_id ORDER BY activation DESC, link.sentence_id LIMIT %(candidate_limit)s
-        ), reached AS (
+        ), reached AS MATERIALIZED (
             SELECT sentence_id, activation FROM linked
             UNION ALL
             SELECT extra, 0 FROM unnest(%(recalled)s::bigint[]) AS extra
             WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
         ), candidates AS MATERIALIZED (
-            SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
-                   {_factor_columns(focus)}
-            FROM reached {each("sentence s", "s.id = reached.sentence_id")}
-            {_IN_SCOPE if focus.metadata else ""} {_factors(focus)}
+            SELECT * FROM (
+                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
+                       {_factor_columns(focus)}
+                FROM reached FULL JOIN {together("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
+                {_reached_factors(focus)} {_IN_SCOPE if focus.metadata else ""}
+                OFFSET 0
+            ) AS found WHERE id IS NOT NULL
         )
     """
 
@@ -337,6 +341,17 @@ def _factors(focus: Focus) -> str:
         for one in _channels(focus)
     )
     return "".join([*memories, *([_TIME] if focus.asked else [])])
+
+
+def _reached_factors(focus: Focus) -> str:
+    """What the factors of the sentences that a hop reached are read from."""
+    memories = (
+        "FULL JOIN "
+        + together(f"sentence_memory {one}", "sentence_id", _REACHED, condition=f"{one}.channel = '{one}'")
+        + f" ON {one}.sentence_id = reached.sentence_id"
+        for one in _channels(focus)
+    )
+    return " ".join([*memories, *([_TIME] if focus.asked else [])])
 
 
 def _all_factors(focus: Focus) -> str:

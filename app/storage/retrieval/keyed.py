@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from app.core.temporal import agreement
 from app.storage.corpus.collections import Collection
 from app.storage.database import Reader
-from app.storage.lookups import WANTED, each
+from app.storage.lookups import WANTED, each, together
 from app.storage.parameters import Documents, integers, received, received_vectors, vectors
 from app.storage.retrieval.focus import Focus, GraphLimits, Vector
 from app.storage.retrieval.hops import DAYS
@@ -29,6 +29,7 @@ class Keyed:
     title: str | None
 
 
+_IDS = "%(ids)s::bigint[]"
 _KEY = each("passage_key key", "key.passage_id = p.id", outer=True)
 _PASSAGE_OF_KEY = each("passage p", "p.id = key.passage_id {scope}")
 
@@ -65,11 +66,11 @@ _INDEXED_EVOLVED = """
 
 _GIVEN = f"""
     SELECT p.id, -({{vector}} <#> %(key)s) AS similarity, p.title
-    FROM {{wanted}} {each("passage p", "p.id = wanted.id")} {{key}}
+    FROM {together("passage p", "id", "{wanted}")} {{key}}
 """
 # What is nearest, and those given besides, of a question whose statement has both.
 _AND_GIVEN = f"""
-    SELECT id, similarity, title FROM nearest UNION ALL {_GIVEN} WHERE wanted.id NOT IN (SELECT id FROM nearest)
+    SELECT id, similarity, title FROM nearest UNION ALL {_GIVEN} WHERE p.id NOT IN (SELECT id FROM nearest)
 """
 # A key is that of its passage as a search would have it.
 _ALL = """
@@ -101,12 +102,12 @@ def nearest_passages(
     """
     if known is not None:
         best = set(known)
-        rows = reader.rows(_of_keys(_GIVEN, focus, WANTED), focus.parameters(ids=integers(best.union(given))))
+        rows = reader.rows(_of_keys(_GIVEN, focus, _IDS), focus.parameters(ids=integers(best.union(given))))
         ordered = sorted(rows, key=lambda row: (row.id not in best, -row.similarity))
         return {row.id: Keyed(row.similarity, row.title) for row in ordered}
     statement = nearest(focus, limits)
     if given:
-        statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, WANTED)}"
+        statement = f"WITH nearest AS MATERIALIZED ({statement}) {and_given(focus, _IDS)}"
     rows = reader.rows(statement, focus.parameters(limit=limit, ids=integers(given)))
     return {row.id: Keyed(row.similarity, row.title) for row in rows}
 
@@ -130,7 +131,7 @@ def nearest(focus: Focus, limits: GraphLimits, count: str = "%(limit)s") -> str:
 
 
 def and_given(focus: Focus, wanted: str) -> str:
-    """The same of the rows ``nearest`` of a statement, and of those ``wanted`` besides."""
+    """The same of the rows ``nearest`` of a statement, and of those ``wanted``, an array of ids, besides."""
     return _of_keys(_AND_GIVEN, focus, wanted)
 
 

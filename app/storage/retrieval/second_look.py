@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from app.storage.aside import Aside, as_rows
 from app.storage.database import Reader
-from app.storage.lookups import each, wanted
+from app.storage.lookups import each, together, wanted
 from app.storage.parameters import Numbers, integers, received
 from app.storage.retrieval.focus import Focus
 
@@ -48,7 +48,7 @@ class Looked:
     aside: Sequence[Mapping[str, Any]]
 
 
-_CANDIDATES = "unnest(%(candidates)s::bigint[]) WITH ORDINALITY AS candidate(id, place)"
+_CANDIDATES = "%(candidates)s::bigint[]"
 _MEMBERS = wanted("pool")
 
 _ENTITIES = f"""
@@ -76,16 +76,15 @@ _STATEMENT = f"""
         SELECT l.entity_id AS id FROM {_MEMBERS} {each("entity_sentence l", "l.passage_id = wanted.id")}
         UNION SELECT unnest(%(asked)s::bigint[])
     ), named AS MATERIALIZED (
-        SELECT candidate.place, l.entity_id
-        FROM {_CANDIDATES} {each("entity_sentence l", "l.passage_id = candidate.id")}
+        SELECT l.passage_id, l.entity_id FROM {together("entity_sentence l", "passage_id", _CANDIDATES)}
         WHERE (l.entity_id IN (SELECT id FROM known)) IS TRUE
     )
     SELECT {as_rows("SELECT passage_id, id, similarity FROM best ORDER BY place")} AS members,
            {as_rows(_ENTITIES)} AS entities,
-           (SELECT array_send(array_agg(place)) FROM named) AS naming,
+           (SELECT array_send(array_agg(passage_id)) FROM named) AS naming,
            (SELECT array_send(array_agg(entity_id)) FROM named) AS named,
-           (SELECT array_send(array_agg({{across}} ORDER BY candidate.place)) FROM {_CANDIDATES}
-            {each("passage p", "p.id = candidate.id")} {{key}}) AS across,
+           (SELECT array_send(array_agg({{across}} ORDER BY p.id))
+            FROM {together("passage p", "id", _CANDIDATES)} {{key}}) AS across,
            {{aside}} AS aside
 """
 
@@ -103,7 +102,7 @@ def look(
 
     Args:
         pool: passages, at least one.
-        candidates: that there are, (n,).
+        candidates: that there are, in id order, (n,).
         asked: entities that the question names.
         most: sentences that are looked at of an entity at most.
         aside: what else is to be read.
@@ -133,6 +132,8 @@ def look(
         similarities=np.array([best[pool[at]]["similarity"] for at in members]),
         across=across.T[members],
         entities={one["id"]: NamedEntity(one["name"], one["passages"]) for one in row.entities or ()},
-        naming=np.column_stack([received(row.naming, np.int64) - 1, received(row.named, np.int64)]),
+        naming=np.column_stack(
+            [np.searchsorted(candidates, received(row.naming, np.int64)), received(row.named, np.int64)]
+        ),
         aside=row.aside or (),
     )
