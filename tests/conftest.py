@@ -25,6 +25,7 @@ from app.storage.schema import migrate
 from tests.support import encoder
 from tests.support.citus import distributed
 from tests.support.command import Cli
+from tests.support.databases import migrated
 from tests.support.live_server import LiveServer
 from tests.support.modelled import Modelled
 
@@ -120,6 +121,13 @@ def addresses(settings: Settings) -> Iterator[Servers]:
             running = stack.enter_context(servers(settings))
         migrate(running.database_url)
         yield running
+
+
+@pytest.fixture(scope="module")
+def own(addresses: Servers) -> Iterator[Servers]:
+    """The servers with a database of the module's own: nobody else does its jobs and verdicts, or fills it."""
+    with migrated(addresses) as servers:
+        yield servers
 
 
 @pytest.fixture(scope="session")

@@ -17,15 +17,8 @@ from tests.support.command import NOWHERE, Cli
 
 
 @pytest.fixture(scope="module")
-def own(addresses: Servers) -> Iterator[Servers]:
-    """A database with few collections: that of all tests has hundreds, and all are verified here."""
-    with databases.migrated(addresses) as servers:
-        yield servers
-
-
-@pytest.fixture(scope="module")
 def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
-    """An application on it."""
+    """An application on a database of few collections, as all are verified here: that of all tests has hundreds."""
     with databases.application_on(own, settings, application) as services:
         yield services
 

@@ -10,18 +10,11 @@ import pytest
 
 from app.composition import Application, Servers
 from app.settings import Settings
-from tests.support.databases import application_on, migrated
-
-
-@pytest.fixture(scope="module")
-def own(addresses: Servers) -> Iterator[Servers]:
-    """Servers whose vector indexes hold what the module's tests put there."""
-    with migrated(addresses) as servers:
-        yield servers
+from tests.support.databases import application_on
 
 
 @pytest.fixture(scope="module")
 def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
-    """An application on them."""
+    """An application on servers whose vector indexes hold what the module's tests put there."""
     with application_on(own, settings, application) as services:
         yield services

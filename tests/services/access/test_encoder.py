@@ -21,7 +21,7 @@ from app.services.undo.as_of import PastCopy
 from app.settings import Settings
 from tests.conftest import CURIE
 from tests.support import state, undo
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on
 from tests.support.encoder import Turned
 from tests.support.jobs import make_due, run_again
 from tests.support.twins import born
@@ -29,13 +29,6 @@ from tests.support.twins import born
 QUESTION = "Which river is the longest of its country?"
 RIVER = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
 REASON = r"holds vectors of all-MiniLM-L6-v2 \(\w{12}\), but this process runs turned \(7{12}\)\. Run the first"
-
-
-@pytest.fixture(scope="module")
-def own(addresses: Servers) -> Iterator[Servers]:
-    """A database whose jobs and verdicts nobody else does."""
-    with migrated(addresses) as servers:
-        yield servers
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from app.settings import Settings
 from app.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import encoder, state, undo
-from tests.support.databases import application_on, index_all, migrated
+from tests.support.databases import application_on, index_all
 from tests.support.encoder import Remembering, Turned, Watched
 from tests.support.jobs import make_due, run_again
 from tests.support.twins import born
@@ -34,13 +34,6 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     """Another real encoder of the same dimension."""
     folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
     return Remembering(load_embedder(str(folder), "onnx", tmp_path_factory.mktemp("cache"), 1, 64))
-
-
-@pytest.fixture(scope="module")
-def own(addresses: Servers) -> Iterator[Servers]:
-    """A database whose jobs and verdicts nobody else does."""
-    with migrated(addresses) as servers:
-        yield servers
 
 
 @pytest.fixture(scope="module")
