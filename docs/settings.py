@@ -9,8 +9,11 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from app.operation_settings import OperationSettings
+from app.retrieval_settings import RetrievalSettings
 from app.settings import Settings
 
+PARTS = (Settings, RetrievalSettings, OperationSettings)
+"""Where settings are defined, in the order in which the page has them."""
 TARGET = Path(__file__).with_suffix(".md")
 HEADER = """# Settings
 
@@ -41,13 +44,13 @@ def variable(name: str, field: FieldInfo) -> str:
 
 def _groups() -> dict[str, str]:
     """First field of a group -> the comment above it in the source."""
-    source = "\n".join(inspect.getsource(part) for part in (OperationSettings, Settings))
+    source = "\n".join(inspect.getsource(part) for part in PARTS)
     return {name: title for title, name in re.findall(r"^    # (.+)\n    (\w+):", source, re.MULTILINE)}
 
 
 def _names() -> list[str]:
-    """All settings, those of operations last."""
-    return sorted(Settings.model_fields, key=lambda name: name in OperationSettings.model_fields)
+    """All settings, part by part."""
+    return [name for part in PARTS for name in part.__annotations__ if name in Settings.model_fields]
 
 
 def _next(name: str) -> str | None:
