@@ -16,7 +16,6 @@ from app.api.dependencies import (
     Need,
     Posted,
     QueryAt,
-    Services,
     json_body,
     needs,
     posted,
@@ -36,6 +35,7 @@ from app.api.retrieval.query_schemas import (
     QueryIn,
     QueryOut,
 )
+from app.api.services import Services
 from app.core.access_keys import LLM, QUERY
 from app.errors import EngramError, UnavailableError
 from app.services.access.scope import LOCAL, Principal
