@@ -55,16 +55,21 @@ class Documents:
     values: Sequence[Any]
 
 
+def _sized(element: str) -> np.dtype[Any]:
+    return np.dtype([("size", ">i4"), ("element", element)])
+
+
 _ELEMENTS = {
-    np.dtype(np.int64): (20, ">i8"),
-    np.dtype(np.float64): (701, ">f8"),
-    np.dtype(np.float32): (700, ">f4"),
-    np.dtype(np.bool_): (16, "?"),
+    np.dtype(np.int64): (20, _sized(">i8")),
+    np.dtype(np.float64): (701, _sized(">f8")),
+    np.dtype(np.float32): (700, _sized(">f4")),
+    np.dtype(np.bool_): (16, _sized("?")),
 }
-"""Postgres' oid and byte order of each type of element."""
+"""Postgres' oid of each type of element, and how one lies in an array."""
 JSONB = 3802
 _PARAMETER = re.compile(r"%(?:%|\((\w+)\)s)")
-_LONG = re.compile(rb"[0-9]{19}")
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_LONG = b"0" * 19
 
 
 def received(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
@@ -77,11 +82,11 @@ def received(sent: bytes | None, kind: type[np.generic]) -> NDArray[Any]:
     """
     if sent is None:
         return np.zeros(0, dtype=kind)
-    oid, element = _ELEMENTS[np.dtype(kind)]
+    oid, form = _ELEMENTS[np.dtype(kind)]
     dimensions, _, sent_oid = struct.unpack_from(">iii", sent)
     if sent_oid != oid:
         raise ValueError(f"an array of type {sent_oid} came where one of {oid} is read")
-    body = np.frombuffer(sent, dtype=[("size", ">i4"), ("element", element)], offset=12 + 8 * dimensions)
+    body = np.frombuffer(sent, dtype=form, offset=12 + 8 * dimensions)
     return body["element"].astype(kind)
 
 
@@ -118,8 +123,8 @@ class _NumbersDumper(Dumper):
     format = pq.Format.BINARY
 
     def dump(self, obj: Numbers) -> bytes:
-        oid, element = _ELEMENTS[obj.values.dtype]
-        body = np.empty(len(obj.values), dtype=[("size", ">i4"), ("element", element)])
+        oid, form = _ELEMENTS[obj.values.dtype]
+        body = np.empty(len(obj.values), dtype=form)
         body["size"] = body["element"].dtype.itemsize
         body["element"] = obj.values
         return struct.pack(">iiIii", 1, 0, oid, len(body), 1) + body.tobytes()
@@ -157,10 +162,11 @@ class _DocumentsDumper(Dumper):
 def read_json(document: bytes | str) -> Any:
     """What a JSON document of the database says: as ``json`` reads it, in a quarter of its time.
 
-    orjson makes a float of a whole number beyond 64 bits, so one of so many digits is left to ``json``.
+    orjson makes a float of a whole number beyond 64 bits, so one of so many digits is left to ``json``. Digits in a
+    row are looked for among zeros: a regular expression would take ten times as long as all else.
     """
     sent = document.encode() if isinstance(document, str) else document
-    return json.loads(sent) if _LONG.search(sent) else orjson.loads(sent)
+    return json.loads(sent) if _LONG in sent.translate(_ZEROS) else orjson.loads(sent)
 
 
 def write_json(value: Any) -> bytes:
