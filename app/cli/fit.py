@@ -41,11 +41,11 @@ def fit(
     """Fit the weights that collections start from to data sets with known relevant passages."""
     from app.errors import InvalidRequestError
     from app.evaluation.dataset import cut
-    from app.evaluation.fit import fit_enough, fit_looks
+    from app.evaluation.fit import fit_weights
     from app.evaluation.harness import open_harness
     from app.evaluation.linked import compare
     from app.evaluation.progress import progress, steps, ticks
-    from app.providers.prior import as_json, load_ranking, no_preference
+    from app.providers.prior import load_ranking, no_preference
     from app.settings import Settings
 
     kept = None if ranking is None else load_ranking(ranking)
@@ -63,9 +63,7 @@ def fit(
         if facts:
             _say_facts(compare(corpora, services.language, services.prior.first, told))
             return
-        first, second = fit_looks(corpora, told) if kept is None else kept[:2]
-        enough = fit_enough(corpora, first, second, told)
-    content = as_json(first, second, names, enough)
+        content = fit_weights(corpora, told, None if kept is None else kept[:2])
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))

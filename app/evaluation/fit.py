@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from app.core.ranking import FIRST_LOOK
 from app.errors import InvalidRequestError
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Harness
-from app.providers.prior import RankingPrior, no_preference
+from app.providers.prior import RankingPrior, as_json, no_preference
 from app.services.retrieval.query import Query
 
 RIDGE = 0.003
@@ -45,6 +46,24 @@ def judged(harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callab
 
 Steps = Callable[[str, int], Callable[[], None]]
 """Given what is counted and how many there are: told of each one done."""
+
+
+def fit_weights(
+    corpora: Sequence[tuple[Harness, Dataset]],
+    steps: Steps,
+    ranking: tuple[NDArray[np.float64], Prior] | None = None,
+) -> dict[str, Any]:
+    """All weights that collections start from, as a file of them holds them.
+
+    Args:
+        ranking: of the first look and of both, as ``fit_looks`` gives them, if only what is enough is to be fitted.
+
+    Raises:
+        InvalidRequestError: as ``fit_prior`` and ``fit_enough``.
+    """
+    first, both = ranking or fit_looks(corpora, steps)
+    names = tuple(dataset.name for _, dataset in corpora)
+    return as_json(first, both, names, fit_enough(corpora, first, both, steps))
 
 
 def fit_looks(corpora: Sequence[tuple[Harness, Dataset]], steps: Steps) -> tuple[NDArray[np.float64], Prior]:

@@ -104,7 +104,7 @@ def _server() -> socket.socket:
             [sys.executable, "-m", "tests.support.forks"],
             cwd=ROOT,
             env={**os.environ, **WIDE, "PYTHONPATH": str(ROOT)},
-            stdin=theirs,
+            stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
         )
     atexit.register(server.wait)
