@@ -263,7 +263,8 @@ def main() -> None:
             }
             first = Application(settings, plain)
             # What a text's vector is does not depend on the database; the second run need not compute it again.
-            models = {"embedder": encoder.Remembering(first.embedder), "language": first.language}
+            remembering = encoder.Remembering(first.embedder, Path(folder) / "vectors.sqlite")
+            models = {"embedder": remembering, "language": first.language}
             for name, (addresses, marks) in kinds.items():
                 print(name, flush=True)
                 with application(addresses, settings, models) as (app, http):

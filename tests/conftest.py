@@ -40,9 +40,9 @@ for _name in list(os.environ):  # the settings of the machine's own Engram must 
         del os.environ[_name]
 
 
-# Half of what Hypothesis would try; `--hypothesis-profile default` tries all.
-hypothesis.settings.register_profile("half", parent=hypothesis.settings(), max_examples=50)
-hypothesis.settings.load_profile("half")
+# A quarter of what Hypothesis would try; `--hypothesis-profile default` tries all.
+hypothesis.settings.register_profile("quarter", parent=hypothesis.settings(), max_examples=25)
+hypothesis.settings.load_profile("quarter")
 
 NOWHERE = Servers("postgresql://127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 Heavy = tuple[Embedder, Language]
@@ -101,10 +101,13 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def heavy(settings: Settings) -> Heavy:
+def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy:
     """What takes long to load and holds no connection."""
     loading = Application(settings, NOWHERE)
-    return encoder.Remembering(loading.embedder), loading.language
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # which all processes have
+    return encoder.Remembering(loading.embedder, folder / "vectors.sqlite"), loading.language
 
 
 @pytest.fixture(scope="session")

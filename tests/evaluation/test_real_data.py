@@ -10,7 +10,7 @@ from tests.evaluation.conftest import FULL, Evaluate
 
 QUESTIONS = 40
 JUDGED = 20
-OTHERS = 120
+OTHERS = 60
 """Passages, at most, that are no question's evidence: most of the time goes into embedding them."""
 
 

@@ -2,8 +2,9 @@
 
 import json
 import shutil
+import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,23 +32,50 @@ class Turned:
 
 
 class Remembering:
-    """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times."""
+    """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
 
-    def __init__(self, encoder: Embedder) -> None:
+    Of processes that share the file ``beside`` it runs in one of them.
+    """
+
+    def __init__(self, encoder: Embedder, beside: Path) -> None:
         self._encoder = encoder
         self._lock = threading.Lock()
+        self._beside = sqlite3.connect(beside, timeout=60, isolation_level=None, check_same_thread=False)
+        self._beside.executescript(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
+            "CREATE TABLE IF NOT EXISTS vector (text BLOB PRIMARY KEY, vector BLOB NOT NULL)"
+        )
         self._known: dict[str, NDArray[np.float32]] = {}
         self.model, self.fingerprint, self.dimension = encoder.model, encoder.fingerprint, encoder.dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As the encoder's."""
         with self._lock:  # of what is embedded at once, what else is in its batch moves the last bits
+            self._known.update(self._found(text for text in dict.fromkeys(texts) if text not in self._known))
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             self._known.update(zip(new, self._encoder.embed(new), strict=True))
+            self._keep(new)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]
         return vectors
+
+    def _found(self, texts: Iterable[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        for text in texts:
+            row = self._beside.execute("SELECT vector FROM vector WHERE text = ?", (_key(text),)).fetchone()
+            if row is not None:
+                yield text, np.frombuffer(row[0], dtype=np.float32)
+
+    def _keep(self, texts: Sequence[str]) -> None:
+        if texts:
+            rows = [(_key(text), self._known[text].tobytes()) for text in texts]
+            self._beside.execute("BEGIN IMMEDIATE")
+            self._beside.executemany("INSERT OR IGNORE INTO vector VALUES (?, ?)", rows)
+            self._beside.execute("COMMIT")
+
+
+def _key(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 class Watched:

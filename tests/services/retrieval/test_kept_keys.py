@@ -43,7 +43,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     """Another encoder of the same dimension."""
     folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
-    return Remembering(load_embedder(str(folder), "onnx", tmp_path_factory.mktemp("cache"), 1, 64))
+    cache = tmp_path_factory.mktemp("cache")
+    return Remembering(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")
 
 
 @pytest.fixture(scope="module")
