@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from app/settings.py; with --check only says whether it is up to date."""
+"""Writes docs/settings.md from the settings of app/; with --check only says whether it is up to date."""
 
 import inspect
 import re
@@ -17,7 +17,7 @@ PARTS = (Settings, RetrievalSettings, OperationSettings)
 TARGET = Path(__file__).with_suffix(".md")
 HEADER = """# Settings
 
-Generated from `app/settings.py` by `make docs`. Values come from the environment or from a `.env` file in the
+Generated from `app/settings.py`, `app/retrieval_settings.py` and `app/operation_settings.py` by `make docs`. Values come from the environment or from a `.env` file in the
 working directory.
 """
 

@@ -31,6 +31,8 @@ from app.evaluation.trajectories import Trajectories
 from app.providers.embedder.folder import DEFAULT_MODEL
 
 RESAMPLES = 2000
+AT_ONCE = 100
+"""Of them drawn by one call."""
 MEMORIES = "-memories.png"
 """How the name of the plot of followed memories ends."""
 
@@ -358,7 +360,8 @@ class Report:
 def bootstrap_interval(differences: np.ndarray) -> tuple[float, float]:
     """The 95% percentile interval of the mean, questions drawn with replacement, always alike."""
     draw = np.random.default_rng(0)
-    means = [draw.choice(differences, len(differences)).mean() for _ in range(RESAMPLES)]
+    some = (AT_ONCE, len(differences))
+    means = [draw.choice(differences, some).mean(axis=1) for _ in range(RESAMPLES // AT_ONCE)]
     low, high = np.percentile(means, [2.5, 97.5])
     return float(low), float(high)
 

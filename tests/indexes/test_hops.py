@@ -89,6 +89,32 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
             assert len(nothing) == 0
 
 
+@pytest.mark.parametrize("use_memory", [False, True])
+def test_what_is_recalled_joins_a_hop_unless_it_is_gone(
+    application: Application, ingest: Ingest, collection: str, use_memory: bool
+) -> None:
+    ingest({"id": "mill", "text": "Ada Lovelace saw the mill."}, {"id": "barn", "text": "The barn is wet."})
+    named, other = (next(iter(state.sentences(application, collection, one).values())) for one in ("mill", "barn"))
+    query_id = state.given_episode(application, collection, "What is wet?", [other])
+    state.judge(application, collection, query_id, [other], wait=True)
+    limits = GraphLimits(hub_limit=10, candidate_limit=10)
+    with application.database.read() as reader:
+        focus = focused(reader, collection, application.embedder.embed(["What is wet?"])[0], use_memory=use_memory)
+        ada = entities.called_entities(reader, focus.collection, ["ada lovelace"])["ada lovelace"][0]
+        gone = max(named, other) + 1
+        reached = hops.linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone], limits, 1)
+    found = reached.candidates
+    assert found.sentence_ids.tolist() == sorted([named, other])
+    assert dict(zip(found.sentence_ids.tolist(), found.activation.tolist(), strict=True)) == {
+        named: 0.5,
+        other: 0.0,
+    }
+    known = dict(zip(found.sentence_ids.tolist(), found.task_perplexity.tolist(), strict=True))
+    assert known[named] == 1.0
+    assert (known[other] < 1.0) == use_memory
+    assert reached.evidence.keys() == {named, other}
+
+
 @pytest.mark.parametrize("metadata", [None, {"even": True}])
 def test_a_hub_contributes_what_is_near_and_others_all(
     application: Application,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from app.core.spelling import spelling
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, wanted
+from app.storage.parameters import vectors
 
 Vector = NDArray[np.float32]
 
@@ -86,7 +87,7 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
             "positions": [row.position for row in sentences],
             "texts": [row.text for row in sentences],
             "times": [row.time_expression for row in sentences],
-            "embeddings": [row.embedding for row in sentences],
+            "embeddings": vectors([row.embedding for row in sentences]),
         },
     )
     return [row.id for row in rows]
@@ -172,7 +173,7 @@ def _insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) 
             "texts": [row.text for row in times],
             "starts": [row.starts_on for row in times],
             "ends": [row.ends_on for row in times],
-            "embeddings": [row.embedding for row in times],
+            "embeddings": vectors([row.embedding for row in times]),
         },
     )
 

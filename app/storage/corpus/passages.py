@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 from app.storage.corpus import current
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted
-from app.storage.parameters import integers, received
+from app.storage.parameters import integers, received, vectors
 
 Vector = NDArray[np.float32]
 
@@ -150,7 +150,7 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             "texts": [row.text for row in passages],
             "metadata": [Jsonb(dict(row.metadata)) for row in passages],
             "hashes": [row.content_hash for row in passages],
-            "embeddings": [row.embedding for row in passages],
+            "embeddings": vectors([row.embedding for row in passages]),
         },
     )
     current.base_keys_changed(writer, collection_id)

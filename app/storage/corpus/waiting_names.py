@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from app.storage.corpus.collections import COLUMNS, Collection, of_row
 from app.storage.database import Reader, Writer
 from app.storage.lookups import THERE
+from app.storage.parameters import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def following(reader: Reader, collection_id: int, after: int, limit: int) -> lis
     return [Name(row.id, row.surface) for row in rows]
 
 
-def give(writer: Writer, collection: Collection, names: Sequence[Name], vectors: NDArray[np.float32]) -> int:
+def give(writer: Writer, collection: Collection, names: Sequence[Name], embeddings: NDArray[np.float32]) -> int:
     """Give names their embeddings, (n, d); how many were still there and waited.
 
     One that another transaction holds, to remove it, is passed over, so nobody is waited for; and all, if the
@@ -87,7 +88,7 @@ def give(writer: Writer, collection: Collection, names: Sequence[Name], vectors:
             "collection": collection.id,
             "space": collection.space,
             "ids": [name.id for name in names],
-            "embeddings": list(vectors),
+            "embeddings": Vectors(embeddings),
         },
     )
 

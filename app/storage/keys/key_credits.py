@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from app.storage.database import Reader, Writer
 from app.storage.log.judged import JUDGED
 from app.storage.lookups import WANTED, each, wanted
-from app.storage.parameters import integers
+from app.storage.parameters import integers, vectors
 
 Vector = NDArray[np.float32]
 
@@ -130,7 +130,7 @@ def _add_some_units(writer: Writer, collection_id: int, units: Sequence[Unit]) -
             "hashes": [unit.text_hash for unit in units],
             "methods": [unit.method for unit in units],
             "texts": [unit.text for unit in units],
-            "embeddings": [unit.embedding for unit in units],
+            "embeddings": vectors([unit.embedding for unit in units]),
             "terms": [term for unit in units for term in unit.frequencies],
             "frequencies": [float(frequency) for unit in units for frequency in unit.frequencies.values()],
             "starts": integers([0, *ends[:-1]]),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from app.storage.corpus import current
 from app.storage.database import Reader, Writer
 from app.storage.jobs.jobs import Job
+from app.storage.parameters import vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def stage(writer: Writer, job: Job, keys: Sequence[StagedKey]) -> None:
         | {
             "passages": [key.passage_id for key in keys],
             "hashes": [key.content_hash for key in keys],
-            "embeddings": [key.embedding for key in keys],
+            "embeddings": vectors([key.embedding for key in keys]),
         },
     )
 

@@ -102,11 +102,16 @@ def look(
 
     Args:
         pool: passages, at least one.
-        candidates: that there are, in id order, (n,).
+        candidates: that there are, in id order, each once, (n,).
         asked: entities that the question names.
         most: sentences that are looked at of an entity at most.
         aside: what else is to be read.
+
+    Raises:
+        ValueError: the candidates are not in id order.
     """
+    if np.any(candidates[1:] <= candidates[:-1]):
+        raise ValueError("candidates are wanted in id order, each of them once")
     key, vector = "", "p.embedding"
     if focus.evolved:
         key = each("passage_key key", "key.passage_id = p.id", outer=True)

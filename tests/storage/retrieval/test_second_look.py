@@ -65,8 +65,8 @@ def test_members_name_what_their_sentences_name(application: Application, curie:
     pool = sorted(held)[:2][::-1]
     asked = [next(entity for entity in names if all(entity not in held[passage] for passage in pool))]
     with application.database.read() as reader:
-        found = look(reader, focus, pool, pool, asked)
-        capped = look(reader, focus, pool, pool, asked, 1)
+        found = look(reader, focus, pool, sorted(pool), asked)
+        capped = look(reader, focus, pool, sorted(pool), asked, 1)
 
     wanted = held[pool[0]] | held[pool[1]] | set(asked)
     counts = {entity: sum(entity in of for of in held.values()) for entity in wanted}
@@ -126,6 +126,16 @@ def test_candidates_share_cosines_and_entities(
     named = {(place, entity) for place, passage in enumerate(passages) for entity in held[passage] & known}
     assert set(map(tuple, found.naming.tolist())) == named
     assert any(entity not in known for of in held.values() for entity in of)
+
+
+@pytest.mark.parametrize("order", [[1, 0, 2], [0, 0, 1]])
+def test_candidates_in_another_order_are_refused(
+    application: Application, curie: str, focus: Focus, order: list[int]
+) -> None:
+    """Cosines and names go to candidates by their places."""
+    passages = sorted(row["id"] for row in state.rows(application, curie, "passage"))
+    with application.database.read() as reader, pytest.raises(ValueError, match="in id order"):
+        look(reader, focus, passages[:2], [passages[at] for at in order])
 
 
 def test_other_collections_have_no_say(application: Application, curie: str, focus: Focus) -> None:
