@@ -1,4 +1,4 @@
-# Two commands: `make run` starts everything and keeps it running, `make test` runs every test.
+# Two commands: `make run` starts everything and keeps it running, `make test` runs the tests.
 # Settings are passed as they are to the service: make run ENGRAM_PORT=9000 ENGRAM_DATA_DIR=/var/lib/engram
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 DEVELOPING := $(VENV)/.developing
 # Packages of this repository beside the service.
 BESIDE := clients/python integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
-# What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): all tests, by as many processes as
+# What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): the tests, by as many processes as
 # tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.

@@ -2,10 +2,12 @@
 
 import gc
 import os
+import ssl
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,7 @@ for _name in list(os.environ):  # the settings of the machine's own Engram must 
         _name.startswith("ENGRAM_") and not _name.startswith("ENGRAM_EVALUATION_")  # which other processes read too
     ):
         del os.environ[_name]
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of each pipeline
 
 
 # A quarter of what Hypothesis would try; `--hypothesis-profile default` tries all.
@@ -83,6 +86,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What there is now stays: whoever looks for garbage need not look at it."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_trust() -> Iterator[None]:
+    """Each client reads the certificates that it trusts, though none here speaks TLS: they are read once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -143,7 +154,7 @@ def application(settings: Settings, addresses: Servers, heavy: Heavy) -> Iterato
     services.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(application: Application) -> Iterator[str]:
     """Base URL of a running API."""
     with LiveServer(create_app(application)) as server:

@@ -12,7 +12,8 @@ from app.cli.processes import warn_if_open
 from app.composition import Servers
 from app.settings import Settings
 from tests.support import databases
-from tests.support.command import NOWHERE, ROOT, Cli
+from tests.support.command import NOWHERE, Cli
+from tests.support.forks import ROOT
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 
 QUESTION = "Where was Marie Curie born?"

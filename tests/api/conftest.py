@@ -1,7 +1,7 @@
 """Applications beside the shared one: with an LLM, without Postgres, without Redis."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,19 @@ Variant = Callable[..., Application]
 @pytest.fixture
 def variant(application: Application, addresses: Servers, settings: Settings) -> Iterator[Variant]:
     """The shared application with other settings or addresses; what is heavy is shared with it."""
+    with _variants(application, addresses, settings) as build:
+        yield build
+
+
+@pytest.fixture(scope="module")
+def lasting(application: Application, addresses: Servers, settings: Settings) -> Iterator[Variant]:
+    """The same for what many tests of a module ask."""
+    with _variants(application, addresses, settings) as build:
+        yield build
+
+
+@contextmanager
+def _variants(application: Application, addresses: Servers, settings: Settings) -> Iterator[Variant]:
     with ExitStack() as stack:
 
         def build(
@@ -41,10 +54,10 @@ def variant(application: Application, addresses: Servers, settings: Settings) ->
         yield build
 
 
-@pytest.fixture
-def without_postgres(variant: Variant) -> TestClient:
+@pytest.fixture(scope="module")
+def without_postgres(lasting: Variant) -> TestClient:
     """A client of an application whose Postgres is out of reach."""
-    dead = variant(database_url=f"postgresql://{NOWHERE}/engram")
+    dead = lasting(database_url=f"postgresql://{NOWHERE}/engram")
     return TestClient(create_app(dead), raise_server_exceptions=False)
 
 
@@ -61,24 +74,31 @@ def llm_server() -> Iterator[OpenAiServer]:
         yield server
 
 
-@pytest.fixture
-def with_llm(variant: Variant, llm_server: OpenAiServer) -> TestClient:
-    """A client of an application that uses ``llm_server``."""
-    return TestClient(create_app(variant(llm_base_url=llm_server.base_url)), raise_server_exceptions=False)
+@pytest.fixture(scope="module")
+def refusing_llm() -> Iterator[OpenAiServer]:
+    """The same for what many tests of a module ask."""
+    with OpenAiServer() as server:
+        yield server
 
 
-@pytest.fixture
-def spent(variant: Variant) -> TestClient:
+@pytest.fixture(scope="module")
+def with_llm(lasting: Variant, refusing_llm: OpenAiServer) -> TestClient:
+    """A client of an application whose LLM answers 400."""
+    return TestClient(create_app(lasting(llm_base_url=refusing_llm.base_url)), raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def spent(lasting: Variant) -> TestClient:
     """A client who has asked as often as it may."""
-    client = TestClient(create_app(variant(rate_per_second=0.001, rate_burst=1)), raise_server_exceptions=False)
+    client = TestClient(create_app(lasting(rate_per_second=0.001, rate_burst=1)), raise_server_exceptions=False)
     client.get("/collections")
     return client
 
 
-@pytest.fixture
-def with_another_encoder(application: Application, variant: Variant, llm_server: OpenAiServer) -> TestClient:
+@pytest.fixture(scope="module")
+def with_another_encoder(application: Application, lasting: Variant, refusing_llm: OpenAiServer) -> TestClient:
     """A client of an application with an LLM, whose encoder has made the vectors of no collection."""
-    turned = variant(embedder=Turned(application.embedder), llm_base_url=llm_server.base_url)
+    turned = lasting(embedder=Turned(application.embedder), llm_base_url=refusing_llm.base_url)
     return TestClient(create_app(turned), raise_server_exceptions=False)
 
 

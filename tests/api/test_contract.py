@@ -2,11 +2,12 @@
 
 Schemathesis makes up requests from the document, right ones and wrong ones, and holds the answers against it: no
 failure of the server, no status, media type, header or body that is not documented, nothing wrong accepted and
-nothing right refused, no method that is not there. The requests go over TCP to the real application with a worker
+nothing right refused. The requests go over TCP to the real application with a worker
 beside it, on a database of its own, as some of them delete what they find.
 
 ``CONTRACT_EXAMPLES`` is the number of random requests per operation, and of rows of requests in fives. With it set
-they are others each time, and each boundary of the document is tried in turn besides:
+they are others each time, and each boundary of the document is tried in turn besides, methods that are not there
+and missing headers among them:
 
     CONTRACT_EXAMPLES=1000 pytest tests/api/test_contract.py --timeout 0
 """

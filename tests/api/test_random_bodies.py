@@ -13,7 +13,7 @@ from app.composition import Application
 from tests.api.operations import assert_refused
 
 bounded = settings(
-    max_examples=150,
+    max_examples=4 * settings().max_examples,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

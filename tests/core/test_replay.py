@@ -10,7 +10,7 @@ from app.core.replay import Step
 from app.core.states import RECALL, TASK, Audit
 from tests.support.logs import BASES, EVENT, Verdict, bits, learned, logs, memory_steps, support_steps, unit, words
 
-some = settings(max_examples=40, deadline=None)
+some = settings(deadline=None)
 
 
 class TestWithAllEvents:
@@ -54,14 +54,8 @@ class TestWithAllEvents:
         untold = [
             replace(row, gain=0.0, residual=0.0, perplexity_before=1.0, perplexity_after=1.0) for row in made.audit
         ]
-        corrected = [
-            row
-            for done in (
-                *replay.memories(BASES, memory_steps(log, untold)),
-                *replay.supports(support_steps(log, untold)),
-            )
-            for row in done.corrected
-        ]
+        corrected = [row for done in replay.memories(BASES, memory_steps(log, untold)) for row in done.corrected]
+        corrected += [row for done in replay.supports(support_steps(log, untold)) for row in done.corrected]
 
         def place(row: Audit) -> tuple[int, int, str]:
             return row.event_id, row.sentence_id, row.channel
@@ -132,8 +126,5 @@ class TestWithoutSingleEvents:
     def test_of_what_goes_another_way_no_row_is_corrected(self, log: list[Verdict]) -> None:
         made = learned(log)
         events = {one.event.id for one in log}
-        done = [
-            *replay.memories(BASES, memory_steps(log, made.audit), events),
-            *replay.supports(support_steps(log, made.audit), events),
-        ]
-        assert not any(replayed.corrected for replayed in done)
+        assert not any(done.corrected for done in replay.memories(BASES, memory_steps(log, made.audit), events))
+        assert not any(done.corrected for done in replay.supports(support_steps(log, made.audit), events))

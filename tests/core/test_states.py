@@ -29,7 +29,7 @@ from app.core.states import (
 from app.core.steps import Moved, Saying, step, steps
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, learned, logs, unit
 
-some = settings(max_examples=40, deadline=None)
+some = settings(deadline=None)
 
 
 NOISE = (1.0, 0.5)
@@ -139,7 +139,7 @@ class TestProperties:
     def test_states_and_gains_stay_in_their_ranges(self, log: list[Verdict]) -> None:
         found = learned(log)
         least = min(one.event.process_noise for one in log)
-        for state in (*found.touched().values(), *found.supports.values()):
+        for state in found.moved:
             assert least <= state.perplexity <= 1
         for memory in found.memories.values():
             assert np.linalg.norm(memory.vector.astype(np.float64)) == pytest.approx(1.0, abs=1e-6)
@@ -167,7 +167,7 @@ class TestProperties:
     @given(logs())
     def test_a_judge_closes_no_more_of_a_state_in_a_day_than_its_share(self, log: list[Verdict]) -> None:
         share = max(one.event.share for one in log)
-        for state in (*(found := learned(log)).memories.values(), *found.supports.values()):
+        for state in learned(log).moved:
             assert all(1 - left <= share + 1e-9 for _, left in state.pulled.kept)
             assert all(0 < left <= 1 for _, left in state.pulled.kept)
 
@@ -281,7 +281,7 @@ class TestTogether:
         ]
         assert pairs(together) == [pair for one in alone for pair in pairs(one)]
 
-    @settings(max_examples=100, deadline=None)
+    @settings(some, max_examples=2 * some.max_examples)
     @given(logs(most=20), st.sampled_from([(), (TASK,), (RECALL,)]))
     def test_a_batch_comes_to_what_its_events_come_to_one_by_one(
         self, log: list[Verdict], frozen: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -119,7 +119,7 @@ def start(env: Mapping[str, str], tmp_path: Path) -> Iterator[Start]:
         yield started
 
 
-Working = Callable[..., "contextmanager[Application]"]
+Working = Callable[..., AbstractContextManager[Application]]
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def test_a_saved_pipeline_keeps_no_key(retriever: EngramRetriever, monkeypatch: 
     saved = pipeline.dumps()
     assert "engram_secret" not in saved
     loaded = Pipeline.loads(saved, allowed_modules=["engram_haystack.*"]).get_component("retriever")
+    assert isinstance(loaded, EngramRetriever)
     assert (loaded.url, loaded.collection, loaded.top_k) == (retriever.url, retriever.collection, 3)
     assert loaded.key == Secret.from_env_var("ENGRAM_ACCESS_KEY", strict=False)
 

@@ -1,4 +1,4 @@
-"""What all services' tests need: quiet failures, and no open job left to the next test."""
+"""What all services' tests need: quiet failures, no open job left to the next test, and another encoder."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,8 @@ import pytest
 import structlog
 
 from app.composition import Application
+from app.providers.embedder import Embedder, load_embedder
+from tests.support import encoder
 
 
 @pytest.fixture(autouse=True, scope="package")
@@ -23,3 +25,11 @@ def no_open_jobs(application: Application) -> Iterator[None]:
     yield
     with application.database.write() as writer:
         writer.execute("DELETE FROM job WHERE status IN ('receiving', 'queued', 'running')")
+
+
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
+    """Another real encoder of the same dimension."""
+    folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
+    cache = tmp_path_factory.mktemp("cache")
+    return encoder.Remembering(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")

@@ -34,7 +34,8 @@ class Turned:
 class Remembering:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
 
-    Of processes that share the file ``beside`` it runs in one of them.
+    Processes that share the file ``beside``, which is of this encoder alone, have one vector for each text: that of
+    whoever wrote it first.
     """
 
     def __init__(self, encoder: Embedder, beside: Path) -> None:
@@ -42,7 +43,7 @@ class Remembering:
         self._lock = threading.Lock()
         self._beside = sqlite3.connect(beside, timeout=60, isolation_level=None, check_same_thread=False)
         self._beside.executescript(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;"
+            "PRAGMA synchronous = OFF;"
             "CREATE TABLE IF NOT EXISTS vector (text BLOB PRIMARY KEY, vector BLOB NOT NULL)"
         )
         self._known: dict[str, NDArray[np.float32]] = {}
@@ -55,6 +56,7 @@ class Remembering:
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
             self._known.update(zip(new, self._encoder.embed(new), strict=True))
             self._keep(new)
+            self._known.update(self._found(new))
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]

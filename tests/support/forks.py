@@ -1,7 +1,8 @@
 """Python programs in processes of their own that need not import Engram first: they are forked from one that has.
 
-Importing takes longer than what most commands do. All else is as if Python had been started: arguments,
-environment, working directory, output, exit code, signals.
+Importing takes longer than what most commands do. Arguments, environment, working directory, output, exit code and
+signals are as if Python had been started; its end is not: nothing is taken apart, so what was not closed is not
+written out. ``tests/test_local.py`` starts and ends real ones.
 """
 
 import atexit
@@ -122,7 +123,7 @@ def _serve() -> list[str]:
     with torch_hidden():
         import spacy  # noqa: F401
 
-    gc.freeze()  # else each process copies all of this when it looks for garbage at its end
+    gc.freeze()  # else each process copies all of this when it looks for garbage
     with socket.socket(fileno=os.dup(0)) as orders:
         while True:
             _, descriptors, _, _ = socket.recv_fds(orders, 1, 4)
@@ -179,10 +180,11 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _end(code: int) -> NoReturn:
     """End as Python does, except that nothing is taken apart first: that would copy all that was imported."""
-    threading._shutdown()  # type: ignore[attr-defined]
+    threading._shutdown()  # type: ignore[attr-defined]  # as at the end of any program
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(ValueError):  # it was closed
+            stream.flush()
     os._exit(code)
 
 

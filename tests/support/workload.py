@@ -6,8 +6,9 @@ from typing import Any
 from uuid import uuid4
 
 from app.composition import Application
+from app.core.verdict import Expansion
 from app.services.access.scope import Scope
-from app.services.learning.verdict import Expansion, Named, Verdict
+from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.plan import Exploring, as_asked
 from app.services.retrieval.query import Query
 from app.services.sessions.sessions import NewSession

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.composition import Application, Servers
-from app.providers.embedder import Embedder, load_embedder
+from app.providers.embedder import Embedder
 from app.services.retrieval import kept_keys
 from app.services.retrieval.kept_keys import KeptKeys
 from app.services.retrieval.query import Query
@@ -22,9 +22,8 @@ from app.storage.keys import evolved_keys
 from app.storage.retrieval import keyed
 from app.storage.retrieval.focus import Focus
 from tests.conftest import CURIE
-from tests.support import encoder, state, undo
-from tests.support.databases import application_on, migrated
-from tests.support.encoder import Remembering
+from tests.support import state, undo
+from tests.support.databases import application_on
 from tests.support.keys import statements
 
 QUESTIONS = ("Which river flows into the sea?", "What is radioactive?", "Where was Marie Curie born?", "1898")
@@ -40,30 +39,20 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
-    """Another encoder of the same dimension."""
-    folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
-    cache = tmp_path_factory.mktemp("cache")
-    return Remembering(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")
-
-
-@pytest.fixture(scope="module")
-def own(
-    addresses: Servers, settings: Settings, application: Application, second: Embedder
-) -> Iterator[Application]:
-    """An application on a database whose jobs and verdicts nobody else does."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+def alone(own: Servers, settings: Settings, application: Application, second: Embedder) -> Iterator[Application]:
+    """An application whose jobs and verdicts nobody else does."""
+    with application_on(own, settings, application) as services:
         services.__dict__["embedder_also"] = second
         yield services
 
 
 @pytest.fixture
-def taught(own: Application, collection: str) -> str:
+def taught(alone: Application, collection: str) -> str:
     """A collection with evolved keys, and verdicts that wait to be applied."""
-    state.staged(own, collection, *CURIE, key="first")
-    own.runner.run_ready()
-    undo.apply(own, collection, undo.stream(own, collection, 12, seed=5))
-    own.evolve.evolve(own.access.scope(collection))
+    state.staged(alone, collection, *CURIE, key="first")
+    alone.runner.run_ready()
+    undo.apply(alone, collection, undo.stream(alone, collection, 12, seed=5))
+    alone.evolve.evolve(alone.access.scope(collection))
     return collection
 
 
@@ -154,42 +143,42 @@ EVOLVED: Sequence[Change] = (evolve, roll_back, revoke, forget)
 
 
 @pytest.mark.parametrize("changed", [*BASE, *EVOLVED], ids=lambda change: change.__name__)
-def test_what_is_kept_is_of_the_moment(own: Application, taught: str, changed: Change) -> None:
+def test_what_is_kept_is_of_the_moment(alone: Application, taught: str, changed: Change) -> None:
     """Whatever changes a key has another version: nothing that was kept before is found any more."""
     kept = KeptKeys(ROOM)
-    assert_true(own, kept, taught)
-    before, version = {how: keys_of(own, taught, evolved=how) for how in (False, True)}, versions(own, taught)
-    changed(own, taught)
-    after, now = {how: keys_of(own, taught, evolved=how) for how in (False, True)}, versions(own, taught)
+    assert_true(alone, kept, taught)
+    before, version = {how: keys_of(alone, taught, evolved=how) for how in (False, True)}, versions(alone, taught)
+    changed(alone, taught)
+    after, now = {how: keys_of(alone, taught, evolved=how) for how in (False, True)}, versions(alone, taught)
     assert before[True] != after[True]
     assert (before[False] != after[False]) == (changed in BASE)
     assert (version.base_keys != now.base_keys) == (changed in BASE)
     if changed in EVOLVED:
         assert version.evolved_keys != now.evolved_keys
-    assert_true(own, kept, taught)
+    assert_true(alone, kept, taught)
 
 
-def test_what_changes_no_key_leaves_what_is_kept(own: Application, taught: str) -> None:
-    before = versions(own, taught)
-    ingest(own, taught, CURIE[0] | {"metadata": {"year": 1867}})
-    own.ask.query(Query(text=QUESTIONS[2], scope=own.access.scope(taught)))
-    undo.apply(own, taught, undo.stream(own, taught, 6, seed=7))
-    assert versions(own, taught) == before
+def test_what_changes_no_key_leaves_what_is_kept(alone: Application, taught: str) -> None:
+    before = versions(alone, taught)
+    ingest(alone, taught, CURIE[0] | {"metadata": {"year": 1867}})
+    alone.ask.query(Query(text=QUESTIONS[2], scope=alone.access.scope(taught)))
+    undo.apply(alone, taught, undo.stream(alone, taught, 6, seed=7))
+    assert versions(alone, taught) == before
 
 
-def test_each_snapshot_finds_what_it_has(own: Application, taught: str) -> None:
+def test_each_snapshot_finds_what_it_has(alone: Application, taught: str) -> None:
     """Also one from before a change, when newer keys are kept already; and these are not lost to it."""
     kept = KeptKeys(ROOM)
-    with own.database.snapshot() as old:
-        asked = focus(own, old, taught, QUESTIONS[0])
+    with alone.database.snapshot() as old:
+        asked = focus(alone, old, taught, QUESTIONS[0])
         before = known(kept, old, asked, 2)
-        delete(own, taught)
-        assert_true(own, kept, taught)
-        assert known(kept, old, asked, 2) == before == list(keyed.nearest_passages(old, asked, 2, own.limits))
-    assert_true(own, kept, taught)
+        delete(alone, taught)
+        assert_true(alone, kept, taught)
+        assert known(kept, old, asked, 2) == before == list(keyed.nearest_passages(old, asked, 2, alone.limits))
+    assert_true(alone, kept, taught)
 
 
-def test_answers_are_the_same_with_and_without(own: Application, taught: str) -> None:
+def test_answers_are_the_same_with_and_without(alone: Application, taught: str) -> None:
     """In every way that passages are looked for by keys."""
     ways: list[dict[str, Any]] = [
         {"profile": profile, "memory": memory, "strategy": strategy}
@@ -199,27 +188,27 @@ def test_answers_are_the_same_with_and_without(own: Application, taught: str) ->
     ]
     apart = [
         RetrieveService(
-            own.database, own.planner, own.prior, kept, threshold=0.8, classifier=lambda: own.classifier
+            alone.database, alone.planner, alone.prior, kept, threshold=0.8, classifier=lambda: alone.classifier
         )
         for kept in (KeptKeys(0), KeptKeys(ROOM))
     ]
     for question in QUESTIONS:
         for way in ways:
-            query = Query(text=question, scope=own.access.scope(taught), top_k=2, **way)
+            query = Query(text=question, scope=alone.access.scope(taught), top_k=2, **way)
             without, with_them = (retrieve.find(retrieve.plan(query)) for retrieve in apart)
             assert without.shown == with_them.shown, (question, way)
 
 
 def test_a_question_without_names_reads_what_is_near_by_them(
-    own: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+    alone: Application, taught: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.services.retrieval.propagate.SCANNED_SENTENCES", 1)
     monkeypatch.setattr("app.services.retrieval.propagate.SCANNED_PASSAGES", 2)
-    query = Query(text="what flows into the sea?", scope=own.access.scope(taught), memory="off")
-    found = own.retrieve.find(own.retrieve.plan(query))
-    with own.database.snapshot() as reader:
-        asked = focus(own, reader, taught, query.text)
-        assert list(found.walk.near or ()) == list(keyed.nearest_passages(reader, asked, 2, own.limits))
+    query = Query(text="what flows into the sea?", scope=alone.access.scope(taught), memory="off")
+    found = alone.retrieve.find(alone.retrieve.plan(query))
+    with alone.database.snapshot() as reader:
+        asked = focus(alone, reader, taught, query.text)
+        assert list(found.walk.near or ()) == list(keyed.nearest_passages(reader, asked, 2, alone.limits))
 
 
 class TestRoom:
@@ -233,45 +222,45 @@ class TestRoom:
         return found
 
     @pytest.fixture
-    def three(self, own: Application, collection: str) -> list[str]:
+    def three(self, alone: Application, collection: str) -> list[str]:
         """Collections of five passages each."""
         names = [f"{collection}-{number}" for number in range(3)]
         for name in names:
-            state.staged(own, name, *CURIE, key="first")
-        own.runner.run_ready()
+            state.staged(alone, name, *CURIE, key="first")
+        alone.runner.run_ready()
         return names
 
-    def test_those_asked_for_longest_ago_go_first(self, own: Application, three: list[str]) -> None:
-        one = len(CURIE) * (own.embedder.dimension * 4 + 8)
+    def test_those_asked_for_longest_ago_go_first(self, alone: Application, three: list[str]) -> None:
+        one = len(CURIE) * (alone.embedder.dimension * 4 + 8)
         kept = KeptKeys(2 * one)
-        assert self.sizes(own, three, kept) == [one, 2 * one, 2 * one]
+        assert self.sizes(alone, three, kept) == [one, 2 * one, 2 * one]
         with statements() as sent:
-            self.sizes(own, [three[1], three[2], three[0], three[2], three[0]], kept)
+            self.sizes(alone, [three[1], three[2], three[0], three[2], three[0]], kept)
         assert sum(READ in statement for statement in sent) == 1  # the first, again, in place of the second
 
-    def test_no_more_than_fits_is_read(self, own: Application, three: list[str]) -> None:
-        for most in (0, len(CURIE) * own.embedder.dimension * 4 - 1):
+    def test_no_more_than_fits_is_read(self, alone: Application, three: list[str]) -> None:
+        for most in (0, len(CURIE) * alone.embedder.dimension * 4 - 1):
             with statements() as sent:
-                assert self.sizes(own, three, KeptKeys(most)) == [0, 0, 0]
+                assert self.sizes(alone, three, KeptKeys(most)) == [0, 0, 0]
             assert not any(READ in statement for statement in sent)
 
     def test_few_questions_read_nothing(
-        self, own: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
+        self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(kept_keys, "ASKED", 3)
         kept = KeptKeys(ROOM)
-        assert [size > 0 for size in self.sizes(own, [three[0]] * 4, kept)] == [False, False, True, True]
-        add(own, three[0])
-        assert [size > 0 for size in self.sizes(own, [three[0]] * 3, kept)] == [False, False, True]
+        assert [size > 0 for size in self.sizes(alone, [three[0]] * 4, kept)] == [False, False, True, True]
+        add(alone, three[0])
+        assert [size > 0 for size in self.sizes(alone, [three[0]] * 3, kept)] == [False, False, True]
 
     def test_what_postgres_finds_better_is_left_to_it(
-        self, own: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
+        self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         kept = KeptKeys(ROOM)
 
         def finds(change: Callable[[Focus], Focus]) -> bool:
-            with own.database.snapshot() as reader:
-                return known(kept, reader, change(focus(own, reader, three[0], QUESTIONS[0])), 2) is not None
+            with alone.database.snapshot() as reader:
+                return known(kept, reader, change(focus(alone, reader, three[0], QUESTIONS[0])), 2) is not None
 
         def of(**changed: Any) -> Callable[[Focus], Focus]:
             return lambda asked: replace(asked, collection=replace(asked.collection, **changed))
@@ -283,7 +272,7 @@ class TestRoom:
         assert not finds(lambda asked: asked)
 
     def test_those_who_ask_at_once_read_them_once(
-        self, own: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
+        self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whoever comes while they are read is not held up."""
         kept, reading, go_on = KeptKeys(ROOM), threading.Event(), threading.Event()
@@ -295,16 +284,16 @@ class TestRoom:
             return read(*given, **more)
 
         monkeypatch.setattr(keyed, "all_keys", slowly)
-        first = threading.Thread(target=self.sizes, args=(own, three[:1], kept))
+        first = threading.Thread(target=self.sizes, args=(alone, three[:1], kept))
         first.start()
         assert reading.wait(10)
-        assert self.sizes(own, three[:1], kept) == [0]
+        assert self.sizes(alone, three[:1], kept) == [0]
         go_on.set()
         first.join()
         assert kept.bytes > 0
 
     def test_a_failed_reading_is_made_again(
-        self, own: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
+        self, alone: Application, three: list[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         kept = KeptKeys(ROOM)
 
@@ -314,25 +303,25 @@ class TestRoom:
         with monkeypatch.context() as patch:
             patch.setattr(keyed, "all_keys", fail)
             with pytest.raises(OSError, match="gone"):
-                self.sizes(own, three[:1], kept)
-        assert self.sizes(own, three[:1], kept)[0] > 0
+                self.sizes(alone, three[:1], kept)
+        assert self.sizes(alone, three[:1], kept)[0] > 0
 
 
-def test_expansions_are_looked_for_as_postgres_does(own: Application, taught: str) -> None:
+def test_expansions_are_looked_for_as_postgres_does(alone: Application, taught: str) -> None:
     """What keys are compared with is not the question itself then."""
     kept = KeptKeys(ROOM)
-    with own.database.snapshot() as reader:
-        asked = focus(own, reader, taught, QUESTIONS[0])
-        other = own.encoder.embed(asked.collection, [QUESTIONS[1]])[0]
+    with alone.database.snapshot() as reader:
+        asked = focus(alone, reader, taught, QUESTIONS[0])
+        other = alone.encoder.embed(asked.collection, [QUESTIONS[1]])[0]
         expanded = replace(asked, key_vector=other)
-        assert known(kept, reader, expanded, 2) == list(keyed.nearest_passages(reader, expanded, 2, own.limits))
+        assert known(kept, reader, expanded, 2) == list(keyed.nearest_passages(reader, expanded, 2, alone.limits))
         assert known(kept, reader, expanded, 2) != known(kept, reader, asked, 2)
 
 
-def test_keys_are_read_as_they_are(own: Application, taught: str) -> None:
-    with own.database.snapshot() as reader:
+def test_keys_are_read_as_they_are(alone: Application, taught: str) -> None:
+    with alone.database.snapshot() as reader:
         target = collections.find(reader, taught).id
-        base = evolved_keys.base_keys(reader, target, sorted(state.passages(own, taught).values()))
+        base = evolved_keys.base_keys(reader, target, sorted(state.passages(alone, taught).values()))
         evolved = {
             row.passage_id: row.vector.to_numpy()
             for row in reader.rows(

@@ -191,5 +191,5 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
     assert [one.said for one in read.rounds] == [{"erased": True}] * len(read.rounds)
     assert read.notes == []
     assert {one.passage_id for one in read.evidence} <= {"author"}
-    for one in (scope, past):
-        undo.assert_verified(alone, one.collection.name)
+    for kept in (scope, past):
+        undo.assert_verified(alone, kept.collection.name)

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from app.composition import Application, Servers
 from app.errors import ConfigurationError, ConflictError, InvalidRequestError, UnavailableError
-from app.providers.embedder import Embedder, load_embedder
+from app.providers.embedder import Embedder
 from app.services.jobs.runner import Runner
 from app.services.retrieval.query import Query
 from app.settings import Settings
 from app.storage.jobs.jobs import Job
 from tests.conftest import CURIE
-from tests.support import encoder, state, undo
+from tests.support import state, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import Remembering, Turned, Watched
+from tests.support.encoder import Turned, Watched
 from tests.support.jobs import make_due, run_again
 from tests.support.twins import born
 
@@ -27,14 +27,6 @@ TEXTS = {"sentence": "text", "entity": "surface", "time_expression": "text", "qu
          "expansion_unit": "text", "judged_query": "question"}  # fmt: skip
 UNMOVED = ("question_support", "ranking_audit", "ranking_belief", "key_evidence")
 NEW = {"id": "radium", "title": "Radium", "text": "Radium was discovered by Marie Curie in 1898. It glows."}
-
-
-@pytest.fixture(scope="module")
-def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
-    """Another real encoder of the same dimension."""
-    folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
-    cache = tmp_path_factory.mktemp("cache")
-    return Remembering(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")
 
 
 @pytest.fixture(scope="module")

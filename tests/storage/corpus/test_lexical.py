@@ -32,7 +32,7 @@ histories = st.lists(
     min_size=1,
     max_size=6,
 )
-many = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def new_name() -> str:
@@ -280,7 +280,7 @@ def written(
 
 
 class TestEvolvedKeys:
-    @settings(many, max_examples=25)
+    @many
     @given(corpus=corpora, added=increments, question=st.lists(words | st.just("new"), min_size=1, max_size=6))
     def test_terms_count_as_often_as_evolved_keys_have_them(
         self,

@@ -15,7 +15,7 @@ from app.storage.corpus import collections
 from app.storage.learning import experience
 from app.storage.reasons import influence
 from app.storage.retrieval import hops
-from app.storage.retrieval.hops import Focus, GraphLimits
+from app.storage.retrieval.focus import Focus, GraphLimits
 from tests.support import state, undo
 
 
