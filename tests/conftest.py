@@ -154,7 +154,7 @@ def application(settings: Settings, addresses: Servers, heavy: Heavy) -> Iterato
     services.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(application: Application) -> Iterator[str]:
     """Base URL of a running API."""
     with LiveServer(create_app(application)) as server:
