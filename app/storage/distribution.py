@@ -7,6 +7,8 @@ by every row. What belongs to tenants alone stays where it is, on the coordinato
 
 from dataclasses import dataclass
 
+from sqlalchemy import MetaData
+
 from app.errors import ConfigurationError
 from app.storage.database import Reader, Writer
 from app.storage.tables.base import metadata
@@ -54,6 +56,24 @@ def distributed(reader: Reader) -> bool:
 def by_collection() -> list[str]:
     """Tables with rows of collections, each after those it refers to."""
     return [table.name for table in metadata.sorted_tables if "collection_id" in table.columns]
+
+
+def spread_schema() -> MetaData:
+    """The schema as ``distribute`` leaves it: foreign keys as it puts them on again, without those it does not.
+
+    A table of the coordinator that refers to one on all nodes is kept as a shard there, with its comment.
+    """
+    spread = MetaData()
+    for table in metadata.sorted_tables:
+        copy = table.to_metadata(spread)
+        if copy.name in LOCAL:
+            copy.comment = None
+            continue
+        for key in copy.foreign_key_constraints:
+            if key.referred_table.name == "collection":
+                copy.constraints.remove(key)
+            key.deferrable, key.initially = True, "DEFERRED"
+    return spread
 
 
 def distribute(writer: Writer, *, hnsw_ef_search: int) -> Spread:

@@ -7,7 +7,9 @@ from fastapi.testclient import TestClient
 
 from app.composition import Application
 from app.storage import distribution
+from app.storage.upkeep import drift
 from tests.conftest import CITUS, CURIE, Ingest
+from tests.support import past, undo
 
 pytestmark = pytest.mark.skipif(CITUS is None, reason="ENGRAM_EVALUATION_CITUS is not set")
 
@@ -41,6 +43,32 @@ def test_collections_live_on_single_nodes_and_learn_there(
         assert judged.status_code == 200, judged.text
         assert judged.json()["status"] == "applied"
     assert all(report.clean for report in application.verify.every(1) if report.collection in names)
+
+
+def test_its_schema_is_as_it_should_be_and_what_lacks_is_told(application: Application) -> None:
+    assert drift.missing(application.database) == []
+    key = "sentence_passage_fkey"
+    with application.database.write_long() as writer:
+        told = writer.scalar(
+            "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = %(key)s", {"key": key}
+        )
+        writer.execute(f"ALTER TABLE sentence DROP CONSTRAINT {key}")
+    try:
+        assert drift.missing(application.database) == [f"fk {key} of sentence"]
+    finally:
+        with application.database.write_long() as writer:
+            writer.execute(f"ALTER TABLE sentence ADD CONSTRAINT {key} {told}")
+
+
+def test_a_past_moment_is_brought_back(application: Application, curie: str) -> None:
+    undo.apply(application, curie, undo.stream(application, curie, 12, seed=3))
+    scope = application.access.scope(curie)
+    name = f"{curie}-past"
+    made = application.past.make(scope.collection, past.now(application), name)
+    assert made.events == 12
+    undo.assert_verified(application, name)
+    undo.assert_same(past.learned(application, name), past.learned(application, curie))
+    undo.assert_same(past.corpus(application, name), past.corpus(application, curie))
 
 
 def test_distributing_again_does_nothing(application: Application) -> None:

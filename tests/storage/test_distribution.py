@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from sqlalchemy import ForeignKeyConstraint
 
 import app
 from app.composition import Application
@@ -136,6 +137,27 @@ def test_no_statement_has_a_function_where_citus_refuses_one(refused: re.Pattern
         "INSERT INTO spent SELECT 1 WHERE %(quota)s > 1 ON CONFLICT (day) DO NOTHING",
     )
     assert any(refused.search(one) for one in wrong)
+
+
+def test_what_is_looked_for_on_all_nodes_has_a_column() -> None:
+    """Citus joins what the nodes say, and makes no row of none."""
+    looked = re.compile(r"EXISTS \(SELECT FROM (\w+)\b([^()]*)\)")
+    assert looked.findall("EXISTS (SELECT FROM job WHERE status = 1)") == [("job", " WHERE status = 1")]
+    for file in sorted((Path(app.__file__).parent / "storage").rglob("*.py")):
+        for name, rest in looked.findall(file.read_text(encoding="utf-8")):
+            assert name not in distribution.by_collection() or "collection_id" in rest, (file.name, name, rest)
+
+
+def test_foreign_keys_are_expected_as_they_are_put_on_again() -> None:
+    keys = {
+        key.name: key
+        for table in distribution.spread_schema().tables.values()
+        for key in table.constraints
+        if isinstance(key, ForeignKeyConstraint) and table.name not in LOCAL
+    }
+    assert {"entity_sentence_entity_fkey", "collection_tenant_fkey"} <= keys.keys()
+    assert {key.initially for key in keys.values()} == {"DEFERRED"}
+    assert "collection" not in {key.referred_table.name for key in keys.values()}
 
 
 def test_a_look_up_names_the_collection_at_each_of_its_tables() -> None:

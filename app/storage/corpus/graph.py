@@ -137,12 +137,12 @@ def insert_entities(writer: Writer, collection_id: int, surfaces: Mapping[str, s
 
 
 def _insert_entities(writer: Writer, collection_id: int, entities: Sequence[tuple[str, str]]) -> int:
-    return writer.execute(
+    inserted = writer.rows(  # and not told by their number, in which Citus counts those that were there
         """
         INSERT INTO entity (collection_id, name, surface, spelling)
         SELECT %(collection)s, row.*
         FROM unnest(%(names)s::text[], %(surfaces)s::text[], %(spellings)s::text[]) AS row
-        ON CONFLICT DO NOTHING
+        ON CONFLICT DO NOTHING RETURNING id
         """,
         {
             "collection": collection_id,
@@ -151,6 +151,7 @@ def _insert_entities(writer: Writer, collection_id: int, entities: Sequence[tupl
             "spellings": [spelling(name) for name, _ in entities],
         },
     )
+    return len(inserted)
 
 
 def insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) -> None:

@@ -95,4 +95,4 @@ def give(writer: Writer, collection: Collection, names: Sequence[Name], embeddin
 
 def ingesting(reader: Reader) -> bool:
     """Whether a worker has an ingest in hand, of any collection."""
-    return bool(reader.scalar("SELECT EXISTS (SELECT FROM job WHERE status = 'running' AND kind = 'ingest')"))
+    return bool(reader.scalar("SELECT EXISTS (SELECT 1 FROM job WHERE status = 'running' AND kind = 'ingest')"))

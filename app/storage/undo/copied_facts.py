@@ -51,8 +51,8 @@ def copy(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             "fact_entity",
             f"""
             FROM (
-                SELECT subject_said AS id FROM fact WHERE collection_id = %(target)s
-                UNION SELECT object_said FROM fact WHERE collection_id = %(target)s
+                SELECT unnest(ARRAY[fact.subject_said, fact.object_said]) AS id
+                FROM (SELECT DISTINCT held.fact_id {_SOURCE}) AS said {of_source("fact", "fact.id = said.fact_id")}
                 UNION SELECT unnest(ARRAY[event.entity_id, event.other_id]) FROM fact_event event
                 WHERE event.collection_id = %(source)s AND event.kind = 'merge' AND {_COUNTED}
             ) AS named {of_source("fact_entity held", "held.id = named.id")}

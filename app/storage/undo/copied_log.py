@@ -177,12 +177,12 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
     Args:
         questions: event -> the question that it taught.
     """
-    parameters = copy.parameters(ids=list(questions), questions=list(questions.values()))
+    parameters = {"collection": copy.target, "ids": list(questions), "questions": list(questions.values())}
     taught = "unnest(%(ids)s::bigint[], %(questions)s::bigint[]) AS taught(id, question_id)"
     writer.execute(
         f"""
         UPDATE feedback_event event SET status = 'applied', question_id = new.question_id
-        FROM {given(taught, collection="%(target)s")}
+        FROM {given(taught)}
         WHERE event.collection_id = new.collection_id AND event.id = new.id
         """,
         parameters,
@@ -191,10 +191,10 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
         f"""
         UPDATE key_evidence evidence SET generation = (
             SELECT min(made.number) FROM key_generation made
-            WHERE made.collection_id = %(target)s AND made.created_at >= event.applied_at
+            WHERE made.collection_id = %(collection)s AND made.created_at >= event.applied_at
         )
-        FROM {wanted("ids", collection="%(target)s")}
-        {each("feedback_event event", "event.id = wanted.id", collection="%(target)s")}
+        FROM {wanted("ids")}
+        {each("feedback_event event", "event.id = wanted.id")}
         WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
           AND evidence.gate <> 'none'
         """,
@@ -220,15 +220,22 @@ def count_generations(writer: Writer, copy: Copy) -> None:
 
 def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
     """Give these sentences the memories that verdicts touched, each as it began."""
-    parameters = copy.parameters(ids=list(sentences))
-    audit = each("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")
-    expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND touched.channel = 'time'"
+    touched = writer.rows(
+        f"""
+        SELECT DISTINCT audit.sentence_id, audit.channel FROM {wanted("ids", collection="%(target)s")}
+        {each("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
+        WHERE audit.channel IN ('task', 'time')
+        """,
+        copy.parameters(ids=list(sentences)),
+    )
+    parameters = copy.parameters(
+        touched=[row.sentence_id for row in touched], channels=[row.channel for row in touched]
+    )
+    rows = "unnest(%(touched)s::bigint[], %(channels)s::text[]) AS touched(sentence_id, channel)"
+    expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND new.channel = 'time'"
     began = f"""
-        FROM (
-            SELECT DISTINCT audit.sentence_id, audit.channel FROM {IDS} {audit}
-            WHERE audit.channel IN ('task', 'time')
-        ) AS touched
-        {of_source("sentence s", "s.id = touched.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
+        FROM {given(rows, collection="%(source)s")}
+        {of_source("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
         {of_source("time_expression began", expression, outer=True)}
     """
     writer.execute(
@@ -245,8 +252,8 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
         f"""
         INSERT INTO sentence_memory
             (collection_id, sentence_id, channel, vector, perplexity, update_count, time_expression_id)
-        SELECT %(target)s, s.id, touched.channel, coalesce(began.embedding, s.embedding), 1, 0, began.id {began}
-        WHERE touched.channel = 'task' OR began.id IS NOT NULL
+        SELECT %(target)s, s.id, new.channel, coalesce(began.embedding, s.embedding), 1, 0, began.id {began}
+        WHERE new.channel = 'task' OR began.id IS NOT NULL
         """,
         parameters,
     )
@@ -280,9 +287,10 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], gone: 
         INSERT INTO question_support
             (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
         SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
-        FROM {IDS} {each("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
+        FROM {wanted("ids", collection="%(target)s")}
+        {each("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
         {each("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}
-        {of_source("sentence s", "s.id = audit.sentence_id")} {PASSAGE.format(row="s")}
+        {each("sentence s", "s.id = audit.sentence_id", collection="%(target)s")}
         WHERE audit.channel = 'recall'
         """,
         parameters,

@@ -5,14 +5,17 @@ from typing import Any
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from app.storage import distribution
 from app.storage.database import Database
 from app.storage.tables import metadata
 
 
 def missing(database: Database) -> list[str]:
     """What the database lacks, in words. What it has besides does not count: indexes and weeks come and go."""
+    with database.read() as reader:
+        expected = distribution.spread_schema() if distribution.distributed(reader) else metadata
     with database.inspected() as connection:
-        found = compare_metadata(MigrationContext.configure(connection), metadata)
+        found = compare_metadata(MigrationContext.configure(connection), expected)
     # A change of a column comes as a list of its own, and of vectors' dimensions the schema knows nothing.
     return sorted(_said(change) for change in found if isinstance(change, tuple) and change[0].startswith("add_"))
 

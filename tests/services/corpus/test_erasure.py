@@ -34,7 +34,7 @@ def places(application: Application, *marks: str) -> set[str]:
             for mark in marks:
                 held = reader.scalar(
                     f"""
-                    SELECT EXISTS (SELECT FROM {table.relname} AS r
+                    SELECT EXISTS (SELECT 1 FROM {table.relname} AS r
                     WHERE r::text ILIKE '%%' || %(mark)s || '%%' OR r::text LIKE '%%' || %(bytes)s || '%%')
                     """,
                     {"mark": mark, "bytes": mark.encode().hex()},
