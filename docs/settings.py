@@ -17,8 +17,8 @@ PARTS = (Settings, RetrievalSettings, OperationSettings)
 TARGET = Path(__file__).with_suffix(".md")
 HEADER = """# Settings
 
-Generated from `app/settings.py`, `app/retrieval_settings.py` and `app/operation_settings.py` by `make docs`. Values come from the environment or from a `.env` file in the
-working directory.
+Generated from `app/settings.py`, `app/retrieval_settings.py` and `app/operation_settings.py` by `make docs`. Values
+come from the environment or from a `.env` file in the working directory.
 """
 
 
