@@ -5,7 +5,7 @@ collection only, and ids drawn later come from the same sequences, from beyond t
 passage by its id (verdicts, answers, candidates, audit) is therefore copied as it stands.
 
 What is to be copied is told by the rows of the source, never by those just written: until ``analyse``, the planner
-takes these for a handful.
+takes these for a handful. And no statement looks into both collections, as they may lie on two nodes.
 """
 
 from collections.abc import Mapping, Sequence

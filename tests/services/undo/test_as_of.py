@@ -11,6 +11,7 @@ from app.storage.learning.judges import JudgeSettings
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.past import corpus, learned, meant, now, replayed
+from tests.support.statements import before_each
 
 BERLIN = {
     "id": "berlin",
@@ -54,6 +55,17 @@ class TestStates:
         assert (past.passages_since, past.passages_updated, past.sentences_gone) == (0, 0, 0)
         assert (past.key_generation, past.key_generation_certain) == (1, True)
         assert past.learned["sentence_memory"] == len(live["sentence_memory"])
+
+    def test_no_statement_looks_into_both_the_copy_and_its_source(
+        self, application: Application, taught: str
+    ) -> None:
+        """They may lie on two nodes."""
+        asked: list[str] = []
+        with before_each(lambda _, statement, __: asked.append(statement)):
+            replayed(application, taught, now(application))
+        into = {name: {one for one in asked if f"= %({name})s" in one} for name in ("source", "target")}
+        assert all(into.values())
+        assert into["source"] & into["target"] == set()
 
     def test_before_the_first_verdict_nothing_is_learned(self, application: Application, curie: str) -> None:
         until = now(application)
