@@ -15,6 +15,8 @@ from app.storage.tables.base import metadata
 
 REFERENCE = ("tenant", "collection")
 """On all nodes, each before what refers to it."""
+LEFT_OFF = "collection"
+"""Foreign keys that lead to it are left off."""
 LOCAL = ("access_key", "spent", "act")
 """On the coordinator only."""
 NODE_SETTINGS = {
@@ -70,7 +72,7 @@ def spread_schema() -> MetaData:
             copy.comment = None
             continue
         for key in copy.foreign_key_constraints:
-            if key.referred_table.name == "collection":
+            if key.referred_table.name == LEFT_OFF:
                 copy.constraints.remove(key)
             key.deferrable, key.initially = True, "DEFERRED"
     return spread
@@ -109,7 +111,7 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> Spread:
             {"name": name, "beside": beside},
         )
     for key in keys:
-        if key.onto == "collection":
+        if key.onto == LEFT_OFF:
             continue
         # Of a statement with several parts Citus carries out one after the other, so it is checked in the end.
         writer.execute(f"ALTER TABLE {key.table} ADD CONSTRAINT {key.name} {key.definition} {DEFERRED}")

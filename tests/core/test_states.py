@@ -139,7 +139,8 @@ class TestProperties:
     def test_states_and_gains_stay_in_their_ranges(self, log: list[Verdict]) -> None:
         found = learned(log)
         least = min(one.event.process_noise for one in log)
-        for state in found.moved:
+        moved: list[Memory | Support] = [*found.touched().values(), *found.supports.values()]
+        for state in moved:
             assert least <= state.perplexity <= 1
         for memory in found.memories.values():
             assert np.linalg.norm(memory.vector.astype(np.float64)) == pytest.approx(1.0, abs=1e-6)
@@ -167,7 +168,9 @@ class TestProperties:
     @given(logs())
     def test_a_judge_closes_no_more_of_a_state_in_a_day_than_its_share(self, log: list[Verdict]) -> None:
         share = max(one.event.share for one in log)
-        for state in learned(log).moved:
+        found = learned(log)
+        states: list[Memory | Support] = [*found.memories.values(), *found.supports.values()]
+        for state in states:
             assert all(1 - left <= share + 1e-9 for _, left in state.pulled.kept)
             assert all(0 < left <= 1 for _, left in state.pulled.kept)
 

@@ -116,11 +116,6 @@ class Learned:
         """The memories that a verdict moved."""
         return {key: memory for key, memory in self.memories.items() if memory.update_count}
 
-    @property
-    def moved(self) -> list[Memory | Support]:
-        """All that verdicts moved."""
-        return [*self.touched().values(), *self.supports.values()]
-
 
 def learned(log: Sequence[Verdict], frozen: Collection[str] = ()) -> Learned:
     """Take the step of each verdict."""

@@ -177,6 +177,7 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
     Args:
         questions: event -> the question that it taught.
     """
+    # Rows that are changed are joined to others: by this name ``of_one_node`` says at each whose they are.
     parameters = {"collection": copy.target, "ids": list(questions), "questions": list(questions.values())}
     taught = "unnest(%(ids)s::bigint[], %(questions)s::bigint[]) AS taught(id, question_id)"
     writer.execute(
