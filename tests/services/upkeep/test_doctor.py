@@ -12,7 +12,7 @@ from app.services.upkeep.doctor import Finding, numbers
 from app.settings import Settings
 from app.storage.upkeep import contents
 from tests.support.command import Cli
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on
 from tests.support.openai_server import OpenAiServer
 
 THINGS = [
@@ -36,9 +36,9 @@ THINGS = [
 
 
 @pytest.fixture(scope="module")
-def alone(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+def alone(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """An application on a database of its own, with a worker that beats."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+    with application_on(own, settings, application) as services:
         services.stream.beat()
         yield services
         services.stream.leave()

@@ -19,16 +19,16 @@ from app.storage.retrieval import weeks
 from app.storage.retrieval.weeks import WEEK, monday_of
 from tests.services.sessions import test_teach as teach
 from tests.support import state, undo
-from tests.support.databases import application_on, migrated
+from tests.support.databases import application_on
 from tests.support.past import replayed
 
 QUESTION = "Where was Marie Curie born?"
 
 
 @pytest.fixture(scope="module")
-def application(addresses: Servers, settings: Settings, application: Application) -> Iterator[Application]:
+def application(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """One on a database of its own: weeks are everybody's."""
-    with migrated(addresses) as servers, application_on(servers, settings, application) as services:
+    with application_on(own, settings, application) as services:
         yield services
 
 
