@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from app.composition import Application
+from app.errors import NotFoundError
 from app.services.retrieval.query import Query
 from app.services.upkeep.maintain import IndexHealth, MaintainService, Thresholds
 from app.storage.corpus import collections
@@ -48,8 +49,8 @@ def healthy(application: Application) -> None:
 
 
 @pytest.fixture
-def filled(application: Application, collection: str, healthy: None) -> str:
-    """A collection of 300 passages with random vectors, none of them dead."""
+def filled(application: Application, collection: str, healthy: None) -> Iterator[str]:
+    """A collection of 300 passages with random vectors, none of them dead; ``healthy`` need not build it for others."""
     with application.database.write() as writer:
         target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
         writer.execute(
@@ -61,7 +62,12 @@ def filled(application: Application, collection: str, healthy: None) -> str:
         )
         collections.add_counts(writer, target, passages=300, sentences=0, entities=0, lexical_length=0.0)
     run(service(application))
-    return collection
+    yield collection
+    with suppress(NotFoundError):
+        application.ingest.delete_collection(application.access.scope(collection))
+    run(service(application))
+    with application.database.administer() as administrator:
+        maintenance.vacuum(administrator, "passage")  # which an index made later would be told to have to give back
 
 
 def of_passages(application: Application, name: str) -> str:

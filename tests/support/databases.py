@@ -24,7 +24,8 @@ def new_database(url: str, *, copied: bool = False) -> Iterator[str]:
         copied: with all that is in that of ``url``, to which nobody is connected; else it is empty.
     """
     name = f"test_{uuid4().hex}"
-    template = f'TEMPLATE "{make_url(url).database}"' if copied else ""
+    # Its files are copied: to write each page of it to the log as well would take more than ten times as long.
+    template = f'TEMPLATE "{make_url(url).database}" STRATEGY FILE_COPY' if copied else ""
     with _beside(url) as connection:
         connection.execute(f'CREATE DATABASE "{name}" {template}')
         try:

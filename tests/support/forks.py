@@ -115,14 +115,19 @@ def _server() -> socket.socket:
 
 def _serve() -> list[str]:
     """Fork for each order; returns in a forked process, and with what it is to run."""
+    gc.disable()  # nothing of all this is garbage
+    import httpcore  # noqa: F401  # which clients import when they are made
+
     import app.cli
     import app.main
-    import app.worker  # noqa: F401
+    import app.worker
     from app.providers.language.spacy_pipeline import torch_hidden
 
     with torch_hidden():
         import spacy  # noqa: F401
 
+    app.cli.command()
+    gc.enable()
     gc.freeze()  # else each process copies all of this when it looks for garbage
     with socket.socket(fileno=os.dup(0)) as orders:
         while True:

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from app.composition import Application
-from app.services.undo.as_of import PastCopy
+from app.services.undo.making import PastCopy
 from tests.support import state, undo
 
 CORPUS = (*state.GRAPH, *state.LEXICAL)

@@ -17,7 +17,7 @@ from app.main import create_app
 from app.services.access.scope import Scope
 from app.services.learning.verdict import Verdict
 from app.services.retrieval.query import Query
-from app.services.undo.as_of import PastCopy
+from app.services.undo.making import PastCopy
 from app.settings import Settings
 from tests.conftest import CURIE
 from tests.support import state, undo

@@ -35,7 +35,7 @@ def pages(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     """Whatever is done at a time, the outcome is the same."""
     if request.param:
         for name, size in (("PASSAGES", 2), ("ROWS", 3), ("EVENTS", 3), ("CHUNK", 2)):
-            monkeypatch.setattr(f"app.services.undo.as_of.{name}", size)
+            monkeypatch.setattr(f"app.services.undo.making.{name}", size)
         monkeypatch.setattr("app.services.undo.restore.BATCH", 2)
     return
 
