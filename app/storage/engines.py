@@ -9,6 +9,7 @@ from typing import Any
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Error, ProgrammingError, RawCursor, pq
 from psycopg.rows import namedtuple_row
+from psycopg.sql import SQL
 from sqlalchemy import Engine, create_engine, event, exc
 
 from app.errors import ConfigurationError
@@ -46,6 +47,7 @@ def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
     engine = create_engine(
         with_driver(url),
         connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS},
+        use_native_hstore=False,  # nor looked for
         **pool,
     )
 
@@ -56,8 +58,9 @@ def pooled(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
         )
         autocommit, driver.autocommit = driver.autocommit, True
         with ClientCursor(driver) as cursor:
-            for name, value in settings.items():
-                cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
+            if settings:
+                each = SQL(", ").join(SQL("set_config({}, {}, false)").format(*item) for item in settings.items())
+                cursor.execute(SQL("SELECT {}").format(each))
             record.info[DISTRIBUTED] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
         try:
             register_vector(driver)

@@ -50,7 +50,7 @@ def healthy(application: Application) -> None:
 
 @pytest.fixture
 def filled(application: Application, collection: str, healthy: None) -> Iterator[str]:
-    """A collection of 300 passages with random vectors, none of them dead; ``healthy`` need not build it for others."""
+    """A collection of 300 passages with random vectors, none of them dead, until the end of the test."""
     with application.database.write() as writer:
         target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
         writer.execute(
