@@ -12,24 +12,21 @@ others:
 Facts are closed, never removed: by a word that says so, or, where the predicate is functional, by a believed fact
 of another object that begins later. Ingest, revisions, revocations and verifications all call ``replay``, which
 goes by what was said in its order; no fact depends on another group, so groups are replayed together or one by one.
-
-Days are as ``date.toordinal`` counts; ``ALWAYS`` and ``NEVER`` are open ends. Intervals are half-open.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
 from app.core.caps import UNTOUCHED, Pulled, allowed_gain, with_word
 from app.core.caps import Said as Words
+from app.core.claims import ALWAYS, NEVER, Claim
 from app.core.kalman import update_supports
 from app.core.standing import NEWCOMERS
 
-ALWAYS, NEVER = 0, 3_652_060
-"""Before the first day that a date can name, and after the last."""
 BEGINNING = 0.5
 """What is believed of a fact before anything is said: nothing either way, at perplexity 1."""
 HELD = 0.49
@@ -37,8 +34,6 @@ HELD = 0.49
 SOURCE_NOISE = 2.0
 """R of a source, for and against. From 0.5 at perplexity 1, what n sources state and m go against is believed
 (n + 1) / (n + m + 2), but for the process noise: Laplace's rule. A judge has looked, and counts for more."""
-HANDOVER_DAYS = 366
-"""Two holders of one office may overlap by the year in which one ends and the next begins."""
 
 SOURCE, CONFIRM, CONTRADICT, SUPERSEDE, CLOSE = "source", "confirm", "contradict", "supersede", "close"
 Kind = Literal["source", "confirm", "contradict", "supersede", "close"]
@@ -46,57 +41,6 @@ SUPERSEDED = "superseded"
 """Why a fact is closed that a later one of the same subject and predicate ended."""
 UNSAID = "no longer said"
 """Why a fact is closed all of whose sources say something else by now."""
-
-
-class Days(NamedTuple):
-    """An object that is a date: the days that it covers."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a fact says, of a known subject and predicate; ``object`` is equal where two facts say the same."""
-
-    fact_id: int
-    object: Hashable
-    valid_from: int = ALWAYS
-    valid_to: int = NEVER
-
-    def meets(self, other: "Claim") -> bool:
-        """Whether both can hold on one day; of a fact without days, nothing stands against it."""
-        return self.valid_from < other.valid_to and other.valid_from < self.valid_to
-
-    def agrees(self, other: "Claim") -> bool:
-        """Whether both name the same object: of two dates, the year agrees with a day of it."""
-        one, two = self.object, other.object
-        if isinstance(one, Days) and isinstance(two, Days):
-            inner = Days(max(one.start, two.start), min(one.end, two.end))
-            return inner in {one, two}
-        return one == two
-
-    def rivals(self, other: "Claim") -> bool:
-        """Whether both cannot be true where a subject has one object at a time.
-
-        Not if one may follow the other: it has no end of its own and began earlier, or they share no more than a
-        handover. Nor if one has days and the other none, as nothing says that these are the same.
-        """
-        if self.agrees(other) or not self.meets(other):
-            return False
-        if self.timeless != other.timeless:
-            return False
-        first, second = (self, other) if self.valid_from <= other.valid_from else (other, self)
-        if first.valid_from < second.valid_from and first.valid_to == NEVER:
-            return False
-        shared = min(first.valid_to, second.valid_to) - second.valid_from
-        shortest = min(claim.valid_to - claim.valid_from for claim in (first, second))
-        return self.timeless or shared > min(HANDOVER_DAYS, shortest / 2)
-
-    @property
-    def timeless(self) -> bool:
-        """Whether no day is known of it."""
-        return self.valid_from == ALWAYS and self.valid_to == NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import mean
 
-from app.core.facts import ALWAYS
+from app.core.claims import ALWAYS
 from app.core.temporal import time_constraint
 from app.core.triples import Triple
 from app.evaluation.dataset import Dataset

@@ -8,17 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.facts import (
-    ALWAYS,
-    HELD,
-    NEVER,
-    Claim,
-    Days,
-    Group,
-    Kind,
-    Word,
-    replay,
-)
+from app.core.claims import ALWAYS, NEVER, Claim, Days
+from app.core.facts import HELD, Group, Kind, Word, replay
 
 BEGUN = datetime(2026, 5, 1, tzinfo=UTC)
 Q = 0.001

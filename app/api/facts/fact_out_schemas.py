@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from app.core.facts import ALWAYS, HELD, NEVER
+from app.core.claims import ALWAYS, NEVER
+from app.core.facts import HELD
 from app.services.facts.reading import Extraction, Read
 from app.services.facts.revise import Applied
 from app.services.facts.search import Found

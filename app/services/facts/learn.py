@@ -8,8 +8,9 @@ way it came about: a revocation and an erasure are a replay without some of it.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from app.core.claims import ALWAYS, NEVER, Days
 from app.core.constants import Constants
-from app.core.facts import ALWAYS, NEVER, SOURCE_NOISE, Days, replay
+from app.core.facts import SOURCE_NOISE, replay
 from app.core.temporal import time_constraint
 from app.core.triples import Triple
 from app.providers.language import normalise_entity

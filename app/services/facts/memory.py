@@ -13,18 +13,9 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Literal
 
+from app.core.claims import ALWAYS
 from app.core.constants import Constants
-from app.core.facts import (
-    ALWAYS,
-    CONTRADICT,
-    HELD,
-    SOURCE,
-    SUPERSEDE,
-    Fact,
-    Group,
-    Word,
-    replay,
-)
+from app.core.facts import CONTRADICT, HELD, SOURCE, SUPERSEDE, Fact, Group, Word, replay
 from app.core.linearise import Linearised, linearise
 from app.core.paths import Path
 from app.core.triples import Triple

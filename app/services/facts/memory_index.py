@@ -5,7 +5,8 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.core.facts import ALWAYS, NEVER, Claim, Days, Fact
+from app.core.claims import ALWAYS, NEVER, Claim, Days
+from app.core.facts import Fact
 from app.core.triples import Kind
 from app.providers.language import normalise_entity
 from app.services.facts.walking import SAME_NAMES

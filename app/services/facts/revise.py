@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from app.core.claims import ALWAYS
 from app.core.constants import Constants
-from app.core.facts import ALWAYS, CLOSE, CONTRADICT
+from app.core.facts import CLOSE, CONTRADICT
 from app.core.triples import Triple
 from app.errors import InvalidRequestError, NotFoundError
 from app.providers.language import Language, PassageText

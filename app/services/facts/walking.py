@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Protocol
 
 from app.core import paths
-from app.core.facts import ALWAYS, HELD, NEVER
+from app.core.claims import ALWAYS, NEVER
+from app.core.facts import HELD
 from app.core.linearise import Statement
 from app.core.paths import Link, Path, Web
 from app.core.temporal import time_constraint

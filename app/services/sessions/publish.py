@@ -7,7 +7,8 @@ it, under a judge of its own. All of it goes under keys of the session's, so doi
 from collections.abc import Iterable
 from contextlib import suppress
 
-from app.core.facts import CLOSE, CONTRADICT, NEVER, SUPERSEDE
+from app.core.claims import NEVER
+from app.core.facts import CLOSE, CONTRADICT, SUPERSEDE
 from app.core.triples import Triple
 from app.providers.language import normalise_entity
 from app.services.access.scope import Scope

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from app.core.facts import Claim, Days, Fact, Group, Kind, Move, Word
+from app.core.claims import Claim, Days
+from app.core.facts import Fact, Group, Kind, Move, Word
 from app.core.standing import FULL, NEWCOMERS
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each, given, wanted

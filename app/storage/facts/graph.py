@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.core.alignment import ends
-from app.core.facts import ALWAYS, NEVER
+from app.core.claims import ALWAYS, NEVER
 from app.storage.database import Reader, Writer
 from app.storage.lookups import WANTED, each
 from app.storage.parameters import floats, integers

@@ -13,7 +13,7 @@ from app.storage.parameters import integers
 class FactRow:
     """A fact as it stands; ``subject`` and ``object`` are as they were written first.
 
-    ``object_id`` is 0 where the object is no entity. Days are as ``core.facts`` counts.
+    ``object_id`` is 0 where the object is no entity. Days are as ``core.claims`` counts.
     """
 
     id: int
