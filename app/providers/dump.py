@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -63,17 +64,18 @@ def restore(url: str, source: Path, *, heard: Heard, programs: Path | None = Non
     Raises:
         ConfigurationError: that is not possible, and nothing has changed.
     """
-    options = ["--file=-", "--no-owner", "--no-privileges", "--verbose", str(source)]
     quiet = ["--no-psqlrc", "--quiet", "--output=/dev/null", "--set=ON_ERROR_STOP=1"]
-    with (
-        _Running("psql", quiet, url, programs, lambda _: None, stdin=PIPE) as psql,
-        _Running("pg_restore", options, None, programs, heard) as script,
-    ):
+    with _Running("psql", quiet, url, programs, lambda _: None, stdin=PIPE) as psql:
         try:
             psql.input.write(_EMPTIED)
-            while piece := script.output.read1(PIECE_BYTES):
-                psql.input.write(piece)
-            script.finish()
+            for section in _SECTIONS:
+                options = [f"--section={section}", "--file=-", "--no-owner", "--no-privileges", "--verbose"]
+                with _Running("pg_restore", [*options, str(source)], None, programs, heard) as script:
+                    if section == _DEFINITIONS:
+                        psql.input.write(_understood(script.output.read()))
+                    while piece := script.output.read1(PIECE_BYTES):
+                        psql.input.write(piece)
+                    script.finish()
             psql.input.write(b"\nCOMMIT;\n")  # what ends before that is rolled back
             psql.input.close()
         except BrokenPipeError:  # psql met an error, and says which
@@ -81,6 +83,25 @@ def restore(url: str, source: Path, *, heard: Heard, programs: Path | None = Non
         psql.finish()
 
 
+def _understood(definitions: bytes) -> bytes:
+    """The definitions of tables without what their server noted for itself.
+
+    Since its releases of November 2026 (17.12 is one) Postgres keeps a version, ``pg_attver``, among the options of
+    each column. A ``pg_dump`` of before writes it out with them, and no server takes it.
+    """
+
+    def without(found: re.Match[bytes]) -> bytes:
+        options = [option for option in found[2].split(b", ") if not option.startswith(b"pg_attver=")]
+        return found[1] + b", ".join(options) + found[3] if options else b""
+
+    return _NOTED.sub(without, definitions)
+
+
+_DEFINITIONS = "pre-data"
+_SECTIONS = (_DEFINITIONS, "data", "post-data")
+_NOTED = re.compile(
+    rb"^(ALTER TABLE [^\n]+ ALTER COLUMN [^\n]+ SET \()([^\n]*pg_attver=[^\n]*)(\);\n)", re.MULTILINE
+)
 _EMPTIED = b"""
 SET client_min_messages = warning;
 BEGIN;

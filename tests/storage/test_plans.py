@@ -219,7 +219,8 @@ def test_the_planner_takes_any_collection_for_as_large_as_its_table(application:
         )
         version = reader.scalar("SELECT current_setting('server_version_num')::int")
     assert {row.relname for row in rows} == TENANTS
-    assert {tuple(row.attoptions) for row in rows} == {("n_distinct=1",)}
+    for row in rows:  # beside what newer servers note there for themselves
+        assert [said for said in row.attoptions if not said.startswith("pg_attver=")] == ["n_distinct=1"]
     if version >= 180000:
         # A table in partitions has no rows of its own, and no statistics.
         assert {row.n_distinct for row in rows if row.relname != "episode"} == {1}

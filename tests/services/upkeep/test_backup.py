@@ -27,6 +27,10 @@ from tests.support.forks import ROOT
 from tests.support.processes import eventually
 
 QUESTION = "Where was Marie Curie born?"
+OURS = (
+    "attrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r') "
+    "AND attnum > 0 AND NOT attisdropped"
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +72,15 @@ def teach(services: Application) -> None:
 
 def clean(services: Application) -> bool:
     return all(report.clean for report in services.verify.every(1))
+
+
+def column_options(services: Application) -> list[tuple[str, str, str | None]]:
+    with services.database.read() as reader:
+        rows = reader.rows(
+            "SELECT attrelid::regclass::text AS of, attname AS name, attoptions::text AS options "
+            f"FROM pg_attribute WHERE {OURS} ORDER BY 1, 2"
+        )
+    return [tuple(row) for row in rows]
 
 
 def names(services: Application) -> list[str]:
@@ -120,6 +133,30 @@ def test_what_was_learned_comes_back_to_the_byte(taught: Application, other: App
     other.database.close()
     other.backup.restore(tmp_path / "one", replace=True)
     assert state.learned(other, "curie") == state.learned(taught, "curie")
+
+
+@pytest.mark.parametrize(
+    "noted", ["array_prepend('pg_attver=23131000', attoptions)", "array_append(attoptions, 'pg_attver=23131000')"]
+)
+def test_what_newer_servers_note_of_columns_is_left_out(
+    taught: Application, other: Application, tmp_path: Path, noted: str
+) -> None:
+    """Postgres 17.12 and its like keep ``pg_attver`` among a column's options, which no ``ALTER TABLE`` takes."""
+    said = column_options(taught)
+    assert {options for *_, options in said} > {None}
+    with taught.database.write() as writer:
+        writer.execute(f"UPDATE pg_attribute SET attoptions = {noted} WHERE {OURS}")
+    try:
+        taught.backup.backup(tmp_path / "one")
+    finally:
+        with taught.database.write() as writer:
+            writer.execute(
+                "UPDATE pg_attribute SET attoptions = nullif(array_remove(attoptions, 'pg_attver=23131000'), '{}') "
+                f"WHERE {OURS}"
+            )
+    other.database.close()
+    other.backup.restore(tmp_path / "one", replace=True)
+    assert column_options(taught) == column_options(other) == said
 
 
 def test_nobody_else_may_be_connected(empty: Application, made: Path) -> None:
