@@ -25,8 +25,8 @@ from app.storage.database import Writer
 from app.storage.jobs.jobs import Job
 from tests.conftest import CURIE, Ingest
 from tests.services.corpus.test_ingest_jobs import Disturbed
-from tests.services.keys.test_evolve import verdict
 from tests.support import lexical, state
+from tests.support.evolving import verdict
 from tests.support.jobs import make_due, run_again, runner
 
 UNTITLED = {"id": "radium", "text": "Radium was discovered in Paris in 1898. It glows. It is rare. It is costly."}
