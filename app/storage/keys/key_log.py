@@ -70,10 +70,10 @@ def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> Withd
         """
         UPDATE key_generation made SET events = made.events - taken.events
         FROM (
-            SELECT %(collection)s::bigint AS collection_id, number, count(*) AS events
-            FROM unnest(%(numbers)s::bigint[]) AS number GROUP BY number
+            SELECT number, count(*) AS events FROM unnest(%(numbers)s::bigint[]) AS number GROUP BY number
         ) AS taken
-        WHERE made.collection_id = taken.collection_id AND made.number = taken.number
+        WHERE made.collection_id = %(collection)s AND made.number = ANY(%(numbers)s::bigint[])
+          AND made.number = taken.number
         """,
         parameters | {"numbers": [row.generation for row in evidence if row.generation is not None]},
     )

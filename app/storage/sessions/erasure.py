@@ -68,7 +68,6 @@ def _episodes(writer: Writer, collection_id: int, sessions: Sequence[UUID]) -> d
 def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages: Sequence[int]) -> dict[UUID, str]:
     """Leave ids and numbers of the sessions; the episodes of their rounds, each with its session's own question."""
     parameters = {"collection": collection_id, "ids": list(touched), "passages": list(passages)}
-    of_touched = wanted("ids", "uuid")
     owned = writer.rows(
         f"""
         UPDATE session
@@ -78,8 +77,8 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
             stop_reason = CASE WHEN status = 'running' THEN 'erased' ELSE stop_reason END,
             finished_at = CASE WHEN status = 'running' THEN clock.moment ELSE finished_at END,
             status = CASE WHEN status = 'running' THEN 'stopped' ELSE status END
-        FROM {of_touched} CROSS JOIN {NOW}
-        WHERE session.collection_id = wanted.collection_id AND session.id = wanted.id
+        FROM {NOW}
+        WHERE session.collection_id = %(collection)s AND session.id = ANY(%(ids)s::uuid[])
         RETURNING session.id, session.question
         """,
         parameters,
