@@ -1,5 +1,6 @@
 """What the benchmarks share: reading a data set folder, filling a collection, percentiles and tables."""
 
+import gc
 import gzip
 import json
 import uuid
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import structlog
 
+from app.cli import OBJECTS
 from app.composition import Application, Servers, servers
 from app.services.retrieval.query import Query
 from app.services.upkeep.maintain import MaintainService, Thresholds
@@ -61,6 +63,7 @@ def application() -> Iterator[tuple[Application, Servers]]:
     """
     settings = Settings(log_level="ERROR")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    gc.set_threshold(OBJECTS)  # as in each process of a service
     with servers(settings) as addresses:
         if settings.database_url is None:
             migrate(addresses.database_url)

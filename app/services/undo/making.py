@@ -108,7 +108,7 @@ class Making:
         Args:
             of: what the source is called.
             name: what the copy is called.
-            units: of each expansion that is computed anew, its vector, as ``Restore.units`` found them lacking.
+            units: what verdicts that were revoked since had brought, as ``Restore.units`` gives them.
         """
         writer, copy = self._writer, self._copy
         there = copies.census(writer, copy.source, copy.until)
