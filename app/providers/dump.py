@@ -69,18 +69,23 @@ def restore(url: str, source: Path, *, heard: Heard, programs: Path | None = Non
         try:
             psql.input.write(_EMPTIED)
             for section in _SECTIONS:
-                options = [f"--section={section}", "--file=-", "--no-owner", "--no-privileges", "--verbose"]
-                with _Running("pg_restore", [*options, str(source)], None, programs, heard) as script:
-                    if section == _DEFINITIONS:
-                        psql.input.write(_understood(script.output.read()))
-                    while piece := script.output.read1(PIECE_BYTES):
-                        psql.input.write(piece)
-                    script.finish()
+                _write(section, source, psql.input, heard, programs)
             psql.input.write(b"\nCOMMIT;\n")  # what ends before that is rolled back
             psql.input.close()
         except BrokenPipeError:  # psql met an error, and says which
             pass
         psql.finish()
+
+
+def _write(section: str, source: Path, to: IO[bytes], heard: Heard, programs: Path | None) -> None:
+    """Write what puts a section of the file back, the definitions as any server understands them."""
+    options = [f"--section={section}", "--file=-", "--no-owner", "--no-privileges", "--verbose", str(source)]
+    with _Running("pg_restore", options, None, programs, heard) as script:
+        if section == _DEFINITIONS:
+            to.write(_understood(script.output.read()))
+        while piece := script.output.read1(PIECE_BYTES):
+            to.write(piece)
+        script.finish()
 
 
 def _understood(definitions: bytes) -> bytes:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.learning.feedback import Receipt
 from app.services.learning.learn import LearnService
-from app.services.learning.verdict import Verdict
 from tests.conftest import CURIE
 from tests.support import state
 
@@ -49,15 +48,16 @@ def give(
     wait: bool = True,
     **more: Any,
 ) -> Receipt:
-    said = Verdict(
-        query_id=query_id,
-        scope=application.access.scope(collection),
+    receipt = state.judge(
+        application,
+        collection,
+        query_id,
+        wait=wait,
         partial=True,
         supporting_passages=tuple(passages),
         expansions=tuple(expansions),
         **more,
     )
-    receipt = application.feedback.accept(said, uuid4().hex, wait=wait)
     assert not wait or receipt.event.status == "applied", receipt.event.error
     return receipt
 
@@ -89,14 +89,20 @@ def vector(row: Mapping[str, Any], column: str) -> np.ndarray[Any, np.dtype[np.f
     return np.array(row[column].strip("[]").split(","), dtype=np.float64)
 
 
-def with_learning(application: Application, **changes: Any) -> LearnService:
-    """A service with other constants."""
+def services(application: Application, **changes: Any) -> tuple[LearnService, EvolveService]:
+    """Services with other constants."""
     learning = replace(application.key_learning, **changes)
     attribution = Attribution(application.database, application.encoder, application.limits, learning)
     evolve = EvolveService(application.database, learning.rules)
-    return LearnService(
+    learn = LearnService(
         application.database, application.noise, application.prior, attribution, evolve, max_attempts=5
     )
+    return learn, evolve
+
+
+def with_learning(application: Application, **changes: Any) -> LearnService:
+    """The one that learns with other constants."""
+    return services(application, **changes)[0]
 
 
 PASSAGES = [str(passage["id"]) for passage in CURIE]

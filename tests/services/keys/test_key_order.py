@@ -13,7 +13,6 @@ from app.composition import Application
 from app.core import keys as core
 from app.core.keys import KeyRules
 from app.core.verdict import Expansion
-from app.services.keys.evolve import EvolveService
 from app.services.learning.learn import LearnService
 from tests.support import state
 from tests.support.evolving import (
@@ -27,6 +26,7 @@ from tests.support.evolving import (
     give,
     learned,
     rows,
+    services,
     stream,
     vector,
     with_learning,
@@ -159,8 +159,7 @@ class TestAnyVerdicts:
             target = state.collection_id(application, curie)
             writer.execute("DELETE FROM judged_query WHERE collection_id = %(c)s", {"c": target})
         rules = KeyRules(0.7, 0.25, units=2, capacity=3)
-        learn = with_learning(application, rules=rules, most_waiting=10_000, patience=10_000)
-        evolve = EvolveService(application.database, rules)
+        learn, evolve = services(application, rules=rules, most_waiting=10_000, patience=10_000)
         asked = [state.given_episode(application, curie, question, []) for question in QUESTIONS]
         events = [
             give(application, curie, asked[question], named, [UNITS[unit] for unit in units], wait=False).event.id

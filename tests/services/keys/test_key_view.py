@@ -12,16 +12,14 @@ from app.core import keys as core
 from app.core.verdict import Expansion
 from app.errors import NotFoundError
 from app.providers.language import terms
-from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.keys.key_view import EVENTS, TERMS, KeyView
 from app.services.learning.feedback import Receipt
 from app.services.learning.learn import LearnService
 from tests.support import state
+from tests.support.evolving import QUESTION, RIVER, services, verdict
 
-QUESTION = "Which river is the longest of its country?"
 OTHER = "What do ships sail on to reach the capital?"
-RIVER = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
 WATER = Expansion("facets", "longest rivers, waterways, ships, sailing to the capital")
 UNRELATED = Expansion("facets", "stock exchange, quarterly earnings, tax law")
 
@@ -35,17 +33,7 @@ def taught(
     **more: Any,
 ) -> Receipt:
     """A verdict that says these passages helped as a whole, applied."""
-    query_id = state.given_episode(application, name, question, [])
-    return state.judge(
-        application,
-        name,
-        query_id,
-        wait=True,
-        partial=True,
-        supporting_passages=tuple(passages),
-        expansions=tuple(expansions),
-        **more,
-    )
+    return verdict(application, name, passages, expansions, question, **more)
 
 
 def seen(application: Application, name: str, passage: str = "vistula", limit: int = 20) -> KeyView:
@@ -54,14 +42,7 @@ def seen(application: Application, name: str, passage: str = "vistula", limit: i
 
 def with_rules(application: Application, **changes: Any) -> tuple[LearnService, EvolveService]:
     """Services with other rules of composition."""
-    rules = replace(application.key_learning.rules, **changes)
-    learning = replace(application.key_learning, rules=rules)
-    attribution = Attribution(application.database, application.encoder, application.limits, learning)
-    evolve = EvolveService(application.database, rules)
-    learn = LearnService(
-        application.database, application.noise, application.prior, attribution, evolve, max_attempts=5
-    )
-    return learn, evolve
+    return services(application, rules=replace(application.key_learning.rules, **changes))
 
 
 def test_a_passage_that_no_verdict_named_has_its_base_key(application: Application, curie: str) -> None:
