@@ -98,7 +98,7 @@ class Asking(Upkeep):
         return RetrieveService(
             self.database,
             self.planner,
-            self.prior,
+            self.priors,
             self.kept_keys,
             self.llm,
             threshold=self.settings.sufficiency_threshold,
@@ -113,7 +113,7 @@ class Asking(Upkeep):
     @cached_property
     def ask(self) -> AskService:
         """Answers queries as they were asked."""
-        influences = Influences(self.prior, self.settings.recall_gate)
+        influences = Influences(self.priors, self.settings.recall_gate)
         return AskService(
             self.database, self.reads, self.retrieve, influences, durable=self.settings.episodes_durable
         )

@@ -200,7 +200,7 @@ class Application(Asking):
             self.teacher,
             self.quotas,
             Publisher(self.database, self.facts),
-            RoundJudge(self.database, lambda: self.classifier, lambda: self.prior),
+            RoundJudge(self.database, lambda: self.classifier, lambda: self.priors),
         )
 
     @cached_property
@@ -219,7 +219,7 @@ class Application(Asking):
         return LearnService(
             self.database,
             self.noise,
-            self.prior,
+            self.priors,
             self.attribution,
             self.evolve,
             max_attempts=self.settings.feedback_max_attempts,
@@ -263,7 +263,7 @@ class Application(Asking):
     @cached_property
     def verify(self) -> VerifyService:
         """Proves that what is learned follows from the log."""
-        return VerifyService(self.database, self.prior, self.evolve, capacity=self.key_learning.rules.capacity)
+        return VerifyService(self.database, self.priors, self.evolve, capacity=self.key_learning.rules.capacity)
 
     @cached_property
     def past(self) -> PastService:
@@ -301,7 +301,7 @@ class Application(Asking):
 
     def warm_up(self) -> None:
         """Load what is heavy and check the configuration, before the first request pays for it."""
-        _ = self.prior
+        _ = self.priors
         self.check_dimension()
         if self.database.replica is not None:
             self.database.replica.start()

@@ -8,7 +8,7 @@ from app.errors import ConfigurationError
 from app.providers.embedder import Embedder, load_embedder
 from app.providers.language import Language, load_language
 from app.providers.llm import Llm
-from app.providers.prior import RankingPrior, load_prior
+from app.providers.prior import RankingPriors, load_priors
 from app.providers.stop import CrossEncoder, Relevance, StopWeights, load_stop
 from app.providers.tokens import Tokens
 from app.services.access.encoder import Encoder
@@ -84,9 +84,9 @@ class Parts:
         )
 
     @cached_property
-    def prior(self) -> RankingPrior:
+    def priors(self) -> RankingPriors:
         """What is believed of the ranking weights, and of what is enough, before any verdict."""
-        return load_prior(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
+        return load_priors(self.settings.ranking_prior).with_rounds(self.stop_weights.rounds)
 
     @cached_property
     def stop_weights(self) -> StopWeights:

@@ -10,7 +10,7 @@ import pytest
 from app import sample
 from app.composition import Application
 from app.core.ranking import FEATURES
-from app.providers.prior import RankingPrior, load_prior
+from app.providers.prior import load_priors
 from app.settings import Settings
 from tests.support.command import NOWHERE, Cli
 
@@ -51,6 +51,12 @@ def fitted(tmp_path_factory: pytest.TempPathFactory, settings: Settings, applica
     return folder / "new" / "prior.json"
 
 
+def write_encyclopedic(path: Path, fitted: Path, weights: dict[str, Any]) -> None:
+    """Write the fitted weights with others for encyclopedic corpora."""
+    both = json.loads(fitted.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(both | {"encyclopedic": weights}), encoding="utf-8")
+
+
 def measured(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any], dict[str, float]]:
     """What a run of three questions printed, its document, and recall@5 of each arm."""
     done = cli("evaluate", "sample", "--limit", "3", *arguments)
@@ -61,10 +67,11 @@ def measured(cli: Cli, *arguments: str) -> tuple[str, dict[str, Any], dict[str, 
 
 
 def test_fitted_weights_can_be_loaded_and_prefer_what_answers(fitted: Path) -> None:
-    prior = load_prior(fitted)
+    prior = load_priors(fitted).encyclopedic
 
     assert prior.fitted == ("sample",)
-    assert prior.name != load_prior().name
+    assert prior.name != load_priors().encyclopedic.name
+    assert load_priors(fitted).general.name == load_priors().general.name
     assert prior.prior.mean[FEATURES.index("similarity")] > 0
 
 
@@ -72,19 +79,18 @@ def test_fitting_again_gives_the_same_weights(cli: Cli, fitted: Path) -> None:
     few_questions(cli.folder)
     assert cli("fit", "sample").stdout == "ranking_prior.json\n"
 
-    again: RankingPrior = load_prior(cli.folder / "ranking_prior.json")
-    assert again.name == load_prior(fitted).name
+    assert load_priors(cli.folder / "ranking_prior.json").name == load_priors(fitted).name
 
 
 def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Path) -> None:
     few_questions(cli.folder)
-    whole = json.loads(fitted.read_text(encoding="utf-8"))
+    whole = json.loads(fitted.read_text(encoding="utf-8"))["encyclopedic"]
     other = whole | {"mean": [value / 2 for value in whole["mean"]]}
     del other["enough"]  # whatever that was of
-    (cli.folder / "ranking.json").write_text(json.dumps(other), encoding="utf-8")
+    write_encyclopedic(cli.folder / "ranking.json", fitted, other)
     done = cli("fit", "sample", "--ranking", "ranking.json", "--out", "both.json")
     assert done.returncode == 0, done.stderr
-    both = json.loads((cli.folder / "both.json").read_text(encoding="utf-8"))
+    both = json.loads((cli.folder / "both.json").read_text(encoding="utf-8"))["encyclopedic"]
     assert both["mean"] == pytest.approx(other["mean"], rel=1e-5)  # rounded
     assert {name: both[name] for name in other if name != "mean"} == {
         name: other[name] for name in other if name != "mean"
@@ -92,10 +98,10 @@ def test_what_is_enough_is_fitted_to_given_ranking_weights(cli: Cli, fitted: Pat
     assert both["enough"]["features"] == whole["enough"]["features"]
     assert both["enough"]["mean"] != whole["enough"]["mean"]
 
-    (cli.folder / "ranking.json").write_text(json.dumps(other | {"fitted": ["musique"]}), encoding="utf-8")
+    write_encyclopedic(cli.folder / "ranking.json", fitted, other | {"fitted": ["musique"]})
     refused = cli("fit", "sample", "--ranking", "ranking.json")
     assert refused.returncode != 0
-    assert "were fitted to musique" in refused.stderr
+    assert "encyclopedic: musique" in refused.stderr
 
 
 def test_what_verdicts_bring_is_drawn_from_one_pass_of_answers(cli: Cli) -> None:
@@ -118,20 +124,21 @@ def test_a_run_starts_from_the_given_weights_and_says_so(cli: Cli, fitted: Path)
     content = json.loads(fitted.read_text(encoding="utf-8"))
     given = cli.folder / "mine.json"
     given.write_text(json.dumps(content), encoding="utf-8")
-    opposite = content | {"mean": [-value for value in content["mean"]]}
-    (cli.folder / "opposite.json").write_text(json.dumps(opposite), encoding="utf-8")
+    ours = content["encyclopedic"]
+    opposite = ours | {"mean": [-value for value in ours["mean"]]}
+    write_encyclopedic(cli.folder / "opposite.json", fitted, opposite)
     printed, document, recall = measured(cli, "--prior", "mine.json")
     _, otherwise, lost = measured(cli, "--prior", "opposite.json")
     _, shipped, _ = measured(cli)
 
-    assert document["engine"]["ranking_prior"] == [load_prior(given).name, "sample"]
-    assert otherwise["engine"]["ranking_prior"][0] == load_prior(cli.folder / "opposite.json").name
-    assert shipped["engine"]["ranking_prior"] == [load_prior().name, *load_prior().fitted]
+    assert document["engine"]["ranking_prior"] == [load_priors(given).name, *load_priors(given).fitted]
+    assert otherwise["engine"]["ranking_prior"][0] == load_priors(cli.folder / "opposite.json").name
+    assert shipped["engine"]["ranking_prior"] == [load_priors().name, *load_priors().fitted]
     assert document["command"] == "engram evaluate sample --protocol cold --limit 3 --prior mine.json"
     assert "mine" in printed
     page = next(cli.folder.glob("evaluation/*mine*.md")).read_text(encoding="utf-8")
     assert document["command"] in page
-    assert load_prior(given).name in page
+    assert load_priors(given).name in page
     assert recall["default"] > 0.5 > lost["default"]
     assert {arm: value for arm, value in lost.items() if arm != "default"} == {
         arm: value for arm, value in recall.items() if arm != "default"

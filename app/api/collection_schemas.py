@@ -4,6 +4,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.core.corpus_kind import CorpusKind
 from app.core.key_text import KeyBuilding
 from app.core.profiles import ProfileName
 from app.services.retrieval.query import Memory, Strategy
@@ -75,6 +76,15 @@ class CollectionOut(BaseModel):
     sentence_count: int
     entity_count: int
     key_building: KeyBuilding = Field(description="What the keys are made of by which passages are found.")
+    corpus_kind: CorpusKind = Field(
+        description="Which ranking weights it starts from: 'encyclopedic' where passages are titled after the "
+        "things they describe, else 'general'."
+    )
+    title_share: float | None = Field(
+        description="Share of its passages titled after what they describe, in [0, 1]; from one half on it is "
+        "taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet."
+    )
+    fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by its titles.")
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None

@@ -61,10 +61,18 @@ def enough(
         settings = settings.model_copy(update={"ranking_prior": prior})
     with engine(settings) as (services, _), progress(err()) as bars:
         harness, begin = open_harness(services, loaded, ticks(bars, f"{loaded.name}: ingest")), partial(steps, bars)
+        kind = harness.scope.collection.corpus_kind
         if draws is not None:
             noise = settings.observation_noise_positive
             found = measure_drawn(
-                harness, loaded, services.prior, begin, verdicts=given, draws=draws, noise=noise, limit=limit
+                harness,
+                loaded,
+                services.priors.of_kind(kind),
+                begin,
+                verdicts=given,
+                draws=draws,
+                noise=noise,
+                limit=limit,
             )
         else:
             judge = choose("oracle", "full", None)
@@ -79,7 +87,8 @@ def enough(
                 limit=limit,
                 lacking=lacking,
             )
-        found["prior"] = [services.prior.enough_name, *services.prior.fitted]
+        prior_of_kind = services.priors.of_kind(kind)
+        found["prior"] = [prior_of_kind.enough_name, *prior_of_kind.fitted]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"enough-{'draws-' if draws is not None else ''}{loaded.name}.json"
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

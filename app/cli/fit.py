@@ -38,32 +38,38 @@ def fit(
         typer.Option(min=1, help="The first so many questions of each, over the passages that come with them."),
     ] = None,
 ) -> None:
-    """Fit the weights that collections start from to data sets with known relevant passages."""
+    """Fit the weights that collections start from to data sets with known relevant passages.
+
+    Each kind of corpus (encyclopedic, general) has weights of its own. A kind that none of the data sets is of
+    keeps the shipped ones.
+    """
     from app.errors import InvalidRequestError
     from app.evaluation.dataset import cut
-    from app.evaluation.fit import fit_weights
+    from app.evaluation.fit import fit_kinds
     from app.evaluation.harness import open_harness
     from app.evaluation.linked import compare
     from app.evaluation.progress import progress, steps, ticks
-    from app.providers.prior import load_ranking, no_preference
+    from app.providers.prior import SHIPPED, for_any_kind, load_ranking, no_preference
     from app.settings import Settings
 
     kept = None if ranking is None else load_ranking(ranking)
     loaded = [cut(load_dataset(folder), limit) for folder in datasets]
     names = tuple(dataset.name for dataset in loaded)
-    if kept is not None and sorted(kept[2]) != sorted(names):
-        raise InvalidRequestError(f"The weights in {ranking} were fitted to {', '.join(kept[2])}: name these.")
+    if kept is not None and not any(sorted(fitted) == sorted(names) for _, _, fitted in kept.values()):
+        fitted = "; ".join(f"{kind}: {', '.join(names)}" for kind, (_, _, names) in kept.items())
+        raise InvalidRequestError(f"The weights in {ranking} were fitted to other data sets ({fitted}).")
     with engine(Settings()) as (services, _), progress(err()) as bars:
         if not facts:  # a prior over other features must not stand in the way of its successor
-            services.prior = no_preference()
+            services.priors = for_any_kind(no_preference())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
         told = partial(steps, bars)
         if facts:
-            _say_facts(compare(corpora, services.language, services.prior.first, told))
+            _say_facts(compare(corpora, services.language, services.priors.encyclopedic.first, told))
             return
-        content = fit_weights(corpora, told, None if kept is None else kept[:2])
+        shipped = json.loads(SHIPPED.read_text(encoding="utf-8"))
+        content = fit_kinds(corpora, told, shipped, kept)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))

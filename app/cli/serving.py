@@ -32,6 +32,10 @@ def collection(
     slots: Annotated[int | None, typer.Option(help="Last positions of an answer that it may take.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make its draws repeatable.")] = None,
     no_exploration: Annotated[bool, typer.Option("--no-exploration", help="End the exploration.")] = False,
+    corpus_kind: Annotated[
+        str | None,
+        typer.Option(help="Which ranking weights it starts from: encyclopedic, general, or auto (by its titles)."),
+    ] = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -49,6 +53,8 @@ def collection(
         patch["experiment"] = None if experiment is None else _document(experiment)
     if exploring or no_exploration:
         patch["exploration"] = exploring or None
+    if corpus_kind is not None:
+        patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
     with client_of(url) as client:
         path = path_of("collections", name)
         shown = client.send("PATCH", path, json=patch) if patch else client.send("GET", path)
@@ -69,6 +75,13 @@ def _say_collection(shown: dict[str, Any]) -> None:
     counts = ", ".join(f"{shown[f'{kind}_count']} {plural}" for kind, plural in PLURALS.items())
     serving = "in shadow: it learns, and serves without memory" if shown["serving"] == "shadow" else "live"
     say(f"{shown['name']}: {counts}; {serving}")
+    share = (
+        ""
+        if shown["title_share"] is None
+        else f" ({shown['title_share']:.0%} of passages titled after their subject)"
+    )
+    decided = "as set" if shown["fixed_kind"] else f"by its titles{share}"
+    say(f"     ranked as {shown['corpus_kind']}, {decided}")
     for arm in (shown["experiment"] or {}).get("arms", []):
         say(
             f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "

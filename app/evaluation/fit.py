@@ -1,6 +1,6 @@
 """Fitting the weights that every collection starts from to data sets with known relevant passages."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 
 from app.core import sufficiency
 from app.core.belief import Prior
+from app.core.corpus_kind import CorpusKind
 from app.core.fitting import Judged, fit
 from app.core.ranking import FIRST_LOOK
 from app.errors import InvalidRequestError
 from app.evaluation.dataset import Dataset
 from app.evaluation.harness import Harness
-from app.providers.prior import RankingPrior, as_json, no_preference
+from app.providers.prior import RankingPrior, RankingWeights, as_json, for_any_kind, no_preference
 from app.services.retrieval.query import Query
 
+QUESTIONS = 600
+"""Questions of a data set that weights are fitted to, at most."""
 RIDGE = 0.003
 """Keeps weights of features that a data set hardly has from growing without bound."""
 ENOUGH_RIDGE = 0.03
@@ -32,7 +35,7 @@ What verdicts bring hardly hangs on them: docs/enough.md."""
 
 def judged(harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]) -> list[Judged]:
     """Every question's candidates, found without memory by this prior, with the relevant ones marked."""
-    retrieve = harness.services.retrieve.by(prior)
+    retrieve = harness.services.retrieve.by(for_any_kind(prior))
     found = []
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")
@@ -48,12 +51,45 @@ Steps = Callable[[str, int], Callable[[], None]]
 """Given what is counted and how many there are: told of each one done."""
 
 
+Corpora = Sequence[tuple[Harness, Dataset]]
+
+
+def fit_kinds(
+    corpora: Corpora,
+    steps: Steps,
+    start: Mapping[CorpusKind, Mapping[str, Any]],
+    ranking: Mapping[CorpusKind, RankingWeights] | None = None,
+) -> dict[str, Any]:
+    """Fit the weights that collections start from, for each kind of corpus to the data sets of that kind.
+
+    Args:
+        start: by kind the weights, as in a file of them, of a kind that no data set is of.
+        ranking: by kind the ranking weights to keep, if only what is enough is to be fitted.
+
+    Raises:
+        InvalidRequestError: as ``fit_prior`` and ``fit_enough``.
+    """
+    corpora = [(harness, thinned(dataset)) for harness, dataset in corpora]
+    weights: dict[str, Any] = {}
+    for kind, other in start.items():
+        own = [pair for pair in corpora if pair[0].scope.collection.corpus_kind == kind]
+        kept = None if ranking is None else ranking[kind][:2]
+        weights[kind] = fit_weights(own, steps, kept) if own else dict(other)
+    return weights
+
+
+def thinned(dataset: Dataset) -> Dataset:
+    """The data set with at most ``QUESTIONS`` questions, evenly spaced: each data set counts the same anyway."""
+    every = -(-len(dataset.questions) // QUESTIONS)
+    return replace(dataset, questions=dataset.questions[::every]) if every > 1 else dataset
+
+
 def fit_weights(
-    corpora: Sequence[tuple[Harness, Dataset]],
+    corpora: Corpora,
     steps: Steps,
     ranking: tuple[NDArray[np.float64], Prior] | None = None,
 ) -> dict[str, Any]:
-    """All weights that collections start from, as a file of them holds them.
+    """Fit all weights that collections of one kind start from, as a file holds them.
 
     Args:
         ranking: of the first look and of both, as ``fit_looks`` gives them, if only what is enough is to be fitted.
@@ -66,7 +102,7 @@ def fit_weights(
     return as_json(first, both, names, fit_enough(corpora, first, both, steps))
 
 
-def fit_looks(corpora: Sequence[tuple[Harness, Dataset]], steps: Steps) -> tuple[NDArray[np.float64], Prior]:
+def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
     """Weights of the first look, (len(FIRST_LOOK),), and a prior over all features; each corpus counts the same.
 
     The questions are asked twice: the second look's features hang on whom the first one puts into the pool.
@@ -88,9 +124,7 @@ def fit_looks(corpora: Sequence[tuple[Harness, Dataset]], steps: Steps) -> tuple
     return first, fit_prior(looked(replace(none, first=first), "second"))
 
 
-def fit_enough(
-    corpora: Sequence[tuple[Harness, Dataset]], first: NDArray[np.float64], ranking: Prior, steps: Steps
-) -> Prior:
+def fit_enough(corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps) -> Prior:
     """A prior of when the first passages hold all the evidence, ranked by these weights.
 
     The questions are asked once more: what is looked at of an answer hangs on the weights that it is ranked by.
@@ -114,7 +148,7 @@ def answered(
     harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Of every question with a candidate its answer's features, (n, k), and whether the first held all, (n,)."""
-    retrieve = harness.services.retrieve.by(prior)
+    retrieve = harness.services.retrieve.by(for_any_kind(prior))
     rows, held = [], []
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")

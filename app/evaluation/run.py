@@ -31,7 +31,7 @@ from app.evaluation.sweep import sweep
 from app.evaluation.table import FITTED
 from app.evaluation.variations import COMPARED, FULL, Variation
 from app.providers.language.spacy_pipeline import RULES, pipeline_folder
-from app.providers.prior import RankingPrior
+from app.providers.prior import RankingPriors
 from app.settings import Settings
 
 # Settings that can change a figure.
@@ -73,7 +73,7 @@ class Configured(Services, Protocol):
     @property
     def settings(self) -> Settings: ...
     @property
-    def prior(self) -> RankingPrior: ...
+    def priors(self) -> RankingPriors: ...
 
 
 def evaluate(
@@ -108,7 +108,7 @@ def evaluate(
     engine["embedding_fingerprint"] = services.embedder.fingerprint[:DIGITS]
     if pipeline_folder(services.settings.spacy_model) is None:
         engine["spacy_model"] = RULES  # what is not installed found no names
-    engine["ranking_prior"] = [services.prior.name, *services.prior.fitted]
+    engine["ranking_prior"] = [services.priors.name, *services.priors.fitted]
     asks = (
         options.protocol == "answers"
         or options.live
@@ -120,9 +120,9 @@ def evaluate(
     for name in STOPS.get(options.sufficiency or "", ()):
         value = getattr(services.settings, name)
         engine[name] = str(value) if isinstance(value, Path) else value
-    fitted = options.weighted and dataset.name in services.prior.fitted
+    fitted = options.weighted and dataset.name in services.priors.fitted
     if fitted:
-        _warn(console, dataset, services.prior)
+        _warn(console, dataset, services.priors)
     with progress(console) as bars:
         read, opened = _tokens_read(services), time.perf_counter()
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
@@ -146,9 +146,9 @@ def evaluate(
     return report
 
 
-def _warn(console: Console, dataset: Dataset, prior: RankingPrior) -> None:
+def _warn(console: Console, dataset: Dataset, priors: RankingPriors) -> None:
     console.print(
-        f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(prior.fitted)}. "
+        f"Warning: {FITTED}: the ranking weights in use were fitted to {', '.join(priors.fitted)}. "
         f"Figures of {dataset.name} are better than those of data that they have not seen; "
         "fit others with `engram fit` and give them with --prior.",
         soft_wrap=True,

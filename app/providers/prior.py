@@ -1,17 +1,21 @@
-"""The priors of ranking and of "enough" as files: what every collection believes before its first verdict."""
+"""The priors of ranking and of "enough" as files: what every collection believes before its first verdict.
+
+There is one set of priors for each kind of corpus, see ``core.corpus_kind``.
+"""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from app.core import sufficiency
 from app.core.belief import Believed, Prior
+from app.core.corpus_kind import CorpusKind
 from app.core.ranking import FEATURES, FIRST_LOOK
 from app.core.rounds import FEATURES as ROUND_FEATURES
 from app.errors import ConfigurationError
@@ -77,6 +81,42 @@ class RankingPrior:
         return replace(self, rounds=rounds, rounds_name=name)
 
 
+@dataclass(frozen=True, slots=True)
+class RankingPriors:
+    """The priors that collections start from, by the kind of their corpus."""
+
+    encyclopedic: RankingPrior
+    general: RankingPrior
+
+    def of_kind(self, kind: CorpusKind) -> RankingPrior:
+        """The prior for a kind of corpus."""
+        return self.encyclopedic if kind == "encyclopedic" else self.general
+
+    @property
+    def name(self) -> str:
+        """The fingerprints of both, in 16 characters."""
+        return hashlib.sha256(f"{self.encyclopedic.name} {self.general.name}".encode()).hexdigest()[:16]
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """Names of the data sets that either was fitted to."""
+        return (*self.encyclopedic.fitted, *self.general.fitted)
+
+    @property
+    def priors(self) -> dict[Believed, Prior]:
+        """All priors, of both kinds."""
+        return self.encyclopedic.priors | self.general.priors
+
+    def with_rounds(self, rounds: Prior | None) -> "RankingPriors":
+        """The same with a prior for sessions, for both kinds."""
+        return RankingPriors(self.encyclopedic.with_rounds(rounds), self.general.with_rounds(rounds))
+
+
+def for_any_kind(prior: RankingPrior) -> RankingPriors:
+    """One prior for every kind of corpus."""
+    return RankingPriors(prior, prior)
+
+
 def no_preference() -> RankingPrior:
     """All weights 0: what there is before any were fitted to these features."""
     return RankingPrior("none", np.zeros(len(FIRST_LOOK)), _flat(len(FEATURES)), (), undecided(), "none")
@@ -91,17 +131,18 @@ def _flat(size: int) -> Prior:
     return Prior(np.zeros(size), np.eye(size))
 
 
-def load_prior(path: Path | None = None) -> RankingPrior:
-    """The prior in a file, the shipped one by default.
+def load_priors(path: Path | None = None) -> RankingPriors:
+    """The priors in a file, the shipped ones by default.
 
     Raises:
-        ConfigurationError: the file cannot be read, or is no prior over this version's features.
+        ConfigurationError: the file cannot be read, or holds no priors over this version's features.
     """
     path = path or SHIPPED
     try:
-        return from_json(json.loads(path.read_text(encoding="utf-8")))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return RankingPriors(from_json(content["encyclopedic"]), from_json(content["general"]))
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ConfigurationError(f"{path} holds no ranking prior: {error}") from error
+        raise ConfigurationError(f"{path} holds no ranking priors: {error}") from error
 
 
 def from_json(content: Mapping[str, Any]) -> RankingPrior:
@@ -121,20 +162,24 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     )
 
 
-def load_ranking(path: Path) -> tuple[NDArray[np.float64], Prior, tuple[str, ...]]:
-    """Of a file only what ranks: weights of the first look, the prior over all features, names of what they were
-    fitted to. Whatever it says of what is enough: that may be of another version's features.
+RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
+"""Weights of the first look, the prior over all features, and the names of the data sets they were fitted to."""
+
+
+def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
+    """The ranking weights in a file, by kind of corpus; what it says of "enough" may be of another version.
 
     Raises:
         ConfigurationError: the file cannot be read, or holds no such weights over this version's features.
     """
     try:
-        return _ranking(json.loads(path.read_text(encoding="utf-8")))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return {kind: _ranking(content[kind]) for kind in get_args(CorpusKind)}
     except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise ConfigurationError(f"{path} holds no ranking weights: {error}") from error
 
 
-def _ranking(content: Mapping[str, Any]) -> tuple[NDArray[np.float64], Prior, tuple[str, ...]]:
+def _ranking(content: Mapping[str, Any]) -> RankingWeights:
     prior = prior_of(content, FEATURES)
     first = np.array(content["first_look"], dtype=np.float64)
     if first.shape != (len(FIRST_LOOK),):

@@ -15,13 +15,14 @@ from app.composition import Application
 from app.errors import InvalidRequestError, LlmNotConfiguredError
 from app.evaluation.dataset import Dataset, Gold, Question, load
 from app.evaluation.expected import Expected, Figure, published
-from app.evaluation.fit import fit_weights
+from app.evaluation.fit import fit_kinds
 from app.evaluation.harness import Harness, open_harness
 from app.evaluation.judges import LlmJudge, OracleJudge, Shown, choose
 from app.evaluation.options import Options
 from app.evaluation.protocols import JUDGED, OTHER_HALF, PARAPHRASES, UNJUDGED, plan
 from app.providers.embedder.folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from app.providers.llm import Llm
+from app.providers.prior import SHIPPED
 from app.services.learning.verdict import Named
 from tests.evaluation.conftest import FULL, Evaluate
 from tests.support.openai_server import OpenAiServer, keyword_handler
@@ -281,7 +282,12 @@ def test_published_figures(
         datasets = [load(evaluation_data / name) for name in expected.fitted]
         corpora = [(open_harness(application, dataset, lambda *_: None), dataset) for dataset in datasets]
         weights = tmp_path / "weights.json"
-        weights.write_text(json.dumps(fit_weights(corpora, lambda *_: lambda: None)), encoding="utf-8")
+        weights.write_text(
+            json.dumps(
+                fit_kinds(corpora, lambda *_: lambda: None, json.loads(SHIPPED.read_text(encoding="utf-8")))
+            ),
+            encoding="utf-8",
+        )
     dataset = sample_dataset if expected.dataset == "sample" else load(evaluation_data / expected.dataset)
     check(run_protocol, expected, dataset, weights)
 

@@ -14,7 +14,7 @@ from app.core import sufficiency
 from app.core.belief import Prior
 from app.core.ranking import FEATURES, FIRST_LOOK
 from app.errors import ConfigurationError
-from app.providers.prior import SHIPPED, as_json, from_json, load_prior
+from app.providers.prior import SHIPPED, RankingPrior, as_json, from_json, load_priors
 from app.settings import Settings
 
 SIZE = len(FEATURES)
@@ -41,14 +41,21 @@ def content(**changed: Any) -> dict[str, Any]:
     return as_json(some_first(), some_prior(), ("one", "other"), some_enough()) | changed
 
 
-def write(path: Path, document: object) -> Path:
-    path.write_text(json.dumps(document), encoding="utf-8")
+def write(path: Path, general: object) -> Path:
+    """A file whose weights for general corpora are these."""
+    path.write_text(json.dumps({"encyclopedic": content(), "general": general}), encoding="utf-8")
     return path
+
+
+def load_general(path: Path | None = None) -> RankingPrior:
+    return load_priors(path).general
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     prior = some_prior()
-    read = load_prior(write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"), some_enough())))
+    read = load_general(
+        write(tmp_path / "prior.json", as_json(some_first(), prior, ("one", "other"), some_enough()))
+    )
 
     np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
     np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
@@ -59,8 +66,8 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 
 def test_rounding_is_done_once(tmp_path: Path) -> None:
-    first = load_prior(write(tmp_path / "first.json", content()))
-    second = load_prior(
+    first = load_general(write(tmp_path / "first.json", content()))
+    second = load_general(
         write(tmp_path / "second.json", as_json(first.first, first.prior, first.fitted, first.enough))
     )
 
@@ -93,11 +100,29 @@ def test_what_is_enough_is_named_by_its_numbers_and_those_of_the_ranking() -> No
 
 
 def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
-    shipped = load_prior()
+    shipped = load_general()
 
     assert shipped.fitted
-    assert shipped.name == load_prior(SHIPPED).name
+    assert shipped.name == load_general(SHIPPED).name
     assert shipped.prior.mean[FEATURES.index("similarity")] > 0
+
+
+def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
+    other = as_json(some_first(1), some_prior(1), ("third",), some_enough(1))
+    priors = load_priors(write(tmp_path / "priors.json", other))
+
+    assert priors.of_kind("encyclopedic").fitted == ("one", "other")
+    assert priors.of_kind("general").fitted == ("third",)
+    assert priors.fitted == ("one", "other", "third")
+    assert priors.priors.keys() == priors.encyclopedic.priors.keys() | priors.general.priors.keys()
+    assert priors.name not in {priors.encyclopedic.name, priors.general.name}
+
+
+def test_a_file_without_weights_for_one_kind_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps({"encyclopedic": content()}), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="general"):
+        load_priors(path)
 
 
 def lopsided(precision: list[list[float]]) -> list[list[float]]:
@@ -155,7 +180,7 @@ def replaced(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
 def test_what_is_no_prior_is_refused_in_one_line(tmp_path: Path, damaged: object, message: str) -> None:
     path = write(tmp_path / "prior.json", damaged)
     with pytest.raises(ConfigurationError) as refusal:
-        load_prior(path)
+        load_general(path)
 
     assert message in refusal.value.detail
     assert refusal.value.detail.startswith(str(path))
@@ -168,7 +193,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "latin.json").write_bytes(b"\xff{}")
     for name in ("absent.json", "broken.json", "empty.json", "latin.json", "."):
         with pytest.raises(ConfigurationError, match="holds no ranking prior") as refusal:
-            load_prior(tmp_path / name)
+            load_general(tmp_path / name)
         assert "\n" not in refusal.value.detail
 
 
@@ -178,7 +203,7 @@ def test_the_setting_names_the_file(
     path = write(tmp_path / "prior.json", content())
     monkeypatch.setenv("ENGRAM_RANKING_PRIOR", str(path))
     services = Application(Settings(_env_file=None), addresses)
-    assert services.prior.name == load_prior(path).name != application.prior.name
+    assert services.priors.general.name == load_general(path).name != application.priors.general.name
     services.close()
 
 

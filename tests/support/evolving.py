@@ -95,7 +95,7 @@ def services(application: Application, **changes: Any) -> tuple[LearnService, Ev
     attribution = Attribution(application.database, application.encoder, application.limits, learning)
     evolve = EvolveService(application.database, learning.rules)
     learn = LearnService(
-        application.database, application.noise, application.prior, attribution, evolve, max_attempts=5
+        application.database, application.noise, application.priors, attribution, evolve, max_attempts=5
     )
     return learn, evolve
 

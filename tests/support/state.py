@@ -115,7 +115,7 @@ def learned_weights(
     application: Application, name: str, prior: str | None = None, model: Model = "ranking"
 ) -> Learned | None:
     """What the collection learned of a model from a prior, the application's own by default."""
-    own = {"ranking": application.prior.of_ranking, "enough": application.prior.of_enough}
+    own = {"ranking": application.priors.general.of_ranking, "enough": application.priors.general.of_enough}
     with application.database.read() as reader:
         target = collections.find(reader, name).id
         return weights.find(reader, target, own[model] if prior is None else Believed(model, prior))

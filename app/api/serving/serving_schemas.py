@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 
 from app.api.schemas import MAX_ID, Model, Text, Whole
 from app.core import assignment
+from app.core.corpus_kind import CorpusKind
 from app.core.profiles import ProfileName
 from app.services.retrieval.query import Memory, Strategy
 from app.services.serving.arms import Serving
@@ -27,6 +28,7 @@ SERVING_EXAMPLES: list[JsonValue] = [
     },
     {"exploration": {"share": 0.05, "slots": 1, "seed": 7}},
     {"experiment": None},
+    {"corpus_kind": "general"},
 ]
 
 
@@ -83,6 +85,10 @@ class CollectionPatch(Model):
     )
     experiment: ExperimentIn | None = Field(default=None, description="Replaces the arms as a whole. Null: none.")
     exploration: ExplorationIn | None = Field(default=None, description="Null: none.")
+    corpus_kind: CorpusKind | None = Field(
+        default=None,
+        description="Which ranking weights it starts from, if you know better than its titles tell. Null: they do.",
+    )
 
     def patch(self) -> dict[str, Any]:
         """What was said, null included."""

@@ -34,6 +34,7 @@ from app.services.corpus.drafts import (
     surfaces_of,
     with_llm_times,
 )
+from app.services.corpus.kind import measure_kind
 from app.services.facts import learn
 from app.services.facts.align import AlignService
 from app.services.jobs.work import Work
@@ -113,6 +114,7 @@ class IndexService:
             while not work.should_stop():
                 plan = planned.result()
                 if plan is None:
+                    measure_kind(self._database, job.collection_id)
                     with self._database.write() as writer:
                         work.finish(writer)
                     return

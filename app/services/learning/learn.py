@@ -10,7 +10,7 @@ from app.core.belief import Believed
 from app.core.standing import NEWCOMERS
 from app.core.states import AUDITED, AuditRows, question_hash
 from app.errors import EmbeddingSpaceMismatchError, UnavailableError, is_out_of_reach
-from app.providers.prior import RankingPrior
+from app.providers.prior import RankingPrior, RankingPriors
 from app.services.keys.attribution import Attribution
 from app.services.keys.evolve import EvolveService
 from app.services.learning.batch import Batch, Targets
@@ -48,7 +48,7 @@ class LearnService:
         self,
         database: Database,
         noise: Noise,
-        prior: RankingPrior,
+        priors: RankingPriors,
         attribution: Attribution,
         evolve: EvolveService,
         *,
@@ -57,7 +57,7 @@ class LearnService:
         self._database = database
         self._attribution = attribution
         self._evolve = evolve
-        self._prior = prior
+        self._priors = priors
         self._noise = noise
         self._max_attempts = max_attempts
 
@@ -148,7 +148,8 @@ class LearnService:
             frozen = KEYS in self._noise.frozen
             units, space = ({}, None) if frozen else self._attribution.prepare(collection_id, events)
         with stage("learn"), self._database.write() as writer:
-            if not collections.keep(writer, collection_id):
+            kind = collections.keep_and_tell_kind(writer, collection_id)
+            if kind is None:
                 return 0
             if alone and not collections.claim_learning(writer, collection_id):
                 raise _TakenError
@@ -164,10 +165,11 @@ class LearnService:
             application = Batch(writer, collection_id, noises, pending, targets)
             locked = application.lock()
             holders = self._holders(writer, collection_id, pending, targets) if teaching else {}
+            prior = self._priors.of_kind(kind)
             with writer.ahead():  # Postgres writes what moved while it is reckoned what the events say of weights
                 audit = application.run(locked)
                 memories.record(writer, collection_id, audit)
-                taught = self._terms(pending, targets, noises, holders) if teaching else {}
+                taught = self._terms(pending, targets, noises, holders, prior) if teaching else {}
             if units:
                 known = [event for event in pending if not noises[event.id].is_new]
                 self._attribution.credit(writer, collection_id, known, targets, units)
@@ -232,7 +234,9 @@ class LearnService:
         noises: Mapping[int, Noise],
     ) -> dict[Believed, list[WeightTerm]]:
         """What the events say of the weights of each model, if any says something; in the order of locking."""
-        return self._terms(events, targets, noises, self._holders(writer, collection_id, events, targets))
+        prior = self._priors.of_kind(collections.by_id(writer, collection_id).corpus_kind)
+        holders = self._holders(writer, collection_id, events, targets)
+        return self._terms(events, targets, noises, holders, prior)
 
     def _holders(
         self, reader: Reader, collection_id: int, events: Sequence[PendingEvent], targets: Targets
@@ -247,6 +251,7 @@ class LearnService:
         targets: Targets,
         noises: Mapping[int, Noise],
         holders: Mapping[int, int],
+        prior: RankingPrior,
     ) -> dict[Believed, list[WeightTerm]]:
         said = [
             Said.of(event, targets[event.id], holders, own.positive / (event.verdict.confidence * own.standing))
@@ -254,8 +259,8 @@ class LearnService:
             for own in (noises[event.id],)
         ]
         taught: dict[Believed, list[WeightTerm]] = {}
-        for believed, prior in sorted(self._prior.priors.items(), key=lambda pair: pair[0]):
-            for event, one, seen in zip(events, said, observed(believed, prior, said), strict=True):
+        for believed, began in sorted(prior.priors.items(), key=lambda pair: pair[0]):
+            for event, one, seen in zip(events, said, observed(believed, began, said), strict=True):
                 if seen is not None:
                     cap = noises[event.id].comparisons
                     taught.setdefault(believed, []).append(

@@ -15,7 +15,7 @@ from itertools import chain, zip_longest
 
 import numpy as np
 
-from app.providers.prior import RankingPrior
+from app.providers.prior import RankingPrior, RankingPriors
 from app.services.reasons import key_causes
 from app.services.reasons.enough import with_causes
 from app.services.reasons.factors import UNKNOWN, factors
@@ -54,7 +54,7 @@ class Influences:
         gate: least cosine of a past question that is heard.
     """
 
-    prior: RankingPrior
+    priors: RankingPriors
     gate: float
 
     def explained(self, reader: Reader, found: Retrieved, plain: Mapping[int, int], trace: Trace) -> Trace:
@@ -66,7 +66,8 @@ class Influences:
         """
         if not found.plan.focus.use_memory:
             return replace(trace, passages=_untouched(found, plain))
-        versions = _Versions(reader, found, self.prior, self.gate)
+        prior = self.priors.of_kind(found.plan.collection.corpus_kind)
+        versions = _Versions(reader, found, prior, self.gate)
         selected = [
             {row.sentence_id: versions.of_sentence(at, row.sentence_id) for row in hop.sentences}
             for at, hop in enumerate(trace.hops)
@@ -83,7 +84,7 @@ class Influences:
                 _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
             ],
             passages=_passages(found, plain, versions, ranked, keys.traces(causes), causes),
-            enough=None if trace.enough is None else with_causes(reader, found, self.prior, trace.enough, SHOWN),
+            enough=None if trace.enough is None else with_causes(reader, found, prior, trace.enough, SHOWN),
         )
 
 

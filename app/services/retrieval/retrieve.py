@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from app.errors import LlmError, LlmNotConfiguredError
 from app.providers.llm import Llm
-from app.providers.prior import RankingPrior
+from app.providers.prior import RankingPriors
 from app.services.retrieval import propagate
 from app.services.retrieval.explore import Explored, depth, explore
 from app.services.retrieval.fallback import Fallback
@@ -66,7 +66,7 @@ class RetrieveService:
         self,
         database: Database,
         planner: Planner,
-        prior: RankingPrior,
+        priors: RankingPriors,
         kept_keys: KeptKeys,
         llm: Llm | None = None,
         *,
@@ -85,15 +85,15 @@ class RetrieveService:
         self._database = database
         self._kept_keys = kept_keys
         self._planner = planner
-        self._prior = prior
+        self._priors = priors
         self._llm = llm
 
-    def by(self, prior: RankingPrior) -> "RetrieveService":
+    def by(self, priors: RankingPriors) -> "RetrieveService":
         """The same with other ranking weights to start from."""
         return RetrieveService(
             self._database,
             self._planner,
-            prior,
+            priors,
             self._kept_keys,
             self._llm,
             threshold=self._threshold,
@@ -196,7 +196,8 @@ class RetrieveService:
 
     def _ranked(self, reader: Reader, plan: Plan, walk: Walk, known: Known) -> Ranking:
         with stage("rank"):
-            return rank(reader, plan, walk, self._prior, depth(plan), known)
+            prior = self._priors.of_kind(plan.collection.corpus_kind)
+            return rank(reader, plan, walk, prior, depth(plan), known)
 
     def _found(
         self,

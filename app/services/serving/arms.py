@@ -72,8 +72,8 @@ class ServingService:
         return self._ask.query(query, served(query))
 
     def configure(self, scope: Scope, patch: Mapping[str, Any]) -> Collection:
-        """Change what the patch names of serving, experiment and exploration, by the rules of JSON Merge Patch
-        (RFC 7396): what is absent stays, None clears, objects are merged, lists replaced.
+        """Change what the patch names of serving, experiment, exploration and kind of corpus, by the rules of JSON
+        Merge Patch (RFC 7396): what is absent stays, None clears, objects are merged, lists replaced.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
@@ -84,7 +84,12 @@ class ServingService:
             if not collections.lock_graph(writer, target.id):
                 raise collections.gone(target.name)
             held = collections.by_id(writer, target.id)
-            before = {"serving": held.serving, "experiment": held.experiment, "exploration": held.exploration}
+            before = {
+                "serving": held.serving,
+                "experiment": held.experiment,
+                "exploration": held.exploration,
+                "corpus_kind": held.fixed_kind,
+            }
             after = merged({key: value for key, value in before.items() if value is not None}, patch)
             collections.configure(
                 writer,
@@ -92,6 +97,7 @@ class ServingService:
                 serving=after.get("serving", "live"),
                 experiment=_experiment(after.get("experiment")),
                 exploration=_exploration(after.get("exploration")),
+                fixed_kind=after.get("corpus_kind"),
             )
             changed = collections.by_id(writer, held.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})

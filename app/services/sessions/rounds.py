@@ -9,7 +9,7 @@ from app.core.feedback_stop import Told
 from app.core.rounds import FEATURES
 from app.core.session import PoolSentence, Round, StopReason
 from app.core.verdict import JudgedRound
-from app.providers.prior import RankingPrior
+from app.providers.prior import RankingPriors
 from app.services.access.scope import Scope
 from app.services.reasons.enough import moved_by
 from app.services.reasons.left_out import Weights
@@ -28,12 +28,12 @@ class RoundJudge:
     """Tells after each round whether the pool suffices."""
 
     def __init__(
-        self, database: Database, classifier: Callable[[], PoolClassifier], prior: Callable[[], RankingPrior]
+        self, database: Database, classifier: Callable[[], PoolClassifier], priors: Callable[[], RankingPriors]
     ) -> None:
         """Both are made when first needed, since the classifier's weights may not go with the cross-encoder."""
         self._database = database
         self._classifier = classifier
-        self._prior = prior
+        self._priors = priors
 
     def judged(self, scope: Scope, state: SessionState, step: Step) -> Step:
         """The step with what is said of the pool after it, stopped where the session's rule goes by that.
@@ -46,7 +46,7 @@ class RoundJudge:
         pool = [*state.pool, *step.found]
         told = self._told(scope.collection, state.question, pool)
         step = replace(step, said={**step.said, "published": asdict(told)})
-        if step.asked and self._prior().rounds is not None:
+        if step.asked and self._priors().of_kind(scope.collection.corpus_kind).rounds is not None:
             step = replace(step, said={**step.said, "suffices": self._suffices(scope, state, step, told, pool)})
         if rule == "published":
             return _stopped(state, step, told.probability, "sufficient")
@@ -67,7 +67,7 @@ class RoundJudge:
     def _suffices(
         self, scope: Scope, state: SessionState, step: Step, told: Told, pool: Sequence[PoolSentence]
     ) -> dict[str, Any]:
-        prior = self._prior()
+        prior = self._priors().of_kind(scope.collection.corpus_kind)
         began = prior.rounds
         assert began is not None  # noqa: S101 - the caller saw to it
         own = state.enough if step.enough is None else step.enough

@@ -18,7 +18,7 @@ from app.core import caps
 from app.core.belief import Believed, Evidence, Prior
 from app.core.states import RECALL, TASK, Memory, Support, question_hash
 from app.errors import NotFoundError
-from app.providers.prior import RankingPrior
+from app.providers.prior import RankingPriors
 from app.services.access.scope import Scope
 from app.services.keys.evolve import EvolveService
 from app.services.log import replay
@@ -46,9 +46,9 @@ EVENTS = 50
 class VerifyService:
     """Compares what is stored with a replay of the log."""
 
-    def __init__(self, database: Database, prior: RankingPrior, evolve: EvolveService, *, capacity: int) -> None:
+    def __init__(self, database: Database, priors: RankingPriors, evolve: EvolveService, *, capacity: int) -> None:
         self._database = database
-        self._prior = prior
+        self._priors = priors
         self._evolve = evolve
         self._capacity = capacity
 
@@ -88,7 +88,7 @@ class VerifyService:
             _events(reader, target, findings)
             _memories(reader, target, findings)
             contested = _questions(reader, target, findings)
-            priors = self._prior.priors
+            priors = self._priors.priors
             for believed in outcomes.beliefs(reader, target):
                 _weights(reader, target, believed, priors.get(believed), contested, findings)
             self._keys(reader, target, findings)

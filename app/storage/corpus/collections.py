@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from app.core.corpus_kind import CorpusKind, kind_of
 from app.core.key_text import KeyBuilding
 from app.errors import ConfigurationError, GoneError, NotFoundError
 from app.storage.corpus.held import ALONE, CHANGED, KEPT, hold, locked, row_lock
@@ -62,6 +63,8 @@ class Collection:
         tenant: whose it is; names are unique within it.
         indexed: tables that have a vector index of this collection's rows, see ``storage.upkeep.maintenance``.
         index_recall: by table, what was measured of these indexes, if it was.
+        title_share: share of its passages titled after what they describe, in [0, 1]; None: not measured yet.
+        fixed_kind: the kind of corpus that somebody set; None: by ``title_share``.
     """
 
     id: int
@@ -81,6 +84,13 @@ class Collection:
     tenant: str = LOCAL_TENANT
     space: int = 0
     index_recall: Mapping[str, IndexRecall] = field(default_factory=dict)
+    title_share: float | None = None
+    fixed_kind: CorpusKind | None = None
+
+    @property
+    def corpus_kind(self) -> CorpusKind:
+        """Which ranking weights it starts from."""
+        return self.fixed_kind or kind_of(self.title_share)
 
     @property
     def encoder(self) -> EncoderId:
@@ -99,7 +109,7 @@ class Opened:
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, passage_count, sentence_count, entity_count, key_generation, "
     "key_building, serving, experiment, exploration, past, indexed, tenant, space, "
-    "index_recall"
+    "index_recall, title_share, fixed_kind"
 )
 
 
@@ -169,6 +179,12 @@ def keep(writer: Writer, collection_id: int) -> bool:
     came to the collection only after its rows would deadlock with it.
     """
     return locked(writer, collection_id, KEPT) is not None
+
+
+def keep_and_tell_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
+    """Like ``keep``, but return the kind of the collection's corpus; None if it is gone already."""
+    row = locked(writer, collection_id, KEPT)
+    return None if row is None else row.fixed_kind or kind_of(row.title_share)
 
 
 def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
@@ -253,11 +269,13 @@ def configure(
     serving: str,
     experiment: Mapping[str, Any] | None,
     exploration: Mapping[str, Any] | None,
+    fixed_kind: CorpusKind | None,
 ) -> None:
     """Serve queries like this from now on."""
     writer.execute(
         """
-        UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s
+        UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s,
+            fixed_kind = %(fixed_kind)s
         WHERE id = %(id)s
         """,
         {
@@ -265,8 +283,26 @@ def configure(
             "serving": serving,
             "experiment": None if experiment is None else Jsonb(dict(experiment)),
             "exploration": None if exploration is None else Jsonb(dict(exploration)),
+            "fixed_kind": fixed_kind,
         },
     )
+
+
+def set_title_share(writer: Writer, collection_id: int, share: float) -> bool:
+    """Record the share of passages titled after what they describe, unless verdicts moved ranking weights already.
+
+    Returns:
+        Whether the recorded share changed.
+    """
+    changed = writer.execute(
+        """
+        UPDATE collection SET title_share = %(share)s
+        WHERE id = %(id)s AND title_share IS DISTINCT FROM %(share)s::real
+          AND NOT EXISTS (SELECT FROM ranking_belief WHERE collection_id = %(id)s)
+        """,
+        {"id": collection_id, "share": share},
+    )
+    return changed > 0
 
 
 def add_counts(

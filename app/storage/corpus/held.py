@@ -49,7 +49,7 @@ def hold(writer: Writer, collection_id: int, strength: Hold, *, wait: bool = Tru
 
 
 def locked(writer: Writer, collection_id: int, strength: Hold, *, condition: str = THERE, wait: bool = True) -> Any:
-    """The row (id, space) of a collection that meets the condition, held; None if there is none.
+    """Hold the row of a collection that meets the condition; its id, space, title_share and fixed_kind, or None.
 
     Args:
         wait: for whoever holds it; else that is None too.
@@ -57,5 +57,7 @@ def locked(writer: Writer, collection_id: int, strength: Hold, *, condition: str
     if writer.distributed and not hold(writer, collection_id, strength, wait=wait):
         return None
     lock = row_lock(writer, strength, wait=wait)
-    statement = f"SELECT id, space FROM collection WHERE id = %(id)s AND {condition} {lock}"
+    statement = (
+        f"SELECT id, space, title_share, fixed_kind FROM collection WHERE id = %(id)s AND {condition} {lock}"
+    )
     return writer.row(statement, {"id": collection_id})

@@ -90,6 +90,18 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
     return [StoredPassage(**row._asdict()) for row in rows]
 
 
+def sample(reader: Reader, collection_id: int, limit: int) -> list[tuple[str | None, str]]:
+    """Title and text of up to ``limit`` passages, always the same ones of the same corpus: by content hash."""
+    rows = reader.rows(
+        """
+        SELECT p.title, p.text FROM passage p WHERE p.collection_id = %(collection)s
+        ORDER BY p.content_hash, p.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "limit": limit},
+    )
+    return [(row.title, row.text) for row in rows]
+
+
 def sentences_of(reader: Reader, collection_id: int, passages: Collection[int]) -> list[StoredSentence]:
     """All sentences of the given passages, in reading order."""
     if not passages:

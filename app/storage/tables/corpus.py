@@ -105,6 +105,11 @@ collection = Table(
         TIMESTAMP(timezone=True),
         comment="It was deleted: nobody finds it any more, and its rows go piece by piece.",
     ),
+    Column(
+        "title_share", REAL, comment="Share of its passages titled after what they describe; null until measured."
+    ),
+    Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: by title_share."),
+    CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),
     UniqueConstraint("tenant", "name"),

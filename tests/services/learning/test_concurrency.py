@@ -144,7 +144,7 @@ class TestOverlappingEvents:
         other = LearnService(
             application.database,
             application.noise,
-            application.prior,
+            application.priors,
             application.attribution,
             application.evolve,
             max_attempts=5,

@@ -14,6 +14,7 @@ from app.core import sufficiency
 from app.core.belief import Prior
 from app.core.feedback_stop import Network, named
 from app.errors import InvalidRequestError
+from app.providers.prior import for_any_kind
 from app.providers.stop import COSINE, StopWeights
 from app.services.retrieval.published import PoolClassifier
 from app.services.retrieval.query import Query
@@ -34,7 +35,8 @@ def believing(application: Application) -> Believing:
     def made(probability: float) -> RetrieveService:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
-        prior = replace(application.prior, enough=Prior(weights, np.eye(len(weights))), enough_name="even")
+        enough = Prior(weights, np.eye(len(weights)))
+        prior = for_any_kind(replace(application.priors.general, enough=enough, enough_name="even"))
         return RetrieveService(
             application.database,
             application.planner,
@@ -135,7 +137,7 @@ def classifying(application: Application) -> Callable[..., RetrieveService]:
         return RetrieveService(
             application.database,
             application.planner,
-            application.prior,
+            application.priors,
             application.kept_keys,
             threshold=1.0,
             classifier=lambda: classifier,

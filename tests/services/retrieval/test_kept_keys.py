@@ -188,7 +188,7 @@ def test_answers_are_the_same_with_and_without(alone: Application, taught: str) 
     ]
     apart = [
         RetrieveService(
-            alone.database, alone.planner, alone.prior, kept, threshold=0.8, classifier=lambda: alone.classifier
+            alone.database, alone.planner, alone.priors, kept, threshold=0.8, classifier=lambda: alone.classifier
         )
         for kept in (KeptKeys(0), KeptKeys(ROOM))
     ]

@@ -247,7 +247,7 @@ class TestDifferences:
         assert found(application, taught) == {"ranking_belief"}
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
-        narrow = VerifyService(application.database, application.prior, application.evolve, capacity=1)
+        narrow = VerifyService(application.database, application.priors, application.evolve, capacity=1)
         assert {d.table for d in narrow.verify(application.access.scope(taught)).differences} == {
             "expansion_memory"
         }
