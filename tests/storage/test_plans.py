@@ -43,6 +43,7 @@ WHOLE_COLLECTIONS = {
     "keyed.nearest_passages": "exact search: a collection without a vector index is small",
     "keyed._nearest_to_each": "exact search, as well",
     "keyed.all_keys": "a process keeps them all",
+    "passages.sample": "a sample is drawn from all passages, once an ingest",
     "candidates.find": "exact search, as well",
     "experience.recall": "exact search, as well",
     "opening.read": "exact search, as well",

@@ -15,6 +15,7 @@ from app.composition import Application
 from app.core import sufficiency
 from app.core.belief import Believed, Model
 from app.core.ranking import FEATURES
+from app.providers.prior import RankingPrior
 from app.services.learning.feedback import Receipt
 from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.plan import new_query_id
@@ -111,11 +112,18 @@ def passages(application: Application, name: str) -> dict[str, int]:
     return {row["external_id"]: row["id"] for row in found}
 
 
+def prior_of(application: Application, name: str) -> RankingPrior:
+    """The prior that the collection starts from."""
+    with application.database.read() as reader:
+        return application.priors.of_kind(collections.find(reader, name).corpus_kind)
+
+
 def learned_weights(
     application: Application, name: str, prior: str | None = None, model: Model = "ranking"
 ) -> Learned | None:
     """What the collection learned of a model from a prior, the application's own by default."""
-    own = {"ranking": application.priors.general.of_ranking, "enough": application.priors.general.of_enough}
+    started = prior_of(application, name)
+    own = {"ranking": started.of_ranking, "enough": started.of_enough}
     with application.database.read() as reader:
         target = collections.find(reader, name).id
         return weights.find(reader, target, own[model] if prior is None else Believed(model, prior))

@@ -2213,12 +2213,23 @@ export interface components {
          * @description A collection and what it holds.
          */
         CollectionOut: {
+            /**
+             * Corpus Kind
+             * @description Which ranking weights it starts from: 'encyclopedic' where passages are titled after the things they describe, else 'general'.
+             * @enum {string}
+             */
+            corpus_kind: "encyclopedic" | "general";
             /** @description What its vectors are made with. A process that runs another one refuses what would embed text. */
             encoder: components["schemas"]["EncoderOut"];
             /** Entity Count */
             entity_count: number;
             experiment: components["schemas"]["ExperimentOut"] | null;
             exploration: components["schemas"]["ExplorationOut"] | null;
+            /**
+             * Fixed Kind
+             * @description The kind that was set; null: by its titles.
+             */
+            fixed_kind: ("encyclopedic" | "general") | null;
             /**
              * Index Recall
              * @description What these indexes find, by table, as workers measure it; one that finds too little is searched more broadly.
@@ -2251,6 +2262,11 @@ export interface components {
              * @enum {string}
              */
             serving: "live" | "shadow";
+            /**
+             * Title Share
+             * @description Share of its passages titled after what they describe, in [0, 1]; from one half on it is taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet.
+             */
+            title_share: number | null;
         };
         /**
          * CollectionPatch
@@ -2283,8 +2299,16 @@ export interface components {
          *       }
          *     }
          * @example {}
+         * @example {
+         *       "corpus_kind": "general"
+         *     }
          */
         CollectionPatch: {
+            /**
+             * Corpus Kind
+             * @description Which ranking weights it starts from, if you know better than its titles tell. Null: they do.
+             */
+            corpus_kind?: ("encyclopedic" | "general") | null;
             /** @description Replaces the arms as a whole. Null: none. */
             experiment?: components["schemas"]["ExperimentIn"] | null;
             /** @description Null: none. */

@@ -63,12 +63,14 @@ def test_a_verdict_adds_what_it_says(
         assert (learned, rows) == (None, [])
         return
     noise = 0.5 / verdict.get("confidence", 1.0)
-    wanted = sufficiency.observe(ANSWER.astype(np.float64), enough, application.priors.general.enough, noise)
+    wanted = sufficiency.observe(
+        ANSWER.astype(np.float64), enough, state.prior_of(application, curie).enough, noise
+    )
     assert learned is not None
     assert_array_equal(learned.evidence.information, wanted.evidence.information)
     assert_array_equal(learned.evidence.precision, wanted.evidence.precision)
     ((prior, surprise),) = [(row["prior"], row["surprise"]) for row in rows]
-    assert (prior, surprise) == (application.priors.general.enough_name, wanted.surprise)
+    assert (prior, surprise) == (state.prior_of(application, curie).enough_name, wanted.surprise)
 
 
 def test_evidence_beyond_the_first_five_was_not_enough(application: Application, curie: str) -> None:
@@ -77,7 +79,9 @@ def test_evidence_beyond_the_first_five_was_not_enough(application: Application,
         state.judge(
             application, curie, asked(application, curie, ranked), first_of(application, curie, "curie"), wait=True
         )
-        wanted = sufficiency.observe(ANSWER.astype(np.float64), enough, application.priors.general.enough, 0.5)
+        wanted = sufficiency.observe(
+            ANSWER.astype(np.float64), enough, state.prior_of(application, curie).enough, 0.5
+        )
         told = [row["surprise"] for row in state.weight_rows(application, curie, "enough")]
         assert wanted.surprise in told
 
@@ -109,7 +113,7 @@ class TestRealAnswers:
         values = np.array([told.features[name].value for name in sufficiency.FEATURES])
         weights = np.array([told.features[name].weight for name in sufficiency.FEATURES])
 
-        assert_array_equal(weights, application.priors.general.enough.mean)
+        assert_array_equal(weights, state.prior_of(application, curie).enough.mean)
         assert answer.enough == told.probability == told.model == sufficiency.probability(values, weights)
         assert (told.vouched, told.events) == (0.0, 0)
         (kept,) = state.rows(application, curie, "episode")
@@ -131,7 +135,7 @@ class TestRealAnswers:
                 )
         learned = state.learned_weights(application, curie, model="enough")
         assert learned is not None
-        weights = belief.posterior(application.priors.general.enough, learned.evidence).mean
+        weights = belief.posterior(state.prior_of(application, curie).enough, learned.evidence).mean
         again = query(application, curie, include=frozenset({"trace"}))
         assert again.trace is not None
         assert again.trace.enough is not None
@@ -143,7 +147,7 @@ class TestRealAnswers:
         assert not told.influences_cut
         assert (moved.event_id, moved.question) == (min(state.event_statuses(application, curie)), QUESTION)
         values = np.array([told.features[name].value for name in sufficiency.FEATURES])
-        unmoved = sufficiency.probability(values, application.priors.general.enough.mean)
+        unmoved = sufficiency.probability(values, state.prior_of(application, curie).enough.mean)
         assert moved.probability == pytest.approx(told.model - unmoved, abs=1e-12)
         kept = application.ask.episode(application.access.scope(curie), again.query_id)
         assert kept.trace["enough"]["influences"][0]["probability"] == moved.probability

@@ -71,7 +71,7 @@ def expected(
     """What a verdict says that supports some of the passages it speaks of."""
     features = state.some_features(len(TOWNS), seed).astype(np.float64)[[TOWNS.index(town) for town in among]]
     mask = np.array([town in supported for town in among])
-    seen = belief.observe(belief.Comparison(features, mask, noise), application.priors.general.prior)
+    seen = belief.observe(belief.Comparison(features, mask, noise), application.priors.encyclopedic.prior)
     assert seen is not None
     return seen
 
@@ -108,7 +108,7 @@ class TestOneVerdict:
         assert_array_equal(taught(application, towns).information, wanted.evidence.information)
         assert_array_equal(taught(application, towns).precision, wanted.evidence.precision)
         row = audit(application, towns)[receipt.event.id]
-        assert row["prior"] == application.priors.general.name
+        assert row["prior"] == state.prior_of(application, towns).name
         assert row["observation_noise"] == 0.5
         assert row["surprise"] == wanted.surprise
         assert_same(sum_of_audit(application, towns), wanted.evidence)
@@ -352,7 +352,7 @@ class TestWhoLearns:
         names, features = application.retrieve.features(
             Query(text="Which old town lies on a river?", scope=application.access.scope(towns), top_k=len(TOWNS))
         )
-        mean = belief.posterior(application.priors.general.prior, taught(application, towns)).mean
+        mean = belief.posterior(state.prior_of(application, towns).prior, taught(application, towns)).mean
 
         found = scores(application, towns)
         assert {name: found[name] for name in names} == {
@@ -362,9 +362,9 @@ class TestWhoLearns:
     def test_sums_of_another_prior_are_not_mixed_with_these(
         self, application: Application, addresses: Servers, towns: str
     ) -> None:
-        ours = application.priors.general.prior
+        ours = state.prior_of(application, towns).prior
         turned = Prior(-ours.mean, 2.0 * ours.precision)
-        other = for_any_kind(replace(application.priors.general, name="another", prior=turned))
+        other = for_any_kind(replace(state.prior_of(application, towns), name="another", prior=turned))
         service = LearnService(
             application.database,
             application.noise,
@@ -392,11 +392,11 @@ class TestWhoLearns:
         assert np.abs(theirs.evidence.information - taught(application, towns).information).max() > 1e-3
         assert {event: row["prior"] for event, row in audit(application, towns).items()} == {
             first: "another",
-            second: application.priors.general.name,
+            second: state.prior_of(application, towns).name,
         }
         leave_only_weights(application, towns)
         elsewhere = varied(application, addresses, Variation("x"))
-        elsewhere.priors = for_any_kind(replace(application.priors.general, name="a third"))
+        elsewhere.priors = for_any_kind(replace(state.prior_of(application, towns), name="a third"))
         assert scores(elsewhere, towns) == before != scores(application, towns)
         elsewhere.close()
 
@@ -453,7 +453,7 @@ class TestEpisodes:
         assert sorted(kept["ranked"]) == sorted(ids.values())
         stored = np.frombuffer(bytes.fromhex(kept["features"].removeprefix("\\x")), dtype="<f4")
         features = stored.reshape(len(kept["ranked"]), len(FEATURES)).astype(np.float64)
-        ranked = features @ application.priors.general.prior.mean
+        ranked = features @ state.prior_of(application, towns).prior.mean
         assert (np.diff(ranked) <= 1e-5).all()
         assert ranked[:5] == pytest.approx([passage.score for passage in answer.passages], abs=1e-4)
 
@@ -499,7 +499,8 @@ class TestEpisodes:
         application.feedback.accept(verdict, f"weights-{towns}", wait=True)
 
         seen = belief.observe(
-            belief.Comparison(features, np.array(kept["ranked"]) == passage, 0.5), application.priors.general.prior
+            belief.Comparison(features, np.array(kept["ranked"]) == passage, 0.5),
+            state.prior_of(application, towns).prior,
         )
         assert seen is not None
         assert_same(taught(application, towns), seen.evidence)

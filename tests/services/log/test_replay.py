@@ -139,7 +139,7 @@ def assert_replayed(application: Application, collection: str) -> None:
 
 
 def _assert_weights(reader: Reader, target: int, application: Application, contested: set[int]) -> None:
-    for believed in application.priors.general.priors:
+    for believed in application.priors.priors:
         learned = weights.find(reader, target, believed)
         assert bits(learned) == bits(replay.belief(reader, target, believed))
         terms = history.terms(reader, target, believed, 0, EVERY)

@@ -128,7 +128,7 @@ def test_it_teaches_after_which_round_the_pool_was_enough(application: Applicati
     found = [{one.passage_id for one in session.pool if one.round == number} for number in (1, 2)]
     assert [set(one.found) for one in held] == [found[0], found[1] - found[0]]
     (row,) = [row for row in state.rows(application, curie, "ranking_audit") if row["model"] == "round"]
-    believed = application.priors.general.rounds
+    believed = state.prior_of(application, curie).rounds
     assert believed is not None
     said = [
         sufficiency.observe(np.array(one.features), y, believed, row["observation_noise"]).evidence

@@ -135,7 +135,7 @@ def test_a_sentence_is_placed_by_its_passage_its_entities_and_the_filter(
 
 def test_the_latest_terms_come_in_the_order_of_application(application: Application, taught: Taught) -> None:
     order = state.applied_order(application, taught.name)
-    believed = application.priors.general.of_ranking
+    believed = state.prior_of(application, taught.name).of_ranking
     terms = state.rows(application, taught.name, "ranking_audit")
     stored = {row["event_id"]: row for row in terms if row["model"] == believed.model}
     expected = [event for event in order if event in stored]

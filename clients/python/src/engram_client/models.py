@@ -1780,6 +1780,10 @@ class CollectionOut(Struct):
     A collection and what it holds.
     """
 
+    corpus_kind: Literal["encyclopedic", "general"]
+    """
+    Which ranking weights it starts from: 'encyclopedic' where passages are titled after the things they describe, else 'general'.
+    """
     encoder: EncoderOut
     """
     What its vectors are made with. A process that runs another one refuses what would embed text.
@@ -1787,6 +1791,10 @@ class CollectionOut(Struct):
     entity_count: int
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None
+    fixed_kind: Literal["encyclopedic", "general"] | None
+    """
+    The kind that was set; null: by its titles.
+    """
     index_recall: dict[str, IndexRecallOut]
     """
     What these indexes find, by table, as workers measure it; one that finds too little is searched more broadly.
@@ -1809,6 +1817,10 @@ class CollectionOut(Struct):
     serving: Literal["live", "shadow"]
     """
     'shadow': it learns, and serves without memory.
+    """
+    title_share: float | None
+    """
+    Share of its passages titled after what they describe, in [0, 1]; from one half on it is taken for encyclopedic. Measured after each ingest until the first verdict. Null: not measured yet.
     """
 
 

@@ -801,6 +801,10 @@ class CollectionPatch(TypedDict):
     What to change of how a collection serves; what is absent stays, null clears.
     """
 
+    corpus_kind: NotRequired[Literal["encyclopedic", "general"] | None]
+    """
+    Which ranking weights it starts from, if you know better than its titles tell. Null: they do.
+    """
     experiment: NotRequired[ExperimentIn | None]
     """
     Replaces the arms as a whole. Null: none.
