@@ -19,7 +19,7 @@ def check_sessions(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Count what sessions gain and lose against one query, and how often they end rightly: docs/session-figures.md."""
+    """Count what sessions gain and lose against one query, and how often they end rightly."""
     from pathlib import Path
 
     from app.errors import InvalidRequestError
