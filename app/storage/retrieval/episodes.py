@@ -197,11 +197,15 @@ def missing(episode: UUID) -> NotFoundError:
 
 
 def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int) -> list[StoredEpisode]:
-    """Recent episodes that no feedback refers to, oldest first."""
+    """List recent episodes without feedback, oldest first; a session's sub-questions are left out."""
     rows = reader.rows(
         f"""
         {_SELECT}
         WHERE collection_id = %(collection)s AND NOT EXISTS (SELECT {_REFERRING})
+          AND id NOT IN (
+            SELECT unnest(round.episodes) FROM session_round round
+            WHERE round.collection_id = %(collection)s AND round.said ->> 'sub_question' IS NOT NULL
+          )
           AND created_at > now() - make_interval(secs => %(seconds)s)
         ORDER BY created_at LIMIT %(limit)s
         """,
