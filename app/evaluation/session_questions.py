@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from app.core.session import Budget, StopReason
+from app.core.session import Budget
 from app.evaluation.dataset import Dataset, build
 from app.evaluation.files import DatasetError, json_lines, text_of
 from app.evaluation.harness import Harness
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "session_questions"
 FIRST = 5
 """Passages of either answer that count."""
 ROUNDS, SECONDS, PASSAGES = 3, 600.0, 100
-FOUND_STOPS: frozenset[StopReason] = frozenset({"enough", "covered", "answered", "sufficient"})
+FOUND_STOPS: frozenset[str] = frozenset({"enough", "covered", "answered", "sufficient"})
 """Ends by which a session says that it has the evidence."""
 
 CorpusName = Literal["sample", "manual"]
@@ -63,7 +63,7 @@ class Outcome:
     query: int
     session: int
     read: int
-    stop: StopReason | None
+    stop: str | None
     queries: tuple[str, ...]
 
     @property
@@ -101,7 +101,7 @@ def load_questions(folder: Path = FOLDER) -> list[CheckedQuestion]:
             CheckedQuestion(
                 text_of(where, row, "_id"),
                 cast("CorpusName", corpus),
-                cast("Half", half),
+                half,
                 text_of(where, row, "kind"),
                 text_of(where, row, "text"),
                 tuple(frozenset(group) for group in row["evidence"]),
@@ -134,17 +134,12 @@ def check(harness: Harness, questions: Sequence[CheckedQuestion], step: Callable
 
 def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
     """Count gains, losses and right ends: of each half, of each corpus and kind, and of all."""
-    groups: list[tuple[str, Callable[[Outcome], bool]]] = [
-        (half, lambda one, half=half: one.question.half == half)
-        for half in HALVES  # type: ignore[misc]
-    ]
-    for corpus in get_args(CorpusName):
-        groups.append((corpus, lambda one, corpus=corpus: one.question.corpus == corpus))  # type: ignore[misc]
-    for kind in dict.fromkeys(one.question.kind for one in outcomes):
-        groups.append((kind, lambda one, kind=kind: one.question.kind == kind))  # type: ignore[misc]
-    groups.append(("all", lambda _: True))
-    counted = [_summary(name, [one for one in outcomes if belongs(one)]) for name, belongs in groups]
-    return [one for one in counted if one.questions]
+    groups: dict[str, list[Outcome]] = {name: [] for name in (*HALVES, *get_args(CorpusName))}
+    for one in outcomes:
+        for name in (one.question.half, one.question.corpus, one.question.kind):
+            groups.setdefault(name, []).append(one)
+    groups["all"] = list(outcomes)
+    return [_summary(name, members) for name, members in groups.items() if members]
 
 
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
