@@ -50,8 +50,8 @@ def has_answer(
 ) -> bool:
     """Whether what was read may hold the answer.
 
-    Not if a name of the question is missing, or its relation is stated nowhere about its subject. Else it may if the
-    share of the question's words that was read and the probability of enough have a mean of at least ``LEAST``.
+    Not if a name of the question is missing, or its relation is stated nowhere about its subject. Else it may if
+    the share of the question's words that was read and the probability of enough have a mean of ``LEAST`` or more.
 
     Args:
         names: in the question.

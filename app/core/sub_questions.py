@@ -2,7 +2,7 @@
 
 Rules take a question apart by patterns (``question_triples``), and a pattern may match the wrong words. A session
 asks only what passes the gate here: a complete description of something ("the designer of Galloping Gertie") or a
-complete question ("where was Giovanni Cassini born"). Each has a name of the question or a value that a sentence gave.
+complete question ("where was Giovanni Cassini born"). Each has a name of the question or a value from a sentence.
 """
 
 import itertools
@@ -27,8 +27,8 @@ _TIMES = frozenset({"year", "month", "day", "date", "night", "autumn", "spring",
 _PEOPLE = frozenset(
     """
     man woman person engineer architect musician pianist scientist painter mother father wife husband son daughter
-    brother sister niece nephew grandfather grandmother discoverer designer composer director founder author conductor
-    inventor head leader partner companion colleague surveyor photographer builder winner owner creator singer
+    brother sister niece nephew grandfather grandmother discoverer designer composer director founder author
+    conductor inventor head leader partner companion colleague surveyor photographer builder winner owner creator singer
     performer writer producer actor editor teacher president
     """.split()
 )
