@@ -28,14 +28,14 @@ _PEOPLE = frozenset(
     """
     man woman person engineer architect musician pianist scientist painter mother father wife husband son daughter
     brother sister niece nephew grandfather grandmother discoverer designer composer director founder author
-    conductor inventor head leader partner companion colleague surveyor photographer builder winner owner creator singer
-    performer writer producer actor editor teacher president
+    conductor inventor head leader partner companion colleague surveyor photographer builder winner owner creator
+    singer performer writer producer actor editor teacher president
     """.split()
 )
 _SETTLEMENTS = frozenset({"port", "city", "town", "village", "country", "capital"})
 _PLACES = frozenset(
-    "mount lake river port cape bay sea ocean island bridge university observatory house hall opera theatre college "
-    "institute".split()
+    "mount lake river port cape bay sea ocean island bridge university observatory house hall opera theatre "
+    "college institute".split()
 )
 _NAME = "⟦⟧"
 _WORD = r"[a-z0-9][a-z0-9\-]*"

@@ -46,3 +46,22 @@ def test_a_passage_that_tells_what_was_asked_takes_a_place_whatever_its_score() 
     assert order(OWN, [[(7, -9.0)], [(8, 20.0)]], telling={7})[:FIRST] == [1, 2, 3, 4, 7]
     assert order(OWN, [[(7, -9.0)]], binding={4, 5}, telling={7})[:FIRST] == [1, 2, 3, 4, 5]
     assert order(OWN, [[(8, 5.0), (7, -9.0)]], telling={7})[:FIRST] == [1, 2, 3, 4, 5]
+
+
+@given(scored, st.lists(scored, max_size=3), st.sets(st.integers(1, 30)), st.sets(st.integers(1, 30)))
+def test_the_first_querys_best_give_way_only_to_what_tells(
+    own: list[tuple[int, float]],
+    later: list[list[tuple[int, float]]],
+    binding: set[int],
+    telling: set[int],
+) -> None:
+    """At most as many of the own first five leave as telling passages come, and none that binds."""
+    best = [passage for passage, _ in own[:FIRST]]
+    first = order(own, later, binding, telling)[:FIRST]
+    left = [passage for passage in best if passage not in first]
+    came = [passage for passage in first if passage not in best and passage in telling]
+    assert len(left) <= len(came)
+    assert not binding & set(left)
+    assert len(left) <= FIRST - KEPT
+    if not telling:
+        assert first[: len(best)] == best
