@@ -67,3 +67,12 @@ def test_what_is_wrong_is_said_in_one_line(cli: Cli, curie: str) -> None:
     assert said.startswith(
         "engram: No LLM endpoint is configured: Planner 'socratic' needs ENGRAM_LLM_BASE_URL to be set."
     )
+
+
+def test_what_is_not_there_is_said_in_words(cli: Cli, application: Application, curie: str) -> None:
+    asked: list[bool] = []
+    worker = working(application, asked)
+    lines = cli("ask", "Who directed the film Casablanca?", "-c", curie, "--planner", "pool").stdout.splitlines()
+    asked.append(True)
+    worker.join()
+    assert any(line.startswith("session ") and ": not found here, 1 round, " in line for line in lines)

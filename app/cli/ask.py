@@ -18,6 +18,9 @@ from app.cli.console import (
 )
 from app.client import Client
 
+_ENDS = {"not_found": "not found here"}
+"""Words for stop reasons that need some."""
+
 
 @cli.command(rich_help_panel=ASK)
 def ask(
@@ -106,8 +109,9 @@ def _say_round(one: dict[str, Any]) -> None:
 def _say_end(session: dict[str, Any]) -> None:
     cost = session["cost"]
     calls = f", {cost['llm_calls']} LLM calls" if cost["llm_calls"] else ""
+    end = _ENDS.get(session["stop_reason"], session["stop_reason"])
     say(
-        f"session {session['session_id']}: {session['stop_reason']}, {counted(cost['rounds'], 'round')}, "
+        f"session {session['session_id']}: {end}, {counted(cost['rounds'], 'round')}, "
         f"{counted(cost['passages'], 'passage')}{calls}, {cost['seconds']:.1f} s"
     )
     for note in session["notes"]:

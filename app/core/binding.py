@@ -95,7 +95,7 @@ def bind(triple: Triple, known: str, told: Sequence[Told], taken: Collection[str
     barred = {_plain(name) for name in (*taken, known)}
     best: Binding | None = None
     for sentence in told:
-        if not _about(sentence, known):
+        if not is_about(sentence, known):
             continue
         found = _nearest(sentence, said, barred, kinds=triple.relation in OF_KIND)
         if found is not None and (best is None or found[1] > best.strength):
@@ -113,7 +113,7 @@ def binds(triple: Triple, known: str, told: Sequence[Told], taken: Collection[st
         best = bind(triple, known, told, taken)
         return 0.0 if best is None else best.strength
     wanted = {_stem(word) for word in content_words(triple.relation)}
-    about = [{_stem(word) for word in words(one.text)} for one in told if _about(one, known)]
+    about = [{_stem(word) for word in words(one.text)} for one in told if is_about(one, known)]
     return max((len(wanted & said) / len(wanted) for said in about), default=0.0) if wanted else 0.0
 
 
@@ -138,7 +138,12 @@ def saying(relation: str, kind: str | None = None) -> frozenset[str]:
     return frozenset(stems)
 
 
-def _about(sentence: Told, known: str) -> bool:
+def stems(text: str) -> frozenset[str]:
+    """The content words of a text without their endings, as "open" of "opened"."""
+    return frozenset(_stem(word) for word in content_words(text))
+
+
+def is_about(sentence: Told, known: str) -> bool:
     """Whether the sentence names what is known, or its passage is titled so."""
     wanted = _plain(known)
     if not wanted:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 from uuid import UUID
 
+import pytest
 from fastapi.testclient import TestClient
 
 from app.composition import Application
@@ -259,3 +260,13 @@ def test_sessions_are_listed_by_pages_the_latest_first(http: TestClient, curie: 
     (one,) = [one for one in listed()["sessions"] if one["session_id"] == ids[1]]
     assert one == {key: stopped[1][key] for key in one if key != "rounds"} | {"rounds": 1}
     assert http.get("/sessions", params={"collection": curie, "status": "over"}).status_code == 422
+
+
+@pytest.mark.parametrize("question", ["Who directed the film Casablanca?", "How tall was Marie Curie?"])
+def test_what_the_corpus_cannot_answer_is_not_found(http: TestClient, curie: str, question: str) -> None:
+    session = start(http, curie, planner="pool", question=question, learn=True)
+    assert (session["status"], session["stop_reason"]) == ("stopped", "not_found")
+    assert [one["queries"] for one in session["rounds"]] == [[question]]
+    assert http.get("/feedback", params={"collection": curie}).json()["feedback"] == []
+    further = go_on(http, session).json()
+    assert (further["stop_reason"], len(further["rounds"])) == ("no_gap", 1)

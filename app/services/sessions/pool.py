@@ -1,20 +1,23 @@
 """Planner "pool" (RFM-RAG): an evidence pool, what of the question's triples it covers, and a query for what is
 missing.
 
-Without a language model all of it goes by rules: the question's triples by patterns (``core.question_triples``),
-their unknowns bound by sentences that were read (``core.binding``), the gap the first triple that can be looked
-up and is not bound yet, its query that part of the question with what is bound put in.
+Without a language model, rules do all of it. Patterns give the question's triples (``core.question_triples``), and
+sentences that were read bind their unknowns (``core.binding``). The gap is the first open triple whose other end is
+known; its query is that part of the question with the values put in. A query is asked only if it is well formed
+(``core.sub_questions``). Where nothing is left to ask, the session says whether what it read may hold the answer
+(``core.answerable``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from app.core.binding import Binding, Told, bind, binds, describes
-from app.core.coverage import content_words
+from app.core.answerable import has_answer
+from app.core.binding import Binding, Told, bind, binds
 from app.core.curation import words
 from app.core.question_triples import ANSWER, Triple, filled, open_unknowns, triples
 from app.core.session import Gap, Note, PoolSentence, StopReason
+from app.core.sub_questions import carried_nouns, fits, is_well_formed, tidied, whole_names
 from app.errors import LlmError
 from app.providers.llm import Llm
 from app.providers.llm import sessions as asking
@@ -38,6 +41,7 @@ class _Known:
 
     triples: Sequence[Triple]
     bindings: Mapping[str, Binding]
+    names: Sequence[str] = ()
 
     @property
     def values(self) -> dict[str, str]:
@@ -52,10 +56,6 @@ class _Known:
         """The known end of a triple in words; None while it is not known."""
         said = filled(triple.known, self.values)
         return None if open_unknowns(said) else said
-
-    def waits(self, triple: Triple) -> bool:
-        """Whether a triple is not told yet and cannot be asked for: the end that should be known is not."""
-        return triple.unknown not in self.bindings and self.known(triple) is None
 
     def stored(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -90,47 +90,17 @@ class PoolPlanner:
         """The same without a language model."""
         known = self._known(state, tools)
         asked_before = {_plain(text) for text in state.queries}
-        gap = None if not state.rounds else _gap(state, known, asked_before) or self._bridge(state, tools, known)
+        gap = _gap(state, known, asked_before) if state.rounds else None
         if state.rounds and gap is None:
-            return Step(action=None, stop="no_gap" if known.missing else "covered")
+            return Step(action=None, stop="no_gap")
         text = state.question if gap is None else gap.text
         asked = [_asked(state, tools, text, gap, known)]
         sifted = Sifted(*tools.curated(asked), [], [])
         known, bound = _bound(state, tools, known, asked)
-        done = not known.missing and _gap(state, known, {*asked_before, _plain(text)}) is None and known.bindings
-        return _step(state, gap, asked, sifted, _Judged(known, bound, "", "covered" if done else None, ()))
-
-    def _bridge(self, state: SessionState, tools: Tools, known: _Known) -> Gap | None:
-        """A query through a name that the pool leads on to, where no triple says what to ask.
-
-        Of the names in the pool that the question does not have, that which stands in the sentence that has most of
-        the question's words, and was not asked for yet; with it, what the question says and the pool does not.
-        """
-        own = content_words(state.question)
-        asked = " ".join(f" {_plain(text)} " for text in state.queries)
-        named = tools.names([sentence.text for sentence in state.pool])
-        places = {passage: at for at, passage in enumerate(state.ranked)}
-        best: tuple[float, str] | None = None
-        for sentence, names in zip(state.pool, named, strict=True):
-            said = content_words(sentence.text)
-            share = len(own & said) / (1 + places.get(sentence.passage_id, len(places)))
-            for name in names:
-                if f" {_plain(name)} " in asked or not content_words(name) - own or _plain(name).isdigit():
-                    continue
-                if describes(name, sentence.text):
-                    continue
-                if share > 0 and (best is None or share > best[0]):
-                    best = (share, name)
-        if best is None:
-            return None
-        waiting = next((one for one in known.triples if known.waits(one)), None)
-        if waiting is not None:
-            (first, *_) = open_unknowns(filled(waiting.known, known.values))
-            text = filled(waiting.phrase, {**known.values, first: best[1], waiting.unknown: ""})
-            return Gap(" ".join(text.split()))
-        there = frozenset[str]().union(*(content_words(one.text) for one in state.pool))
-        rest = [word for word in state.question.rstrip("?").split() if content_words(word) - there]
-        return Gap(" ".join([best[1], *rest]))
+        stop = None
+        if _gap(state, known, {*asked_before, _plain(text)}) is None:
+            stop = _end(state, tools, known, asked)
+        return _step(state, gap, asked, sifted, _Judged(known, bound, "", stop, ()))
 
     def _by_llm(self, state: SessionState, tools: Tools, llm: Llm) -> Step:
         """The same, where the model says what the question asks for, what is to be kept, what is settled and
@@ -161,7 +131,8 @@ class PoolPlanner:
         if "triples" in state.plan_state:
             return self._known(state, tools), []
         try:
-            return _Known(asking.split(llm, state.question), {}), []
+            names = tools.language.analyse_question(state.question).entities
+            return _Known(asking.split(llm, state.question), {}, names), []
         except LlmError as error:
             return self._known(state, tools), [Fallback("planned-by-rules", error.detail)]
 
@@ -204,11 +175,12 @@ class PoolPlanner:
 
     def _known(self, state: SessionState, tools: Tools) -> _Known:
         kept = state.plan_state
+        names = tools.language.analyse_question(state.question).entities
         if "triples" in kept:
             stored = [Binding(**binding) for binding in kept["bindings"]]
-            return _Known([Triple(**triple) for triple in kept["triples"]], {one.unknown: one for one in stored})
-        names = tools.language.analyse_question(state.question).entities
-        return _Known(triples(state.question, names), {})
+            split = [Triple(**triple) for triple in kept["triples"]]
+            return _Known(split, {one.unknown: one for one in stored}, names)
+        return _Known(triples(state.question, names), {}, names)
 
 
 def _step(
@@ -236,17 +208,34 @@ def _step(
 
 
 def _gap(state: SessionState, known: _Known, asked: set[str]) -> Gap | None:
-    """The first triple that can be looked up and was not."""
+    """The first triple that is still open and makes a well-formed sub-question that was not asked yet."""
     for triple in known.triples:
-        if triple.unknown in known.bindings or known.known(triple) is None:
-            continue
-        text = filled(triple.phrase, known.values).replace("⟨", "").strip()
-        if open_unknowns(text) and triple.unknown == ANSWER:
-            continue
-        text = " ".join(text.replace(triple.unknown, "").split()) if triple.unknown != ANSWER else text
-        if _plain(text) not in asked and _plain(text) != _plain(state.question):
+        text = None if triple.unknown in known.bindings else _sub_question(state, known, triple)
+        if text is not None and _plain(text) not in asked and _plain(text) != _plain(state.question):
             return Gap(text, triple.ends)
     return None
+
+
+def _sub_question(state: SessionState, known: _Known, triple: Triple) -> str | None:
+    """What asks for a triple's unknown; None while its other end is open, or if that is not well formed."""
+    if known.known(triple) is None:
+        return None
+    phrase = triple.phrase if triple.unknown == ANSWER else triple.phrase.replace(triple.unknown, "")
+    names, values = whole_names(state.question, known.names), list(known.values.values())
+    text = tidied(filled(phrase, known.values).strip(), carried_nouns(state.question, names), values)
+    return text if is_well_formed(text, [*names, *values]) else None
+
+
+def _end(state: SessionState, tools: Tools, known: _Known, asked: Sequence[AskedQuery]) -> StopReason | None:
+    """How a session ends that has nothing left to ask: with the answer in what was read, or without.
+
+    Where a language model may go on (planner "auto"), only bound unknowns end it.
+    """
+    if tools.llm is not None:
+        return "covered" if known.bindings and not known.missing else None
+    enough = next((query.enough for query in asked if query.text == state.question), state.enough)
+    read = tools.told([*state.read, *(passage.id for query in asked for passage in query.passages)])
+    return "covered" if has_answer(state.question, known.triples, known.names, read, enough) else "not_found"
 
 
 def _asked(state: SessionState, tools: Tools, text: str, gap: Gap | None, known: _Known) -> AskedQuery:
@@ -287,14 +276,17 @@ def _bound(
 ) -> tuple[_Known, list[Binding]]:
     """What the sentences that were read bind: one triple leads to the next."""
     told = _told(tools, state, asked)
+    texts = {one.sentence_id: one.text for one in told}
     own = tools.language.analyse_question(state.question).entities
     fresh: list[Binding] = []
     for triple in known.triples:
         subject = known.known(triple)
         if triple.unknown in (ANSWER, *known.bindings) or subject is None:
             continue
+        if tools.llm is None and _sub_question(state, known, triple) is None:
+            continue  # the rules took these words apart wrongly
         binding = bind(triple, subject, told, [*own, *known.values.values()])
-        if binding is not None:
+        if binding is not None and fits(triple, binding.value, texts[binding.sentence_id]):
             known = replace(known, bindings={**known.bindings, binding.unknown: binding})
             fresh.append(binding)
     return known, fresh

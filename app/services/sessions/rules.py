@@ -74,7 +74,7 @@ def stops(state: SessionState, ordered: Ordered, by_planner: StopReason | None) 
         return "enough" if is_enough else None
     if rule == "covered":
         return "covered" if ordered.covered >= 1.0 else None
-    return by_planner or ("enough" if is_enough else None)
+    return "enough" if is_enough and by_planner in (None, "covered") else by_planner
 
 
 def _shown(said: Mapping[str, Any]) -> list[tuple[str, list[tuple[int, float]]]]:

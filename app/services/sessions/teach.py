@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app.core.coverage import content_words
+from app.core.curation import words
 from app.core.session import Round
 from app.core.verdict import Expansion, LoggedVerdict
 from app.errors import NotFoundError
@@ -136,16 +137,29 @@ class Teacher:
 
 
 def _cited(state: SessionState) -> list[int]:
-    """The sentences that a conclusion rests on: those that the answer cites, else those that bind what was
-    unknown.
+    """The sentences that a conclusion rests on: those that the answer cites, else those that state a binding.
+
+    A binding whose value its sentence does not contain, as where the passage's title gave it, teaches nothing.
     """
-    standing = {one.sentence_id for one in state.pool}
+    texts = {one.sentence_id: one.text for one in state.pool}
     said = state.conclusion
     if said is not None:
         cites: Sequence[int] = said.cites if said.sufficient else ()
     else:
-        cites = [sentence for note in state.notes if note.kind == "binding" for sentence in note.cites]
-    return [sentence for sentence in dict.fromkeys(cites) if sentence in standing]
+        cites = [
+            sentence
+            for note in state.notes
+            if note.kind == "binding"
+            for sentence in note.cites
+            if _states(texts.get(sentence, ""), note.text)
+        ]
+    return [sentence for sentence in dict.fromkeys(cites) if sentence in texts]
+
+
+def _states(sentence: str, binding: str) -> bool:
+    """Whether a sentence contains the value of a binding, which its note gives after the last colon."""
+    value = " ".join(words(binding.rpartition(": ")[2]))
+    return bool(value) and f" {value} " in f" {' '.join(words(sentence))} "
 
 
 def _read(one: Round) -> list[tuple[UUID, list[int]]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 from uuid import UUID
 
+from app.core.binding import Told
 from app.core.curation import curate
 from app.core.session import Budget, Cost, Curated, Gap, PoolSentence, StopReason
 from app.errors import BudgetSpentError
@@ -235,6 +236,16 @@ class Tools:
             versions = passages.versions(reader, self.scope.collection.id, external_ids)
         found = [versions[one][0] for one in dict.fromkeys(external_ids) if one in versions]
         return self.meter.reads(found)
+
+    def told(self, passage_ids: Iterable[int]) -> list[Told]:
+        """All sentences of these passages with their titles, of those that there still are; names are left out."""
+        wanted = sorted(set(passage_ids))
+        with self._database.read() as reader:
+            held = passages.by_id(reader, self.scope.collection.id, wanted)
+            sentences = passages.sentences_of(reader, self.scope.collection.id, wanted)
+        return [
+            Told(one.id, one.text, (), held[one.passage_id].title) for one in sentences if one.passage_id in held
+        ]
 
     def document(self, passage: int) -> Document | None:
         """A passage that was read, as a document; None if it is gone."""

@@ -197,11 +197,19 @@ def missing(episode: UUID) -> NotFoundError:
 
 
 def unjudged(reader: Reader, collection_id: int, window_hours: float, limit: int) -> list[StoredEpisode]:
-    """Recent episodes that no feedback refers to, oldest first."""
+    """List recent episodes without feedback, oldest first; a session's sub-questions are left out."""
     rows = reader.rows(
         f"""
         {_SELECT}
         WHERE collection_id = %(collection)s AND NOT EXISTS (SELECT {_REFERRING})
+          AND id NOT IN (
+            SELECT asked.id
+            FROM session_round round
+            JOIN session ON (session.collection_id, session.id) = (round.collection_id, round.session_id)
+            CROSS JOIN LATERAL unnest(round.episodes) AS asked (id)
+            JOIN episode e ON (e.collection_id, e.id) = (round.collection_id, asked.id)
+            WHERE round.collection_id = %(collection)s AND e.question <> session.question
+          )
           AND created_at > now() - make_interval(secs => %(seconds)s)
         ORDER BY created_at LIMIT %(limit)s
         """,

@@ -4677,7 +4677,7 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
         };
         /**
          * MemoryPartOut
@@ -6393,7 +6393,7 @@ export interface components {
              */
             status: "running" | "stopped" | "cancelled" | "failed";
             /** Stop Reason */
-            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
+            stop_reason: ("enough" | "covered" | "answered" | "sufficient" | "not_found" | "no_gap" | "nothing_new" | "asked" | "rounds" | "llm_calls" | "tokens" | "seconds" | "passages" | "cancelled" | "failed" | "erased") | null;
             /** Warnings */
             warnings: components["schemas"]["SessionWarningOut"][];
         };

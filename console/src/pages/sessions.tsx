@@ -107,10 +107,14 @@ function Start() {
 
 const TONES: Record<string, string> = { running: "accent", failed: "bad" };
 
+function inWords(stopReason: string | null): string {
+  return stopReason === "not_found" ? "not found here" : (stopReason ?? "").replaceAll("_", " ");
+}
+
 function Standing({ of: { status, stop_reason } }: { of: Schemas["ListedSessionOut"] }) {
   return (
     <>
-      <span class={`badge ${TONES[status] ?? ""}`}>{status}</span> {status === "stopped" && <span class="quiet">{stop_reason?.replaceAll("_", " ")}</span>}
+      <span class={`badge ${TONES[status] ?? ""}`}>{status}</span> {status === "stopped" && <span class="quiet">{inWords(stop_reason)}</span>}
     </>
   );
 }
@@ -165,7 +169,7 @@ function Follow({ id }: { id: string }) {
   return (
     <div class="two">
       <div class="stack">
-        <Panel title={session.question} note={running ? <Waiting what="Running" /> : `${session.status}: ${(session.stop_reason ?? "").replaceAll("_", " ")}`}>
+        <Panel title={session.question} note={running ? <Waiting what="Running" /> : `${session.status}: ${inWords(session.stop_reason)}`}>
           <ol class="rounds" aria-live="polite">
             {rounds.map((round) => (
               <RoundRow key={round.number} round={round} />

@@ -238,3 +238,19 @@ def test_evidence_that_vanished_is_not_shown(
         )
     (event,) = events(http, curie)
     assert event["query_id"] == asked
+
+
+def test_of_a_session_only_its_own_question_is_judged(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped
+) -> None:
+    """Its sub-questions were asked by rules; a caller may ask its own question as a round's."""
+    body = {"collection": curie, "question": OTHER, "planner": "caller", "wait": True}
+    session = http.post("/sessions", json=body).json()
+    rounds = f"/sessions/{session['session_id']}/rounds"
+    for question in (OTHER, "the capital of Poland"):
+        asked = http.post(rounds, json={"collection": curie, "wait": True, "question": question})
+        assert asked.status_code == 200, asked.text
+    own, _ = (one["query_ids"][0] for one in asked.json()["rounds"])
+    with OpenAiServer(keyword_handler) as server:
+        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
+    assert [event["query_id"] for event in events(http, curie)] == [own]

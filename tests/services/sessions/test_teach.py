@@ -15,7 +15,7 @@ from app.services.learning.verdict import Named, Verdict
 from app.services.retrieval.query import Query
 from app.services.sessions.sessions import NewSession
 from app.services.sessions.state import Asked
-from app.services.sessions.teach import JUDGE
+from app.services.sessions.teach import CONCLUSIVE, JUDGE
 from app.settings import Settings
 from tests.conftest import Ingest
 from tests.services.corpus.test_erasure import places
@@ -131,6 +131,22 @@ def test_its_own_conclusion_counts_only_if_asked_for(application: Application, c
     assert {event.query_id for event in events} <= {
         episode for one in application.sessions.state(scope, session).rounds for episode in one.episodes
     }
+
+
+def test_a_binding_that_no_sentence_states_teaches_nothing(
+    application: Application, ingest: Ingest, collection: str
+) -> None:
+    ingest(
+        {"id": "triton", "title": "Triton", "text": "It is the largest satellite of Neptune."},
+        {"id": "lassell", "title": "William Lassell", "text": "The brewer William Lassell found Triton."},
+    )
+    scope = application.access.scope(collection)
+    asked = Asked(top_k=2, threshold=1.0, learn=True)
+    new = NewSession(question="Who found the largest satellite of Neptune?", planner="pool", asked=asked)
+    shown = application.sessions.wait(scope, application.sessions.start(scope, new))
+    assert shown.stored.stop_reason in CONCLUSIVE
+    assert [note["text"] for note in shown.stored.notes] == ["the largest satellite of Neptune: Triton"]
+    assert application.feedback.page(scope, status=None, after=0, limit=10) == []
 
 
 def test_one_whose_queries_are_gone_cannot_be_judged(application: Application, curie: str) -> None:

@@ -1,0 +1,161 @@
+"""Forty questions in sessions: sub-questions are well formed, nothing is lost, and each session says how it ends."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from app.composition import Application
+from app.core.session import Budget
+from app.evaluation.dataset import Dataset
+from app.evaluation.files import DatasetError
+from app.evaluation.harness import open_harness
+from app.evaluation.session_questions import (
+    FOLDER,
+    CheckedQuestion,
+    Outcome,
+    as_json,
+    check,
+    load_questions,
+    manual,
+    summaries,
+)
+from app.services.sessions.sessions import NewSession
+from app.services.sessions.shown import Shown
+from app.services.sessions.state import Asked
+from tests.support.command import Cli
+
+QUESTION_WORDS = {"who", "whom", "whose", "what", "which", "when", "where", "why", "how"}
+AUXILIARIES = {"is", "are", "was", "were", "do", "does", "did", "has", "have", "had"}
+PREPOSITIONS = {"in", "on", "at", "by", "for", "from", "with", "to", "of", "near", "as", "into"}
+UNFINISHED = {"the", "a", "an", "that", "which", "who", "whose", "and", "or"}
+
+
+def faults(query: str, question: str, values: Sequence[str], names: Sequence[str]) -> list[str]:
+    """What is wrong with a sub-question, told by its words alone and by none of the rules under test."""
+    found = []
+    said = query.split()
+    first, second = said[0].lower(), said[1].lower() if len(said) > 1 else ""
+    known = set(re.findall(r"\w+", " ".join([question, *values]).lower()))
+    if not any(name in query for name in (*values, *names)):
+        found.append("no name")
+    if set(re.findall(r"\w+", query.lower())) - known:
+        found.append("words from nowhere")
+    if re.search(r"\?|⟨|⟦| ,|  ", query):
+        found.append("a mark or a space is left")
+    if said[-1].lower() in UNFINISHED:
+        found.append("no end")
+    if any(one == other for one, other in itertools.pairwise(said)):
+        found.append("a word twice")
+    if re.search(rf"\b(?:that|which|whose) (?:{'|'.join(map(re.escape, (*values, *names)))})(?:$|,)", query):
+        found.append("a relative clause without a verb")
+    is_description = first in {"the", "a", "an"} or re.match(r"\S+(?: \S+)*['’]s? ", query) or second == "of"
+    is_question = first in QUESTION_WORDS | AUXILIARIES or (first in PREPOSITIONS and second in QUESTION_WORDS)
+    if not (is_description or is_question):
+        found.append("neither a description nor a question")
+    return found
+
+
+@pytest.fixture(scope="module")
+def outcomes(application: Application, sample_dataset: Dataset) -> list[Outcome]:
+    questions = load_questions()
+    corpora = {"sample": replace(sample_dataset, name="session-check"), "manual": manual(questions)}
+    return [
+        outcome
+        for name, dataset in corpora.items()
+        for outcome in check(
+            open_harness(application, dataset, lambda *_: None),
+            [one for one in questions if one.corpus == name],
+            lambda: None,
+        )
+    ]
+
+
+@pytest.fixture(scope="module")
+def sessions(application: Application, outcomes: list[Outcome], sample_dataset: Dataset) -> list[Shown]:
+    """Sessions on all forty questions and on the sample's own."""
+    scope = application.access.scope("evaluate-session-check")
+    texts = [one.text for one in sample_dataset.questions]
+    texts += [one.question.text for one in outcomes if one.question.corpus == "sample"]
+    shown = _asked(application, texts, "evaluate-session-check")
+    assert scope.collection.name == "evaluate-session-check"
+    manuals = [one.question.text for one in outcomes if one.question.corpus == "manual"]
+    return shown + _asked(application, manuals, "evaluate-manual")
+
+
+def _asked(application: Application, texts: Sequence[str], collection: str) -> list[Shown]:
+    scope, found = application.access.scope(collection), []
+    asked = Asked(top_k=5, arm={"memory": "off", "profile": "default"})
+    budget = Budget(rounds=4, llm_calls=0, tokens=0, seconds=600.0, passages=100)
+    for text in texts:
+        session = application.sessions.start(
+            scope, NewSession(question=text, planner="pool", asked=asked, budget=budget)
+        )
+        found.append(application.sessions.wait(scope, session))
+    return found
+
+
+def test_every_sub_question_is_well_formed(application: Application, sessions: list[Shown]) -> None:
+    asked = 0
+    for session in sessions:
+        question = session.stored.question
+        names = application.language.analyse_question(question).entities
+        values = [one["value"] for one in session.stored.plan_state["bindings"]]
+        for one in session.rounds[1:]:
+            for query in one.said["queries"]:
+                asked += 1
+                assert faults(query, question, values, names) == [], (question, query)
+    assert len(sessions) == 134
+    assert asked > 0
+
+
+def test_the_check_of_words_finds_what_used_to_be_asked() -> None:
+    for query, question in (
+        ("hired the discoverer of Pluto", "Who founded the observatory that hired the discoverer of Pluto?"),
+        ("Kustomize read messages Kafka", "How do workers read messages from Kafka?"),
+        ("ENGRAM_WORKING which is larger", "Which is larger, ENGRAM_WORKING or Pluto?"),
+        ("who led the observatory that Pluto", "Who led the observatory that hired Pluto?"),
+    ):
+        assert faults(query, question, [], ["Pluto", "Kafka", "ENGRAM_WORKING"]), query
+
+
+def test_sessions_lose_nothing_and_say_how_they_end(outcomes: list[Outcome]) -> None:
+    assert len(outcomes) == len(load_questions()) == 40
+    whole = next(one for one in summaries(outcomes) if one.name == "all")
+    assert (whole.losses, whole.right + whole.wrong) == (0, 40)
+    assert {one.stop for one in outcomes} <= {"enough", "covered", "not_found"}
+    kafka = next(one for one in outcomes if "Kafka" in one.question.text)
+    assert (kafka.stop, kafka.is_right) == ("not_found", True)
+
+
+def test_the_best_passages_are_the_first_querys_unless_another_tells(sessions: list[Shown]) -> None:
+    for session in sessions:
+        first = [passage for passage, _ in session.rounds[0].said["shown"][0]]
+        telling = {passage for one in session.rounds for passage in one.said["telling"]}
+        assert len(set(first) - set(session.stored.ranked[:5])) <= len(telling - set(first))
+
+
+def test_ends_are_counted_by_half_corpus_and_kind() -> None:
+    one, other = load_questions()[:2]
+    found = Outcome(
+        replace(one, right_stop="found"), query=1, session=2, read=len(one.evidence), stop="enough", queries=()
+    )
+    lost = Outcome(replace(other, right_stop="found"), query=2, session=1, read=0, stop="covered", queries=())
+    counted = {each.name: each for each in summaries([found, lost])}
+    assert (counted["all"].gains, counted["all"].losses, counted["all"].right, counted["all"].wrong) == (1, 1, 1, 1)
+    assert "kept back" not in counted
+    assert [each["right"] for each in as_json([found, lost])["questions"]] == [True, False]
+    absent = CheckedQuestion("x", "sample", "develop", "unanswerable", "?", (), "not_found")
+    assert Outcome(absent, 0, 0, 0, "not_found", ()).is_right
+    assert not Outcome(absent, 0, 0, 0, "enough", ()).is_right
+
+
+def test_an_unknown_half_is_refused(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert "develop, kept-back or both" in cli.fails("check-sessions", "--half", "middle")
+    folder = tmp_path_factory.mktemp("questions")
+    line = (FOLDER / "questions.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    (folder / "questions.jsonl").write_text(line.replace('"develop"', '"middle"') + "\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="middle"):
+        load_questions(folder)
