@@ -1,4 +1,4 @@
-"""Forty questions in sessions: sub-questions are well formed, nothing is lost, and each session says how it ends."""
+"""Forty questions in sessions: sub-questions are well formed, nothing is lost, and each says how it ends."""
 
 import itertools
 import re
