@@ -1,4 +1,4 @@
-"""Forty questions in sessions: sub-questions are well formed, nothing is lost, and each says how it ends."""
+"""Forty questions in sessions: well-formed sub-questions, nothing lost, and an end that is said."""
 
 import itertools
 import re

@@ -234,6 +234,8 @@ def _end(state: SessionState, tools: Tools, known: _Known, asked: Sequence[Asked
     if tools.llm is not None:
         return "covered" if known.bindings and not known.missing else None
     enough = next((query.enough for query in asked if query.text == state.question), state.enough)
+    if known.bindings and not known.missing:
+        enough = None  # it is of the first query alone, and what binds was found beside it
     read = tools.told([*state.read, *(passage.id for query in asked for passage in query.passages)])
     return "covered" if has_answer(state.question, known.triples, known.names, read, enough) else "not_found"
 
