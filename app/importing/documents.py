@@ -3,23 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.errors import EngramError
+from app.errors import NotInstalledError, UnreadableError
 
-
-class UnreadableError(EngramError):
-    """The file is not what its name says, is locked, is too large, or has no text."""
-
-    status = 422
-    type = "unreadable-document"
-    title = "Unreadable document"
-
-
-class NotInstalledError(EngramError):
-    """The libraries that read documents are not installed."""
-
-    status = 501
-    type = "not-installed"
-    title = "Not installed"
+__all__ = ["Block", "Conversion", "Document", "NotInstalledError", "Passage", "UnreadableError"]
 
 
 @dataclass(frozen=True)
