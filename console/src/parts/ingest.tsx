@@ -8,26 +8,32 @@ import { counted, Panel, Problem } from "./basic";
 
 const KINDS = ".txt,.md,.html,.htm,.pdf,.docx,.pptx,.xlsx,.csv,.tsv,.eml,.json,.jsonl,.ndjson";
 
+/** What became of the last files: choosing another collection draws the page anew. */
+let last: { into: string; lines: readonly string[]; error?: Error } = { into: "", lines: [] };
+
 export function Ingest({ onSent }: { onSent: () => void }) {
   const { engram, collection, choose, may } = useShared();
   const [into, setInto] = useState(collection);
   const [over, setOver] = useState(false);
-  const [lines, setLines] = useState<readonly string[]>([]);
-  const [error, setError] = useState<unknown>();
+  const [lines, setLines] = useState(last.into === collection ? last.lines : []);
+  const [error, setError] = useState<unknown>(last.into === collection ? last.error : undefined);
   const picker = useRef<HTMLInputElement>(null);
   const send = async (files: readonly File[]) => {
+    const done: string[] = [];
     const refused: string[] = [];
     setError(undefined);
-    setLines([]);
     for (const file of files) {
-      setLines((before) => [...before, `Sending ${file.name} …`]);
-      const line = await sent(engram, into, file).catch((failed: unknown) => {
-        refused.push(problem(failed));
-        return `${file.name} was not taken.`;
-      });
-      setLines((before) => [...before.slice(0, -1), line]);
+      setLines([...done, `Sending ${file.name} …`]);
+      done.push(
+        await sent(engram, into, file).catch((failed: unknown) => {
+          refused.push(problem(failed));
+          return `${file.name} was not taken.`;
+        }),
+      );
     }
-    if (refused.length > 0) setError(new Error(refused.join(" ")));
+    last = { into, lines: done, error: refused.length > 0 ? new Error(refused.join(" ")) : undefined };
+    setLines(last.lines);
+    setError(last.error);
     if (refused.length === files.length) return;
     onSent();
     if (into !== collection) choose(into);
