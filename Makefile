@@ -70,8 +70,8 @@ site: develop
 
 # What the image installs, each file by its hash, and the list of it. It needs uv.
 lock:
-	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-		--output-file requirements.lock pyproject.toml -
+	@echo setuptools | uv pip compile --quiet --universal --python-version 3.11 --extra import --generate-hashes --no-annotate \
+		--no-header --output-file requirements.lock pyproject.toml -
 	@$(BIN)/python deploy/sbom.py
 
 install: $(STAMP)

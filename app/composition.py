@@ -11,6 +11,7 @@ import structlog
 from app.asking import Asking
 from app.errors import ConfigurationError
 from app.providers.embedded import EmbeddedPostgres, EmbeddedRedis
+from app.services.corpus.documents import DocumentsService
 from app.services.corpus.index import IndexService
 from app.services.corpus.ingest import IngestService
 from app.services.corpus.names import NamesService
@@ -110,6 +111,13 @@ class Application(Asking):
     def ingest(self) -> IngestService:
         """Accepts passages."""
         return IngestService(self.database, self.encoder)
+
+    @cached_property
+    def documents(self) -> DocumentsService:
+        """Converts documents into passages."""
+        return DocumentsService(
+            max_bytes=self.settings.document_max_bytes, timeout_seconds=self.settings.document_timeout_seconds
+        )
 
     @cached_property
     def index(self) -> IndexService:

@@ -83,6 +83,22 @@ class UnsupportedMediaTypeError(EngramError):
     title = "Unsupported media type"
 
 
+class UnreadableError(EngramError):
+    """A document is not what its name says, is locked, is too large, or has no text."""
+
+    status = 422
+    type = "unreadable-document"
+    title = "Unreadable document"
+
+
+class NotInstalledError(EngramError):
+    """The libraries that read documents are not installed."""
+
+    status = 501
+    type = "not-installed"
+    title = "Not installed"
+
+
 class UnauthorizedError(EngramError):
     """The request has no access key, or one that does not count."""
 

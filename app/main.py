@@ -15,7 +15,7 @@ from app.api import console, documentation, problems
 from app.api.access import keys as access
 from app.api.aside import Aside
 from app.api.authenticated import Authenticated
-from app.api.corpus import passages
+from app.api.corpus import documents, passages
 from app.api.corpus.passage_schemas import PassagesIn
 from app.api.dependencies import Needs
 from app.api.drain import Drain
@@ -49,6 +49,7 @@ ROUTERS = tuple(
         feedback,
         judges,
         passages,
+        documents,
         jobs,
         sessions,
         serving,
@@ -100,7 +101,7 @@ def create_app(application: Application | None) -> FastAPI:
     settings = Settings(_env_file=None) if application is None else application.settings
     app.state.answering = Aside("engram-questions", settings.answering)
     app.add_middleware(Drain)
-    app.add_middleware(BodyLimit, unlimited=frozenset({"/passages"}))
+    app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
     _throttle(app, settings, None if application is None else application.rates)
     app.add_middleware(Authenticated, authentication=None if application is None else application.authentication)
     problems.install(app)
@@ -162,7 +163,7 @@ def _secure(document: dict[str, Any]) -> None:
             operation = document["paths"][route.path_format][method.lower()]
             operation["security"] = [{SCHEME: [need.scope]}]
             operation["description"] = f"{operation.get('description', '')}\n\nScope: `{need.scope}`.".strip()
-            refused = (401, 403, 429) if need.takes or route.path == "/passages" else (401, 403)
+            refused = (401, 403, 429) if need.takes or route.path in ("/documents", "/passages") else (401, 403)
             operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
 
 

@@ -46,6 +46,17 @@ class OperationSettings(BaseSettings):
         ),
     )
 
+    # Documents
+    document_max_bytes: int = Field(
+        default=32 * 1024 * 1024,
+        ge=1,
+        le=512 * 1024 * 1024,
+        description="Size of a file sent to `POST /documents`.",
+    )
+    document_timeout_seconds: float = Field(
+        default=60.0, gt=0, le=3600, description="How long its conversion into passages may take."
+    )
+
     # Seen from outside
     metrics_port: int | None = Field(
         default=None,

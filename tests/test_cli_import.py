@@ -6,8 +6,11 @@ from uuid import uuid4
 
 import pytest
 
+from app.cli import importing
+from app.importing import chunks
 from tests.support.command import NOWHERE, Cli
 
+FILES = Path(__file__).parent / "importing/files"
 pytestmark = pytest.mark.usefixtures("working")
 
 
@@ -84,6 +87,38 @@ def test_passages_can_be_written_to_a_file_instead(cli: Cli, folder: Path, tmp_p
     done = cli("import", str(folder / "rivers.md"), "--out", str(lines), ENGRAM_URL=NOWHERE)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["id"] for line in lines.read_text().splitlines()] == ["rivers.md#1", "rivers.md#2"]
+
+
+def test_sizes_are_those_of_the_service() -> None:
+    assert (importing.SIZE, importing.OVERLAP) == (chunks.SIZE, chunks.OVERLAP)
+
+
+def test_broken_files_links_and_encodings_cost_a_line_each(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    (folder / "deep.html").write_bytes(b"<div>" * 100_000 + b"x")
+    (folder / "report.docx").write_bytes(b"not a zip")
+    (folder / "cafe.txt").write_bytes("Café Zürich".encode("latin-1"))
+    (tmp_path / "secret.txt").write_text("Secret.")
+    (folder / "away.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "staff.pdf").write_bytes((FILES / "handbook.pdf").read_bytes())
+    done = cli("import", str(folder), "-c", collection)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    for line in (
+        "not followed, being links that leave the folder: notes/away.txt",
+        "notes/cafe.txt: read as Windows-1252, because it is not UTF-8",
+        "notes/deep.html nests more than 300 elements in each other.",
+        "notes/report.docx is not what its name says: it is no zip file.",
+    ):
+        assert lines.count(line) == 1, done.stderr
+    listed = json.loads(cli("passages", "-c", collection, "--json").stdout)["passages"]
+    assert not any("Secret" in passage["text"] for passage in listed)
+    assert [passage["metadata"]["page"] for passage in listed if "staff.pdf" in passage["id"]] == [1, 1, 2, 3]
+    below = cli("query", "allowance", "-c", collection, "--filter", 'heading=["Travel"]', "--json")
+    assert {passage["metadata"]["source"] for passage in json.loads(below.stdout)["passages"]} == {
+        "notes/staff.pdf"
+    }
 
 
 def test_what_cannot_be_imported_is_one_line(cli: Cli, folder: Path) -> None:

@@ -26,6 +26,7 @@ ORDINARY = frozenset(
         "post_answer",
         "post_chat",
         "post_compare",
+        "post_documents",
         "post_expand",
         "post_facts",
         "post_facts_revise",

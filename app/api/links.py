@@ -64,11 +64,11 @@ FLOWS = (
     ),
     Flow(("list_feedback",), {"feedback_id": "/feedback/0/feedback_id", HERE: "/feedback/0/collection"}, JUDGED),
     Flow(
-        ("post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
+        ("post_documents", "post_passages", "post_reembed", "post_rekey", "post_replay", "post_revoke"),
         {"job_id": "/job_id", **SAID},
         WORK,
     ),
-    Flow(("post_passages",), SAID, SETTINGS),
+    Flow(("post_documents", "post_passages"), SAID, SETTINGS),
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", HERE: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {HERE: "/collections/0/name"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),

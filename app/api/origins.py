@@ -23,7 +23,16 @@ HEADERS = {
     "x-frame-options": "DENY",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-JSON_TYPES = frozenset({"application/json", "application/x-ndjson", "application/ndjson", "application/jsonl"})
+TYPES = frozenset(
+    {
+        "application/json",
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/octet-stream",
+    }
+)
+"""Types that a browser sends for a foreign page only after asking; ``multipart/form-data`` it sends unasked."""
 
 
 def listed(text: str) -> frozenset[str]:
@@ -96,9 +105,9 @@ class Origins:
             return ForeignOriginError(
                 "Pages of this Origin may not write to the service; ENGRAM_CORS_ORIGINS says whose may."
             )
-        if _has_body(headers) and not _is_json(headers.get("content-type", "")):
+        if _has_body(headers) and not _is_guarded(headers.get("content-type", "")):
             return UnsupportedMediaTypeError(
-                "Bodies are application/json, or application/x-ndjson where that is read."
+                "Bodies are application/json; some routes read application/x-ndjson or application/octet-stream."
             )
         return None
 
@@ -125,6 +134,6 @@ def _has_body(headers: Headers) -> bool:
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
 
 
-def _is_json(content_type: str) -> bool:
+def _is_guarded(content_type: str) -> bool:
     media_type = content_type.partition(";")[0].strip().lower()
-    return media_type in JSON_TYPES or media_type.endswith("+json")
+    return media_type in TYPES or media_type.endswith("+json")

@@ -22,6 +22,7 @@ from app.errors import (
     LlmError,
     MalformedRequestError,
     NotFoundError,
+    NotInstalledError,
     PayloadTooLargeError,
     TooManyRequestsError,
     UnauthorizedError,
@@ -73,6 +74,7 @@ _BY_STATUS: dict[int, type[EngramError]] = {
         TooManyRequestsError,
         LlmError,
         UnavailableError,
+        NotInstalledError,
     )
 }
 

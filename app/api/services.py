@@ -7,6 +7,7 @@ from app.services.access.keys import KeysService
 from app.services.access.quotas import QuotaService
 from app.services.access.reads import Reads
 from app.services.access.scope import AccessService
+from app.services.corpus.documents import DocumentsService
 from app.services.corpus.ingest import IngestService
 from app.services.facts.adopt import AdoptService
 from app.services.facts.align import AlignService
@@ -62,6 +63,8 @@ class Services(Protocol):
     def quotas(self) -> QuotaService: ...
     @property
     def ingest(self) -> IngestService: ...
+    @property
+    def documents(self) -> DocumentsService: ...
     @property
     def jobs(self) -> JobsService: ...
     @property

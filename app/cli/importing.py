@@ -5,7 +5,7 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Annotated, Any, cast
+from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -14,17 +14,23 @@ from app.cli.ingest import ingested, whole
 from app.client import Client, path_of
 from app.errors import InvalidRequestError
 
+if TYPE_CHECKING:
+    from app.importing.converter import Converter
+    from app.importing.folder import Source
+
 PAGE = 1_000
+SIZE = 1_200  # as app.importing.chunks, which only this command needs to import
+OVERLAP = 200
 
 
 @cli.command("import", rich_help_panel=STOCK)
 def import_(
-    paths: Annotated[list[Path], typer.Argument(help="Files or folders: text, Markdown, HTML, PDF, CSV.")],
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders of documents.")],
     collection: CollectionOption = "default",
-    size: Annotated[int, typer.Option(min=100, max=20_000, help="Characters of a passage at most.")] = 1_200,
+    size: Annotated[int, typer.Option(min=100, max=20_000, help="Characters of a passage at most.")] = SIZE,
     overlap: Annotated[
         int, typer.Option(min=0, help="Characters at most that a passage repeats of the one before it.")
-    ] = 200,
+    ] = OVERLAP,
     delete: Annotated[
         bool, typer.Option("--delete", help="Remove what was imported from files that the folders no longer have.")
     ] = False,
@@ -36,22 +42,28 @@ def import_(
 ) -> None:
     """Make passages of documents, cut along their structure, and wait until they are searchable.
 
-    What was imported of a file before is replaced. A file that cannot be read is named, keeps what was imported of
-    it, and does not hold up the others; the exit code is 1 then.
+    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail and JSON. A second import of a file
+    replaces the first. A file that cannot be read costs a line and exit code 1; its earlier passages stay, and the
+    other files are imported.
     """
-    from app.importing.folder import find
+    from app.importing.converter import Converter
+    from app.importing.folder import listing
+    from app.importing.limits import PATIENT
 
     if overlap >= size:
         raise InvalidRequestError("--overlap must be smaller than --size.")
-    found = find(paths)
-    if found.others:
-        complain(f"left alone, being of other kinds: {_some(found.others)}")
-    if not found.sources:
+    listed = listing(paths)
+    if listed.others:
+        complain(f"left alone, being of other kinds: {_some(listed.others)}")
+    if listed.outside:
+        complain(f"not followed, being links that leave the folder: {_some(listed.outside)}")
+    if not listed.sources:
         raise InvalidRequestError("There is nothing to import.")
     read = _Read()
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
-        for source in found.sources:
-            _write(lines, source, read, size, overlap)
+        with Converter(PATIENT) as converter:
+            for source in listed.sources:
+                _write(lines, source, converter, read, size, overlap)
         say_or_complain = complain if as_json else say
         say_or_complain(
             f"{len(read.sources)} files, {len(read.ids)} passages" + ("" if out is None else f" in {out}")
@@ -59,7 +71,7 @@ def import_(
         good = not read.failed
         if out is None and read.ids:
             lines.seek(0)
-            good &= _send(lines, read, collection, url, gone=found.folders if delete else (), as_json=as_json)
+            good &= _send(lines, read, collection, url, gone=listed.folders if delete else (), as_json=as_json)
     if not good:
         raise typer.Exit(1)
 
@@ -73,24 +85,32 @@ class _Read:
         self.ids: set[str] = set()
 
 
-def _write(lines: IO[bytes], source: Any, read: _Read, size: int, overlap: int) -> None:
-    """A file's passages, all or none."""
+def _write(
+    lines: IO[bytes], source: "Source", converter: "Converter", read: _Read, size: int, overlap: int
+) -> None:
+    """Write a file's passages, all or none."""
     from app.importing.documents import UnreadableError
-    from app.importing.folder import passages
 
     try:
-        made = list(passages(source, size=size, overlap=overlap))
+        with source.path.open("rb") as file:
+            data = file.read(converter.limits.file_bytes + 1)  # one more than it may have, which is refused
+        made = converter.convert(source.name, data, size=size, overlap=overlap)
     except UnreadableError as error:
         complain(error.detail)
         read.failed.add(source.name)
         return
     except OSError as error:
-        complain(f"{source.path}: {error.strerror or error}")
+        complain(f"{source.name}: {error.strerror or error}")
         read.failed.add(source.name)
         return
+    for note in made.notes:
+        complain(note)
     read.sources.add(source.name)
-    read.ids.update(passage.id for passage in made)
-    lines.writelines(json.dumps(passage.as_json(), ensure_ascii=False).encode() + b"\n" for passage in made)
+    read.ids.update(passage.id for passage in made.passages)
+    lines.writelines(
+        json.dumps(passage.as_json(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        for passage in made.passages
+    )
 
 
 def _send(

@@ -1,24 +1,22 @@
-"""What is read of a file, whatever its format."""
+"""What is read from a file, whatever its format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from app.errors import EngramError
+from app.errors import NotInstalledError, UnreadableError
 
-
-class UnreadableError(EngramError):
-    """The file is not what its name says, is locked, or holds no text."""
+__all__ = ["Block", "Conversion", "Document", "NotInstalledError", "Passage", "UnreadableError"]
 
 
 @dataclass(frozen=True)
 class Block:
-    """A piece that belongs together: a paragraph, an item of a list, a row of a table, a piece of code.
+    """A piece of text that belongs together: a paragraph, a list item, a row of a table, a line of code.
 
     Attributes:
-        text: its text, not blank.
-        headings: those it stands below, from the outermost in; without the document's title.
-        page: the page it begins on, from 1; None where there are no pages.
-        whole: whether it is one unit as it is (a row, a line of code) and not prose made of sentences.
+        text: not blank.
+        headings: the headings above it, outermost first, without the document's title.
+        page: the page or slide that it begins on, from 1; None where the format has no pages.
+        whole: whether the text is one unit (a row, a line of code, a heading without a section) and not sentences.
     """
 
     text: str
@@ -29,30 +27,33 @@ class Block:
 
 @dataclass(frozen=True)
 class Document:
-    """Blocks in the order in which they are read.
+    """Blocks in reading order.
 
     Attributes:
-        source: where it is from: what passages cite and are named after.
-        title: what it calls itself, else its file's name.
+        source: the file's name; passages cite it and their ids begin with it.
+        title: the document's own title, else its file's name.
         blocks: at least one.
-        format: ``text``, ``markdown``, ``html`` or ``pdf``.
+        format: ``text``, ``markdown``, ``html``, ``pdf``, ``docx``, ``pptx``, ``xlsx``, ``email`` or ``json``.
+        notes: what the reader of the import should know, a line each.
     """
 
     source: str
     title: str
     blocks: tuple[Block, ...]
     format: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Passage:
-    """What is sent to be ingested.
+    """A passage to ingest.
 
     Attributes:
-        id: the source and the number of the passage in it, so that importing again replaces it.
-        text: its sentences, apart by a space or a line break.
-        sentences: as Engram would split them, but that rows and lines of code stay whole.
-        metadata: ``source``, ``format``, and where they are ``heading``, ``page`` and what a row of a table says.
+        id: the source and the passage's number in it, so that a second import replaces the first.
+        title: the document's title.
+        text: the sentences, separated by a space or a line break.
+        sentences: as Engram would split the text, except that headings, rows and lines of code stay whole.
+        metadata: ``source`` and ``format``; where they exist ``heading`` (a list, outermost first) and ``page``.
     """
 
     id: str
@@ -62,6 +63,14 @@ class Passage:
     metadata: Mapping[str, object] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
-        """The line of NDJSON that ``POST /passages`` takes."""
+        """The passage as a line of NDJSON for ``POST /passages``."""
         shown = {"id": self.id, "title": self.title, "text": self.text, "sentences": list(self.sentences)}
         return {**shown, "metadata": dict(self.metadata)}
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The passages of one file, and notes on how it was read."""
+
+    passages: tuple[Passage, ...]
+    notes: tuple[str, ...] = ()

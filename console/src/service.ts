@@ -3,7 +3,7 @@
 import { Engram, EngramError, read, type Schemas } from "engram-client";
 
 export { EngramError, read };
-export type { Schemas };
+export type { Engram, Schemas };
 
 const KEY = "engram.key";
 

@@ -1,5 +1,6 @@
 """Every operation of the OpenAPI document with a request for each problem that it documents."""
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,8 @@ OPERATIONS: list[Operation] = [
 ]
 RACES = {
     ("POST", "/passages", 404),
+    ("POST", "/documents", 404),
+    ("POST", "/documents", 501),
     ("POST", "/access/keys", 409),
     ("POST", "/access/keys/{key_id}/rotate", 409),
 }
@@ -59,6 +62,7 @@ BODIES: dict[str, Any] = {
     "/feedback": {"query_id": str(UNKNOWN_ID), "none_helped": True},
     "/feedback/revoke": {"judge": "nobody"},
     "/feedback/retry": {"judge": "nobody"},
+    "/documents": {"text": "Marie Curie was born in Warsaw."},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
     "/collections/{name}": {"serving": "shadow"},
     "/collections/{name}/rekey": {"key_building": "title"},
@@ -85,6 +89,7 @@ EMBEDDING: dict[str, Arguments] = {
     "/answer": {},
     CHAT: {},
     "/expand": {},
+    "/documents": {},
     "/passages": {},
     "/sessions": {},
     "/entities/align": {},
@@ -95,7 +100,8 @@ EMBEDDING: dict[str, Arguments] = {
 WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
 METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
 """Path -> the method that takes a body there."""
-OVER_LIMIT = {"/passages": 16 * 2**20 + 1}
+OVER_LIMIT = {"/passages": 16 * 2**20 + 1, "/documents": 32 * 2**20 + 1}
+BINARY = {"content-type": "application/octet-stream"}
 KEY = {"idempotency-key": "operations"}
 
 
@@ -110,6 +116,9 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     """A request that is right in itself."""
     if method not in WITH_BODIES or path not in BODIES:
         return {"params": {"collection": collection}}
+    if path == "/documents":
+        where = {"collection": collection, "name": "curie.json"}
+        return {"content": json.dumps(BODIES[path]).encode(), "params": where, "headers": KEY | BINARY}
     elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
     named = "model" if path == CHAT else "collection"
     body = BODIES[path] if elsewhere else BODIES[path] | {named: collection}
@@ -127,6 +136,8 @@ def embedding(path: str, collection: str) -> tuple[str, Arguments]:
 def provoking(method: str, path: str, status: int) -> Arguments:
     """A request that ``status`` answers, wherever the application itself is in order."""
     json_type = KEY | {"content-type": "application/json"}
+    if path == "/documents":
+        return _provoking_document(status)
     match status:
         case 400 if method not in WITH_BODIES:
             return {"headers": {"idempotency-key": "two words"}}
@@ -142,6 +153,21 @@ def provoking(method: str, path: str, status: int) -> Arguments:
             return {"params": {"collection": "not a name", "after": "not a name", "before": "not a number"}}
         case _:
             return well_formed(method, path)
+
+
+def _provoking_document(status: int) -> Arguments:
+    right = well_formed("POST", "/documents")
+    match status:
+        case 400:
+            return right | {"headers": BINARY | {"idempotency-key": "two words"}}
+        case 413:
+            return right | {"content": b" " * OVER_LIMIT["/documents"]}
+        case 415:
+            return right | {"headers": KEY | {"content-type": "text/plain"}}
+        case 422:
+            return right | {"content": b'{"unfinished": '}
+        case _:
+            return right
 
 
 def refused_path(path: str) -> str:

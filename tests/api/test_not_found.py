@@ -20,7 +20,16 @@ from tests.support.statements import watched
 __all__ = ["keyed"]
 QUESTION = "Where was Marie Curie born?"
 NOT_THERE = "not-there"
-OWN = {"/collections", "/passages", "/queries:batch", "/audit", "/answer", "/v1/models", "/v1/chat/completions"}
+OWN = {
+    "/collections",
+    "/documents",
+    "/passages",
+    "/queries:batch",
+    "/audit",
+    "/answer",
+    "/v1/models",
+    "/v1/chat/completions",
+}
 """Routes that are of whoever asks, whatever there is elsewhere; an answer takes an endpoint first."""
 ASKED = sorted(
     {

@@ -25,6 +25,8 @@ BORN = "Marie Curie was born in Warsaw in 1867."
 PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
          "sessions", "facts", "collections", "health", "keys")  # fmt: skip
 
+DOCUMENTS = Path(__file__).resolve().parents[1] / "importing/files"
+
 
 def place(page: str, collection: str) -> str:
     return f"#/{page}?c={collection}"
@@ -253,6 +255,25 @@ def test_a_file_becomes_passages(
     page.get_by_text("1 new, 1 rejected").wait_for()
     page.get_by_role("button", name="Rejected lines").click()
     page.get_by_text("Line 2").wait_for()
+
+
+def test_a_document_is_converted_by_the_service(
+    opened: Opened, service: str, collection: str, curie: str, working: None, tmp_path: Path
+) -> None:
+    page = opened(service, place("collections", curie))
+    page.get_by_label("Into collection").fill(f"{collection}-new")
+    (tmp_path / "note.txt").write_bytes("Café Zürich opens at nine.".encode("latin-1"))
+    (tmp_path / "scan.pdf").write_bytes(b"%PDF-1.7 and nothing else")
+    page.locator("input[type=file]").set_input_files(
+        [DOCUMENTS / "handbook.pdf", tmp_path / "note.txt", tmp_path / "scan.pdf"]
+    )
+    page.get_by_text("handbook.pdf: 4 passages; its job is below.").wait_for()
+    page.get_by_text("note.txt: read as Windows-1252").wait_for()
+    page.get_by_text("scan.pdf was not taken.").wait_for()
+    page.get_by_text("is no PDF that can be read").wait_for()
+    page.get_by_text("4 new").wait_for()
+    shown = page.request.get(f"{service}/passages/handbook.pdf%233?collection={collection}-new").json()
+    assert (shown["metadata"]["page"], shown["metadata"]["heading"]) == (2, ["Travel", "Abroad"])
 
 
 def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str, working: None) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from app.importing import chunks, tables
 from app.importing.documents import Block, Document, UnreadableError
+from app.importing.limits import Limits
 
 WORDS = st.text(alphabet="abcdefgh ", min_size=1, max_size=400).filter(lambda text: text.strip() != "")
 BLOCKS = st.lists(
@@ -27,16 +28,19 @@ def test_sections_are_never_mixed_and_start_with_their_heading() -> None:
             document(
                 Block("The Danube is long.", ()),
                 Block("The Rhine is short.", ("The Rhine",), page=2),
+                Block("It ends in the sea.", ("The Rhine",), page=2),
                 Block("Basel lies on it.", ("The Rhine",), page=3),
             )
         )
     )
     assert [passage.text for passage in made] == [
         "The Danube is long.",
-        "The Rhine\nThe Rhine is short.\nBasel lies on it.",
+        "The Rhine\nThe Rhine is short.\nIt ends in the sea.",
+        "The Rhine\nBasel lies on it.",
     ]
-    assert [passage.id for passage in made] == ["notes/rivers.md#1", "notes/rivers.md#2"]
-    assert made[1].sentences == ("The Rhine", "The Rhine is short.", "Basel lies on it.")
+    assert [passage.id for passage in made] == ["notes/rivers.md#1", "notes/rivers.md#2", "notes/rivers.md#3"]
+    assert made[1].sentences == ("The Rhine", "The Rhine is short.", "It ends in the sea.")
+    assert [passage.metadata.get("page") for passage in made] == [None, 2, 3]
     assert made[1].metadata == {
         "source": "notes/rivers.md",
         "format": "markdown",
@@ -75,7 +79,9 @@ def test_an_overlap_as_large_as_the_passage_is_refused() -> None:
 
 
 def test_rows_of_a_table_with_a_text_column() -> None:
-    made = list(tables.passages("f.csv", "ID;Title;Text;Year\nd;Danube;It is long. It is blue.;1999\n;;;\n"))
+    made = tables.table(
+        "f.csv", b"ID;Title;Text;Year\nd;Danube;It is long. It is blue.;1999\n;;;\n", Limits()
+    ).passages
     assert [passage.as_json() for passage in made] == [
         {
             "id": "f.csv#d",
@@ -88,7 +94,7 @@ def test_rows_of_a_table_with_a_text_column() -> None:
 
 
 def test_rows_of_a_table_without_one_say_their_columns() -> None:
-    (made,) = tables.passages("f.tsv", "river\tlength\nRhine\t1230 km\n")
+    (made,) = tables.table("f.tsv", b"river\tlength\nRhine\t1230 km\n", Limits()).passages
     assert (made.id, made.title) == ("f.tsv#1", "Rhine")
     assert made.text == "river: Rhine\nlength: 1230 km"
 
@@ -99,4 +105,4 @@ def test_rows_of_a_table_without_one_say_their_columns() -> None:
 )
 def test_tables_that_cannot_be_read(table: str, reason: str) -> None:
     with pytest.raises(UnreadableError, match=reason):
-        list(tables.passages("f.csv", table))
+        tables.table("f.csv", table.encode(), Limits())

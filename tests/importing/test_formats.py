@@ -4,8 +4,11 @@ import zlib
 
 import pytest
 
-from app.importing import formats, tables
+from app.importing import pages, portable, prose, tables
 from app.importing.documents import UnreadableError
+from app.importing.limits import Limits
+
+LIMITS = Limits()
 
 PAGE = """<!doctype html><html><head><title>Rivers of Europe</title><script>var x = "no text";</script></head>
 <body><nav><a href="/">Home</a></nav><main><h1>Rivers of Europe</h1><p>The Danube passes <b>ten</b>
@@ -45,7 +48,7 @@ It rises in the Giant Mountains.
 
 
 def test_html_is_read_without_what_stands_around_it() -> None:
-    document = formats.html("rivers.html", PAGE.encode())
+    document = pages.html("rivers.html", PAGE.encode(), LIMITS)
     assert document.title == "Rivers of Europe"
     said = [(block.headings, block.text) for block in document.blocks]
     assert said == [
@@ -63,11 +66,11 @@ def test_html_is_read_without_what_stands_around_it() -> None:
 
 def test_html_says_its_own_encoding() -> None:
     page = '<html><head><meta charset="iso-8859-1"></head><body><p>Zürich</p></body></html>'
-    assert formats.html("z.html", page.encode("iso-8859-1")).blocks[0].text == "Zürich"
+    assert pages.html("z.html", page.encode("iso-8859-1"), LIMITS).blocks[0].text == "Zürich"
 
 
 def test_markdown_keeps_its_outline() -> None:
-    document = formats.markdown("notes.md", NOTES.encode())
+    document = prose.markdown("notes.md", NOTES.encode(), LIMITS)
     assert document.title == "Rivers"
     said = [(block.headings, block.text, block.whole) for block in document.blocks]
     rhine = ("Notes on rivers", "The Rhine")
@@ -83,29 +86,29 @@ def test_markdown_keeps_its_outline() -> None:
 
 
 def test_the_first_heading_is_the_title_where_nothing_else_is() -> None:
-    document = formats.markdown("notes.md", b"# Rivers\n\nThe Danube is long.\n")
+    document = prose.markdown("notes.md", b"# Rivers\n\nThe Danube is long.\n", LIMITS)
     assert (document.title, document.blocks[0].headings) == ("Rivers", ())
-    assert formats.markdown("a/notes.md", b"The Danube is long.").title == "notes"
+    assert prose.markdown("a/notes.md", b"The Danube is long.", LIMITS).title == "notes"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 def test_text_of_any_common_encoding(encoding: str) -> None:
     words = "Über die Brücke führt ein schmaler Weg nach Süden.\r\n\r\nDort wächst größeres Gehölz als anderswo."
-    document = formats.text("weg.txt", words.encode(encoding))
+    document = prose.text("weg.txt", words.encode(encoding), LIMITS)
     assert [block.text for block in document.blocks] == words.split("\r\n\r\n")
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(UnreadableError, match=r"noise\.txt"):
-        formats.text("noise.txt", bytes(range(128, 256)) * 8 + b"\x00\x81\x8d" * 50)
+        prose.text("noise.txt", bytes(range(128, 256)) * 8 + b"\x00\x81\x8d" * 50, LIMITS)
 
 
 def test_pdf_pages_without_running_heads() -> None:
-    pages = [
+    shown = [
         ["The Journal of Rivers", f"River {n} is called num-", f"ber {n} by its people.", f"{n}"]
         for n in range(1, 5)
     ]
-    document = formats.pdf("rivers.pdf", pdf_of(pages, title="Of rivers"))
+    document = portable.pdf("rivers.pdf", pdf_of(shown, title="Of rivers"), LIMITS)
     assert document.title == "Of rivers"
     assert [(block.page, block.text) for block in document.blocks] == [
         (n, f"River {n} is called number {n} by its people.") for n in range(1, 5)
@@ -114,9 +117,9 @@ def test_pdf_pages_without_running_heads() -> None:
 
 def test_a_pdf_without_text_or_that_is_none() -> None:
     with pytest.raises(UnreadableError, match="scan"):
-        formats.pdf("scan.pdf", pdf_of([[]]))
+        portable.pdf("scan.pdf", pdf_of([[]]), LIMITS)
     with pytest.raises(UnreadableError, match=r"broken\.pdf"):
-        formats.pdf("broken.pdf", b"not a PDF at all")
+        portable.pdf("broken.pdf", b"not a PDF at all", LIMITS)
 
 
 def test_a_locked_pdf_says_so() -> None:
@@ -128,7 +131,7 @@ def test_a_locked_pdf_says_so() -> None:
     locked = BytesIO()
     writer.write(locked)
     with pytest.raises(UnreadableError, match="password"):
-        formats.pdf("locked.pdf", locked.getvalue())
+        portable.pdf("locked.pdf", locked.getvalue(), LIMITS)
 
 
 def pdf_of(pages: list[list[str]], *, title: str | None = None) -> bytes:
@@ -174,7 +177,7 @@ def pdf_of(pages: list[list[str]], *, title: str | None = None) -> bytes:
 
 
 def test_a_row_with_a_text_and_no_title_has_none() -> None:
-    (row,) = tables.passages("towns.csv", "id,text,river\n7,Basel lies on the Rhine.,Rhine\n")
+    (row,) = tables.table("towns.csv", b"id,text,river\n7,Basel lies on the Rhine.,Rhine\n", LIMITS).passages
     assert (row.id, row.title, row.metadata["river"]) == ("towns.csv#7", "", "Rhine")
-    (row,) = tables.passages("towns.csv", "town,river\nBasel,Rhine\n")
+    (row,) = tables.table("towns.csv", b"town,river\nBasel,Rhine\n", LIMITS).passages
     assert (row.title, row.text) == ("Basel", "town: Basel\nriver: Rhine")

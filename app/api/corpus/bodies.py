@@ -75,7 +75,7 @@ def _read_document(body: bytes) -> tuple[str | None, Lines]:
     except orjson.JSONDecodeError as error:
         raise MalformedRequestError(f"The body is not JSON: {error}.") from error
     except ValidationError as error:
-        raise InvalidRequestError(_reason(error, "body")) from error
+        raise InvalidRequestError(reason(error, "body")) from error
     return document.collection, [
         (number, passage.body()) for number, passage in enumerate(document.passages, start=1)
     ]
@@ -181,10 +181,10 @@ def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes) -> None:
     except orjson.JSONDecodeError as error:
         errors.append((number, f"not JSON: {error}"))
     except ValidationError as error:
-        errors.append((number, _reason(error, "line")))
+        errors.append((number, reason(error, "line")))
 
 
-def _reason(error: ValidationError, whole: str) -> str:
+def reason(error: ValidationError, whole: str) -> str:
     """The first few mistakes in one line; ``whole`` names what is wrong as a whole."""
     mistakes = error.errors(include_url=False, include_context=False, include_input=False)[:MISTAKES_NAMED]
     parts = [

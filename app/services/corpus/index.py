@@ -35,6 +35,7 @@ from app.services.corpus.drafts import (
     with_llm_times,
 )
 from app.services.corpus.kind import measure_kind
+from app.services.corpus.passage_removal import remove_passage
 from app.services.facts import learn
 from app.services.facts.align import AlignService
 from app.services.jobs.work import Work
@@ -109,6 +110,8 @@ class IndexService:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         job = work.job
+        if not (job.created or job.updated or job.unchanged or job.rejected):  # all of its lines are still there
+            self._remove_replaced(job)
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
             planned = ahead.submit(copy_context().run, self._plan, job, 0)
             while not work.should_stop():
@@ -120,6 +123,17 @@ class IndexService:
                     return
                 planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1])
                 self._write(work, plan)
+
+    def _remove_replaced(self, job: Job) -> None:
+        """Remove the passages that an earlier version of a document had and this one has not."""
+        source = job.payload.get("source")
+        if source is None:
+            return
+        with self._database.write() as writer:
+            if not collections.lock_graph(writer, job.collection_id):
+                return  # it was deleted, which ends the job
+            for passage in staged_lines.replaced(writer, job.collection_id, job.id, source):
+                remove_passage(writer, job.collection_id, passage)
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """Forget the lines that it did not come to."""

@@ -12,19 +12,16 @@ from app.errors import IdempotencyConflictError, NotFoundError
 from app.services.access.encoder import Encoder
 from app.services.access.quotas import too_many_passages
 from app.services.access.scope import LOCAL, Opening, Principal, Scope
+from app.services.corpus.passage_removal import remove_passage
 from app.services.corpus.removal import RemovalService
-from app.services.facts import learn
 from app.services.jobs.keyed import once
 from app.services.jobs.kinds import INGEST
-from app.storage.corpus import collections, graph, lexical, passages, staged_lines
+from app.storage.corpus import collections, passages, staged_lines
 from app.storage.corpus.collections import Collection, Opened
 from app.storage.corpus.passages import StoredPassage, StoredSentence
 from app.storage.database import Database
-from app.storage.facts import events
-from app.storage.facts import graph as fact_graph
 from app.storage.jobs import jobs
 from app.storage.jobs.jobs import Job
-from app.storage.sessions import erasure
 
 log = structlog.get_logger(__name__)
 
@@ -37,7 +34,11 @@ class Reception:
     The job counts only once ``finish`` has returned; ``abort`` leaves nothing, a collection made for it included.
     """
 
-    def __init__(self, database: Database, encoder: Encoder, opening: Opening, key: str | None) -> None:
+    def __init__(
+        self, database: Database, encoder: Encoder, opening: Opening, key: str | None, source: str | None = None
+    ) -> None:
+        """``source``: the document whose passages they all are; the job removes its other passages."""
+        self._payload = {} if source is None else {"source": source}
         self._database = database
         self._encoder = encoder
         self._opening = opening
@@ -120,7 +121,7 @@ class Reception:
                     self.job_id,
                     kind=INGEST.name,
                     lane=INGEST.lane,
-                    payload={},
+                    payload=self._payload,
                     receiving=True,
                 )
             self._opened = opened
@@ -134,9 +135,9 @@ class IngestService:
         self._database = database
         self._encoder = encoder
 
-    def receive(self, opening: Opening, key: str | None = None) -> Reception:
-        """Passages for a collection, which is made if it does not exist."""
-        return Reception(self._database, self._encoder, opening, key)
+    def receive(self, opening: Opening, key: str | None = None, *, source: str | None = None) -> Reception:
+        """Passages for a collection, which is made if it does not exist; ``source`` as for ``Reception``."""
+        return Reception(self._database, self._encoder, opening, key, source)
 
     def discard_abandoned(self) -> int:
         """Forget jobs whose sender vanished with the API process that was receiving them; how many there were."""
@@ -192,26 +193,5 @@ class IngestService:
             found = passages.versions(writer, target.id, [external_id]).get(external_id)
             if found is None:
                 raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
-            sentences = [sentence.id for sentence in passages.sentences_of(writer, target.id, [found[0]])]
-            fact_graph.lock(writer, target.id)
-            stated = fact_graph.statements_of_passage(writer, target.id, found[0])
-            facts = learn.facts_of(writer, target.id, sentences)
-            facts |= set(fact_graph.said_by_statements(writer, target.id, stated))
-            if stated:
-                events.remove_statements(writer, target.id, stated)
-            entities, times = graph.delete_sentences(writer, target.id, sentences)
-            if facts:
-                learn.settle_facts(writer, target.id, facts)
-            length = lexical.remove(writer, target.id, [found[0]])
-            passages.delete_passage(writer, target.id, found[0])
-            erasure.forget_passages(writer, target.id, [found[0]])
-            orphans = graph.delete_orphans(writer, target.id, entities, times)
-            collections.add_counts(
-                writer,
-                target.id,
-                passages=-1,
-                sentences=-len(sentences),
-                entities=-orphans,
-                lexical_length=length,
-            )
+            remove_passage(writer, target.id, found[0])
         log.info("passage deleted", collection=target.name, passage=external_id)

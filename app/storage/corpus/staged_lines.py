@@ -68,6 +68,22 @@ def following(
     return lines[: fitting(sizes, characters)]
 
 
+def replaced(reader: Reader, collection_id: int, job: UUID, source: str) -> list[int]:
+    """Ids of the passages of a document that are not among the job's staged lines."""
+    rows = reader.rows(
+        """
+        SELECT p.id FROM passage p
+        WHERE p.collection_id = %(collection)s AND starts_with(p.external_id, %(prefix)s) AND NOT EXISTS (
+            SELECT FROM ingest_line l
+            WHERE l.collection_id = p.collection_id AND l.job_id = %(job)s AND l.passage ->> 'id' = p.external_id
+        )
+        ORDER BY p.id
+        """,
+        {"collection": collection_id, "job": job, "prefix": f"{source}#"},
+    )
+    return [row.id for row in rows]
+
+
 def take(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:
     """Take ingested lines off the job, in the transaction that ingested them."""
     writer.execute(

@@ -548,6 +548,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/documents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ingest a document
+         * @description Convert one file into passages; a job ingests them and removes what an earlier version of the file had more.
+         *
+         *     Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
+         *     the answer comes, so a file that cannot be read is refused here and nothing of it is kept.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_documents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/entities/align": {
         parameters: {
             query?: never;
@@ -2599,6 +2624,36 @@ export interface components {
             low: number | null;
             /** Value */
             value: number;
+        };
+        /**
+         * DocumentAccepted
+         * @description A document that was converted, and the job that ingests its passages.
+         */
+        DocumentAccepted: {
+            /** Collection */
+            collection: string;
+            /**
+             * Job Id
+             * Format: uuid
+             */
+            job_id: string;
+            /**
+             * Notes
+             * @description How it was read, where that may surprise: an encoding, attachments.
+             */
+            notes: string[];
+            /**
+             * Passages
+             * @description Passages made of it.
+             */
+            passages: number;
+            /**
+             * Source
+             * @description The name that passages cite as `metadata.source`; their ids begin with it.
+             */
+            source: string;
+            /** Status Url */
+            status_url: string;
         };
         /**
          * EncoderOut
@@ -9028,6 +9083,141 @@ export interface operations {
             };
             /** @description Too many requests */
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_documents: {
+        parameters: {
+            query: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description The file's name, as `handbook/travel.docx`; its ending says how the body is read. */
+                name: string;
+                /** @description Characters of a passage at most. */
+                size?: number;
+                /** @description Characters that a passage repeats of the one before it, at most. */
+                overlap?: number;
+            };
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentAccepted"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not installed */
+            501: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,43 +1,40 @@
-/** Passages from files: dropped or chosen, sent as they are, and their job watched. */
+/** Files that are dropped or chosen: JSON lines are passages, anything else is a document that the service converts. */
 
 import { useRef, useState } from "preact/hooks";
 
-import { read, type Schemas } from "../service";
+import { problem, read, type Engram, type Schemas } from "../service";
 import { useShared } from "../state";
 import { counted, Panel, Problem } from "./basic";
 
-const MOST = 200_000;
-/** Characters of a text file that becomes one passage; larger ones are split at empty lines. */
+const KINDS = ".txt,.md,.html,.htm,.pdf,.docx,.pptx,.xlsx,.csv,.tsv,.eml,.json,.jsonl,.ndjson";
+
+/** What became of the last files: choosing another collection draws the page anew. */
+let last: { into: string; lines: readonly string[]; error?: Error } = { into: "", lines: [] };
 
 export function Ingest({ onSent }: { onSent: () => void }) {
   const { engram, collection, choose, may } = useShared();
   const [into, setInto] = useState(collection);
   const [over, setOver] = useState(false);
-  const [said, setSaid] = useState("");
-  const [error, setError] = useState<unknown>();
+  const [lines, setLines] = useState(last.into === collection ? last.lines : []);
+  const [error, setError] = useState<unknown>(last.into === collection ? last.error : undefined);
   const picker = useRef<HTMLInputElement>(null);
   const send = async (files: readonly File[]) => {
+    const done: string[] = [];
+    const refused: string[] = [];
     setError(undefined);
     for (const file of files) {
-      try {
-        setSaid(`Sending ${file.name} …`);
-        const content = await lines(file);
-        const params = { query: { collection: into }, header: { "idempotency-key": crypto.randomUUID() } };
-        await read<Schemas["JobAccepted"]>(
-          engram.api.POST("/passages", {
-            params,
-            body: content as never, // lines of JSON, which the description shows as one document
-            bodySerializer: (body: unknown) => body as string,
-            headers: { "content-type": "application/x-ndjson" },
-          }),
-        );
-        setSaid(`${file.name} arrived; its job is below.`);
-      } catch (failed) {
-        setSaid("");
-        setError(failed);
-        return;
-      }
+      setLines([...done, `Sending ${file.name} …`]);
+      done.push(
+        await sent(engram, into, file).catch((failed: unknown) => {
+          refused.push(problem(failed));
+          return `${file.name} was not taken.`;
+        }),
+      );
     }
+    last = { into, lines: done, error: refused.length > 0 ? new Error(refused.join(" ")) : undefined };
+    setLines(last.lines);
+    setError(last.error);
+    if (refused.length === files.length) return;
     onSent();
     if (into !== collection) choose(into);
   };
@@ -70,39 +67,52 @@ export function Ingest({ onSent }: { onSent: () => void }) {
               choose files
             </button>
           </p>
-          <p class="quiet">JSON lines with id and text, or plain text and Markdown</p>
+          <p class="quiet">Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, JSON; JSON lines with id and text</p>
           <input
             ref={picker}
             type="file"
             class="hidden"
             tabIndex={-1}
-            aria-label="Files of passages"
+            aria-label="Files to send"
             multiple
-            accept=".jsonl,.ndjson,.json,.txt,.md"
+            accept={KINDS}
             onChange={(event) => void send([...(event.currentTarget.files ?? [])])}
           />
         </div>
-        <p role="status">{said}</p>
+        <div role="status">
+          {lines.map((line) => (
+            <p key={line}>{line}</p>
+          ))}
+        </div>
         <Problem error={error} />
       </div>
     </Panel>
   );
 }
 
-/** The file as JSON lines, as `POST /passages` takes them. */
-async function lines(file: File): Promise<string> {
-  const text = await file.text();
-  if (/\.(jsonl|ndjson)$/i.test(file.name)) return text;
-  if (/\.json$/i.test(file.name)) {
-    const given: unknown = JSON.parse(text);
-    const passages = Array.isArray(given) ? given : ((given as { passages?: unknown[] }).passages ?? [given]);
-    return passages.map((one) => JSON.stringify(one)).join("\n");
+/** Send one file; what became of it, in a line. */
+async function sent(engram: Engram, collection: string, file: File): Promise<string> {
+  const header = { "idempotency-key": crypto.randomUUID() };
+  if (/\.(jsonl|ndjson)$/i.test(file.name)) {
+    await read<Schemas["JobAccepted"]>(
+      engram.api.POST("/passages", {
+        params: { query: { collection }, header },
+        body: (await file.text()) as never, // lines of JSON, which the description shows as one document
+        bodySerializer: (body: unknown) => body as string,
+        headers: { "content-type": "application/x-ndjson" },
+      }),
+    );
+    return `${file.name} arrived; its job is below.`;
   }
-  const name = file.name.replace(/\.\w+$/, "");
-  const parts = text.length <= MOST ? [text.trim()] : text.split(/\n\s*\n/).map((part) => part.trim());
-  const kept = parts.filter((part) => part !== "");
-  if (kept.length === 0) throw new Error(`${file.name} is empty.`);
-  return kept.map((part, at) => JSON.stringify({ id: kept.length > 1 ? `${name}-${at + 1}` : name, title: name, text: part })).join("\n");
+  const taken = await read<Schemas["DocumentAccepted"]>(
+    engram.api.POST("/documents", {
+      params: { query: { collection, name: file.name }, header },
+      body: (await file.arrayBuffer()) as never, // bytes, which the description shows as text
+      bodySerializer: (body: unknown) => body as ArrayBuffer,
+      headers: { "content-type": "application/octet-stream" },
+    }),
+  );
+  return [`${file.name}: ${counted(taken.passages, "passage")}; its job is below.`, ...taken.notes].join(" ");
 }
 
 export function progress(job: Schemas["JobOut"]): string {

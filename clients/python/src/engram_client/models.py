@@ -327,6 +327,28 @@ class DifferenceOut(Struct):
     value: float
 
 
+class DocumentAccepted(Struct):
+    """
+    A document that was converted, and the job that ingests its passages.
+    """
+
+    collection: str
+    job_id: str
+    notes: list[str]
+    """
+    How it was read, where that may surprise: an encoding, attachments.
+    """
+    passages: int
+    """
+    Passages made of it.
+    """
+    source: str
+    """
+    The name that passages cite as `metadata.source`; their ids begin with it.
+    """
+    status_url: str
+
+
 class EncoderOut(Struct):
     """
     The encoder of a collection's vectors.
