@@ -44,6 +44,7 @@ WHOLE_COLLECTIONS = {
     "keyed._nearest_to_each": "exact search, as well",
     "keyed.all_keys": "a process keeps them all",
     "passages.sample": "a sample is drawn from all passages, once an ingest",
+    "collections.set_title_share": "any belief about weights tells that verdicts taught something; they are few",
     "candidates.find": "exact search, as well",
     "experience.recall": "exact search, as well",
     "opening.read": "exact search, as well",
