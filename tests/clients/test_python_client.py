@@ -84,6 +84,7 @@ CALLED = {
     "post_facts_search": "search_facts",
     "post_feedback": "feedback",
     "post_graph_merge": "merge_graph",
+    "post_documents": "ingest_document",
     "post_merge": "merge_entities",
     "post_passages": "ingest",
     "post_queries": "batch",
@@ -140,6 +141,14 @@ ACCEPTED = {
 
 
 class TestService:
+    @pytest.mark.usefixtures("working")
+    def test_a_document_becomes_passages(self, engram: Engram) -> None:
+        pdf = (ROOT / "tests/importing/files/handbook.pdf").read_bytes()
+        taken = engram.ingest_document("handbook.pdf", pdf)
+        assert (taken.source, taken.passages) == ("handbook.pdf", 4)
+        assert engram.wait(taken, poll_seconds=0.05).created == 4
+        assert [one.metadata["page"] for one in engram.passages()] == [1, 1, 2, 3]
+
     @pytest.mark.usefixtures("working")
     def test_ask_judge_ask_again(self, engram: Engram, collection: str) -> None:
         done = engram.wait(engram.ingest(CURIE), poll_seconds=0.05)

@@ -268,8 +268,38 @@ class AsyncEngram:
             )
         )
 
+    async def ingest_document(
+        self,
+        name: str,
+        content: bytes,
+        *,
+        size: int | None = None,
+        overlap: int | None = None,
+        collection: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> m.DocumentAccepted:
+        """Hand in a file, such as a PDF or a Word document; the service converts it into passages, see ``wait``.
+
+        ``name`` says by its ending how the content is read, and passages cite it.
+        """
+        where = {"name": name, "size": size, "overlap": overlap, "collection": self._name(collection)}
+        return await self.send(
+            Call(
+                m.DocumentAccepted,
+                "POST",
+                "/documents",
+                params=where,
+                content=content,
+                headers=once(idempotency_key) | {"content-type": "application/octet-stream"},
+            )
+        )
+
     async def wait(
-        self, job: m.JobAccepted, *, poll_seconds: float = 0.5, timeout_seconds: float | None = None
+        self,
+        job: m.JobAccepted | m.DocumentAccepted,
+        *,
+        poll_seconds: float = 0.5,
+        timeout_seconds: float | None = None,
     ) -> m.JobDetail:
         """The job once it is finished.
 
