@@ -101,12 +101,12 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> AskServic
     retrieve = RetrieveService(
         database,
         replace(app.planner, limits=limits),
-        app.prior,
+        app.priors,
         KeptKeys(0),
         threshold=1.0,
         classifier=lambda: app.classifier,
     )
-    influences = Influences(app.prior, app.settings.recall_gate)
+    influences = Influences(app.priors, app.settings.recall_gate)
     return AskService(database, app.reads, retrieve, influences, durable=app.settings.episodes_durable)
 
 

@@ -142,6 +142,8 @@ class TestABatchOfVerdicts:
 PLANNED = 1 + 3 + 2 + 1
 """A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
 WRITTEN = 23
+MEASURED = 2
+"""The sample of titles that tells the kind of the corpus, and its record."""
 ENDED = 2
 NAMED = 1 + 2 + 1
 """Where names wait, the first of them and their embeddings, the next: there are none."""
@@ -171,7 +173,7 @@ class TestIngest:
         for count in (1, 9):
             sent = ingested(application, f"{collection}-{count}", lines(count))
             assert sum(len(words) == WRITTEN for words in sent.written) == 1, count
-            assert sent.statements == PLANNED + WRITTEN + ENDED + NAMED
+            assert sent.statements == PLANNED + WRITTEN + MEASURED + ENDED + NAMED
 
     @pytest.mark.parametrize(
         "change",
