@@ -5,9 +5,10 @@
 
 DATA_DIR holds folders in the BEIR layout. Their passages are put together into documents with headings:
 FeedbackQA's by the page they are from and the headings in their titles, MT-RAG's by the document that their ids
-begin with. 2WikiMultihopQA has no documents: twenty passages make one, with their titles as headings. Half of the
-documents are Markdown, half HTML. The importer converts them in each variant, SIZE/OVERLAP/LEAD as in
-`chunks.passages`. They are ingested into a scratch collection and asked the dev questions without memory.
+begin with. 2WikiMultihopQA has no documents: twenty passages, in the order of the questions that they came with,
+make one, with their titles as headings. Half of the documents are Markdown, half HTML. The importer converts them
+in each variant, SIZE/OVERLAP/LEAD as in `chunks.passages`. They are ingested into a scratch collection and asked
+the dev questions without memory.
 
 A question's evidence is the first sentence of each gold passage, or for 2wiki each supporting sentence. The figures
 are the mean shares of it in the best five passages, and in the best passages up to 4,000 characters together: five
@@ -83,7 +84,10 @@ def subset(folder: Path, questions: int, passages: int) -> tuple[dict[str, list[
     gold = relevant(folder)
     rows = [row for row in read_jsonl(dataset_file(folder, "queries")) if gold.get(row["_id"])]
     by_document: dict[str, list[Row]] = defaultdict(list)
-    for number, row in enumerate(corpus.values()):
+    given = dict.fromkeys(one for row in rows for one in row["metadata"].get("context_ids", ()))
+    for number, row in enumerate(
+        [corpus[one] for one in given] + [corpus[one] for one in corpus if one not in given]
+    ):
         by_document[document_of(folder.name, row, number)].append(row)
     holder = {row["_id"]: name for name, held in by_document.items() for row in held}
     chosen: dict[str, list[Row]] = {}
