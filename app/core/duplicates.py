@@ -55,7 +55,8 @@ _CONTRASTS = frozenset(
     start starts started stop stops stopped begin begins began end ends ended arrive arrives depart departs
     buy bought sell sold born died import export upper public private free paid
     second seconds minute minutes hour hours day days week weeks month months year years decade century
-    mg kg g km m cm mm mile miles metre metres meter meters ml l litre litres percent dollar dollars euro euros pounds
+    mg kg g km m cm mm mile miles metre metres meter meters ml l litre litres percent dollar dollars euro euros
+    pounds
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion
     once twice double triple quarter
@@ -105,7 +106,7 @@ Words = tuple[tuple[str, ...], tuple[str, ...], tuple[Span, ...]]
 def _words(text: str) -> Words:
     """The words of a text: as they are compared, as they are written, and where they stand."""
     plain = unicodedata.normalize("NFKC", text)
-    found = [match for match in _WORD.finditer(plain)]
+    found = list(_WORD.finditer(plain))
     return (
         tuple(_normal(match.group()) for match in found),
         tuple(match.group() for match in found),

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from app.core.duplicates import is_duplicate
 
 TEXT = (
-    "Opening hours. The museum in Lisbon was founded in 1905 by Maria Costa. It shows 240 paintings and a broad set "
-    "of drawings from private collections, and visitors can borrow an audio guide at the entrance."
+    "Opening hours. The museum in Lisbon was founded in 1905 by Maria Costa. It shows 240 paintings and a broad "
+    "set of drawings from private collections, and visitors can borrow an audio guide at the entrance."
 )
 FOOTER = " © 2021 Museum Press Ltd. All rights reserved."
 SAME = {
